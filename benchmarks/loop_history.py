@@ -16,7 +16,7 @@ from agent_loop.behavior import ContextSettings
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import HOOKS
 from agent_loop.messages import AssistantMessage, Message, ToolCall, ToolMessage, assistant, tool_message, user
-from agent_loop.messages.saving import save_messages
+from agent_loop.messages.chain import save_messages
 from agent_loop.providers import ModelRequest, ModelResponse, OnChunk
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.session import LoopRecord, Session

@@ -1,4 +1,4 @@
-"""The reference of the embedded agent's hooks, from their contexts and from one recorded run."""
+"""The reference page of the embedded agent's hooks, generated from their contexts and a real run."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from agent_loop.events import LoopStatus
 from agent_loop.hooks import HOOKS, HookContext
 from agent_loop.messages import Message
 from agent_loop.providers.script import Step, call
-from agent_loop.providers.scripted import Scriptable, ScriptedProvider
+from agent_loop.providers.scripted_provider import Scriptable, ScriptedProvider
 from agent_loop.tools.function import function_tool
 from agent_mux.meanings import meanings_of
 
@@ -22,31 +22,31 @@ INTRODUCTION = """# Hooks of the embedded agent
 
 <!-- Written by docs/generate.py from agent_loop.hooks. Do not edit. -->
 
-Each of these {count} hooks calls its handlers with one context. Register handlers for the lifetime of the agent
-(`Agent(hooks={{"tool:gate": handler}})`, `agent.hooks.on(name, handler)`) or for one run (`agent.run(hooks=...)`). A
-value is one handler or a list of handlers, plain functions or coroutine functions. The return value of a handler is
-ignored. A handler acts by setting the fields that are marked as mutable; the last value is used, and setting any other
-field raises. An unknown hook name is refused when the agent is created. An exception in a handler is reported by a
-`hook_failed` event, and the run continues; a `tool:gate` that raises blocks its call.
+Each of these {count} hooks calls its handlers with one context. Register them for the lifetime of the agent
+(`Agent(hooks={{"tool:gate": handler}})`, `agent.hooks.on(name, handler)`) or for one run (`agent.run(hooks=...)`); a
+value is one handler or a list of them, plain functions or coroutine functions. The return value of a
+handler is ignored. It acts by setting the fields that are marked as mutable; the last handler takes precedence, and
+setting any other field raises. Unknown hook names are rejected when the agent is created. An exception of a handler is
+reported in a `hook_failed` event, and the run continues without it; a `tool:gate` that raises blocks its call.
 
-Handlers are called in this order: those of the agent, its middleware, those of the run, then the gates of the framework
-(allowed tools, call budgets, repeated calls), which skip calls that were already refused or answered.
+Handlers are called in this order: those of the agent, its middleware, those of the run, then the built-in gates
+(allowed tools, budgets of calls, repeated calls), which ignore calls that were already refused or answered.
 
 Every context has `session_id`, `loop_id` and `turn` (from 0, within the run).
 
 ## Wrappers
 
-In addition to hooks, wrappers run *around* a call. They are nested; the first registered wrapper is the outermost:
+Wrappers surround model and tool calls; the one registered first is the outermost:
 
 - `Hooks.wrap_model_call(wrapper)`: `async def wrapper(request, next)` returns a `ModelResponse`; `await next(request)`
   calls the next wrapper or the model.
 - `Hooks.wrap_tool_call(wrapper)`: `async def wrapper(call, next)` returns a `ToolResult`.
 
-A `Middleware` registers hooks and wrappers together: it has `name` and `install(hooks)`.
+A `Middleware` is a named group of hooks and wrappers: `name`, and `install(hooks)`.
 
-## Order of hooks in a run
+## The order of a run
 
-These hooks are called in a run with one tool call and a system prompt:
+These hooks fire in a run with one tool call and its own system prompt:
 
 ```
 {order}
@@ -54,64 +54,64 @@ These hooks are called in a run with one tool call and a system prompt:
 
 """
 MEANINGS = {
-    "tools": "the tools of this run; add yours here",
-    "state": "data that the session stores: todos, files, plain data of middleware",
-    "messages": "the messages in question",
+    "tools": "the tools of this run; may be extended",
+    "state": "state of the session: todos, files, plain data of middleware",
+    "messages": "the messages",
     "message": "the message",
-    "loop_index": "number of earlier loops of this session",
+    "loop_index": "number of earlier loops in this session",
     "stop": "true ends the run here, as aborted",
     "status": "`completed`, `rejected`, `aborted`, `failed` or `limited`",
-    "usage": "tokens and money",
-    "total": "usage of the run so far",
-    "turns": "number of model calls of this run",
-    "output": "the structured answer, if there is one",
+    "usage": "tokens and cost",
+    "total": "total of the run up to this call",
+    "turns": "model calls of this run",
+    "output": "the structured answer, if any",
     "resumed": "whether the session has a history",
     "system": "the system prompt",
     "reason": "the reason",
     "error": "the exception",
-    "text": "the text of the answer",
+    "text": "the text",
     "prompt": "a message that makes the model continue",
-    "tool_results": "the tool results of the turn",
-    "value": "the answer that fits the schema",
-    "bytes": "size of the tool output in this turn",
-    "budget": "the limit in bytes",
+    "tool_results": "results of the turn's tools",
+    "value": "the answer that matches the schema",
+    "bytes": "bytes of tool output in this turn",
+    "budget": "maximum bytes",
     "tool": "the tool",
-    "count": "number of calls in this run, this one included",
-    "max_calls": "number of calls that the budget allows",
+    "count": "calls in this run, this one included",
+    "max_calls": "calls that the budget allows",
     "mode": "`block` or `steer`",
     "call_id": "id of the tool call",
     "name": "canonical name of the tool",
     "label": "display name",
-    "run_tool_counts": "number of earlier calls in this run, by tool; read-only",
+    "run_tool_counts": "calls of this run by tool before this one; read only",
     "arguments": "arguments of the call",
-    "block": "true refuses the call: the model receives `Blocked: reason`",
-    "result": "what the model receives",
+    "block": "true refuses the call: the model reads `Blocked: reason`",
+    "result": "the result for the model",
     "suppress_error": "true skips `tool:error`",
-    "problem": "the problem, as one sentence",
-    "coercions": "the arguments that were converted to fit the schema",
+    "problem": "one sentence",
+    "coercions": "conversions of arguments",
     "skip": "true skips the tool, with a skipped result",
-    "suppress": "true removes it from the stream",
-    "duration_ms": "duration in milliseconds",
+    "suppress": "true omits it from the event stream",
+    "duration_ms": "milliseconds",
     "assistant": "the messages that contain the calls",
-    "results": "one result per call",
+    "results": "one result for each call",
 }
-"""Meanings of fields without a docstring in the source."""
+"""Meanings of fields without a docstring of their own."""
 ALIASES = {str(Message): "Message", str(LoopStatus): "LoopStatus"}
-"""Names of union types, by their representation."""
+"""Names of union types."""
 
 
 def agent_hooks_page() -> str:
-    """Return the page."""
-    order = "\n".join(called_hooks())
+    """Return the reference page of all hooks."""
+    order = "\n".join(fired())
     sections = "\n".join(_section(name, context) for name, context in HOOKS.items())
     return INTRODUCTION.format(count=len(HOOKS), order=order) + "## The hooks\n\n" + sections
 
 
-def called_hooks() -> list[str]:
-    """Return the hooks that one run calls, in order. A hook that is called several times in a row is listed once."""
+def fired() -> list[str]:
+    """Return the hooks that fire in a run, in order; consecutive repetitions are listed once."""
     seen: list[str] = []
 
-    def record(name: str, _: HookContext) -> None:
+    def note(name: str, _: HookContext) -> None:
         seen.append(name)
 
     def look() -> str:
@@ -122,7 +122,7 @@ def called_hooks() -> list[str]:
     agent = Agent(
         ScriptedProvider(script),
         tools=[function_tool(look)],
-        hooks={name: partial(record, name) for name in HOOKS},
+        hooks={name: partial(note, name) for name in HOOKS},
     )
     anyio.run(partial(agent.run, "Look.", system_prompt="Be brief."))
     return [name for name, _ in groupby(seen)]
@@ -135,14 +135,14 @@ def _step(*, thinking: str, text: str, tool: Step) -> Step:
 
 def _section(name: str, context: type[HookContext]) -> str:
     rows = "\n".join(_rows(context))
-    table = f"| field | type | mutable | meaning |\n|---|---|---|---|\n{rows}\n" if rows else "No further fields.\n"
+    table = f"| field | type | mutable | meaning |\n|---|---|---|---|\n{rows}\n" if rows else "Nothing more.\n"
     return f"### `{name}`\n\n{_when(context)} (`{context.__name__}`)\n\n{table}"
 
 
 def _when(context: type[HookContext]) -> str:
-    text = " ".join((context.__doc__ or "").split()).split(" Source:")[0]
-    sentence = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
-    return sentence[:1].upper() + sentence[1:]
+    text = " ".join((context.__doc__ or "").split())
+    text = re.sub(r"^(?:`[\w:-]+`(?:, )?)+: ", "", text)
+    return text[:1].upper() + text[1:]
 
 
 def _rows(context: type[HookContext]) -> Iterator[str]:

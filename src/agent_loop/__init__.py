@@ -80,8 +80,8 @@ if TYPE_CHECKING:
         UsageReported,
     )
     from agent_loop.hooks import HOOKS, HookContext, Hooks, Middleware
-    from agent_loop.loop.filters import InputFilter, Pass, Reject, Warn
-    from agent_loop.loop.surroundings import Surroundings
+    from agent_loop.loop.inputs import InputFilter, Pass, Reject, Warn
+    from agent_loop.loop.run import Surroundings
     from agent_loop.messages import (
         AssistantMessage,
         ExtensionMessage,
@@ -125,10 +125,9 @@ if TYPE_CHECKING:
         ToolCallChunk,
         ToolDefinition,
     )
-    from agent_loop.providers.named import provider_named
-    from agent_loop.providers.replay import ReplayProvider
-    from agent_loop.providers.scripted import ScriptedProvider
-    from agent_loop.results import RunResult
+    from agent_loop.providers.registry import provider_named
+    from agent_loop.providers.scripted_provider import ScriptedProvider
+    from agent_loop.results import RunResult, RunStream
     from agent_loop.sessions import (
         FileSessionStore,
         LoopRecord,
@@ -139,8 +138,8 @@ if TYPE_CHECKING:
         fork,
         resume,
     )
+    from agent_loop.sessions.replay_provider import ReplayProvider
     from agent_loop.state import AgentState, Todo
-    from agent_loop.streams import RunStream
     from agent_loop.tools.builtin import HTTPTool, ShellTool, default_tools
     from agent_loop.tools.function import function_tool, tool
     from agent_loop.tools.tool import DoneSignal, RawTool, TaskComplete, Tool, ToolContext, ToolResult
@@ -175,10 +174,10 @@ _HOMES = {
     "agent_loop.hooks": (
         "HOOKS", "HookContext", "Hooks", "Middleware",
     ),
-    "agent_loop.loop.filters": (
+    "agent_loop.loop.inputs": (
         "InputFilter", "Pass", "Reject", "Warn",
     ),
-    "agent_loop.loop.surroundings": (
+    "agent_loop.loop.run": (
         "Surroundings",
     ),
     "agent_loop.messages": (
@@ -194,17 +193,17 @@ _HOMES = {
         "NO_CACHE", "CacheSettings", "Chunk", "ModelRequest", "ModelResponse", "ModelSettings", "Provider",
         "ProviderCapabilities", "TextChunk", "ThinkingChunk", "ToolCallChunk", "ToolDefinition",
     ),
-    "agent_loop.providers.named": (
+    "agent_loop.providers.registry": (
         "provider_named",
     ),
-    "agent_loop.providers.replay": (
+    "agent_loop.sessions.replay_provider": (
         "ReplayProvider",
     ),
-    "agent_loop.providers.scripted": (
+    "agent_loop.providers.scripted_provider": (
         "ScriptedProvider",
     ),
     "agent_loop.results": (
-        "RunResult",
+        "RunResult", "RunStream",
     ),
     "agent_loop.sessions": (
         "FileSessionStore", "LoopRecord", "MemorySessionStore", "Session", "SessionRecorder", "SessionStore",
@@ -212,9 +211,6 @@ _HOMES = {
     ),
     "agent_loop.state": (
         "AgentState", "Todo",
-    ),
-    "agent_loop.streams": (
-        "RunStream",
     ),
     "agent_loop.tools.builtin": (
         "HTTPTool", "ShellTool", "default_tools",

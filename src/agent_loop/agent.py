@@ -1,7 +1,4 @@
-"""The agent: a model, tools, hooks and a conversation, and the loop that brings them together.
-
-Source: phi-core, "BasicAgent"; zidane, "Agent Lifecycle"; loop spec, sections 1 to 3.
-"""
+"""The agent: a provider, tools, hooks and a conversation, and the methods that run the loop over them."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,109 +8,105 @@ from typing import Any
 
 import anyio
 
-from agent_loop.behavior import DEFAULTS, Behavior, checked
+from agent_loop.behavior import DEFAULTS, Behavior, validate_behavior
 from agent_loop.context.compaction import CompactionStrategy
 from agent_loop.context.manager import ContextManager
-from agent_loop.conversation import Conversation
+from agent_loop.conversation import AgentConversation
 from agent_loop.errors import RunInProgressError
 from agent_loop.events import BudgetExceeded, ContinuationKind, LoopEvent, TurnTrigger
 from agent_loop.gates import DedupMemory, framework_gates
-from agent_loop.hooks.contexts import ToolBudgetOver
+from agent_loop.hooks.contexts import ToolBudgetExceeded
 from agent_loop.hooks.registry import Handler, Hooks, Middleware
 from agent_loop.loop.engine import CLEANUP, Engine
-from agent_loop.loop.filters import InputFilter
-from agent_loop.loop.outputs import summary
-from agent_loop.loop.queues import MessageQueue
-from agent_loop.loop.run import Ask, Run
-from agent_loop.loop.surroundings import Surroundings
+from agent_loop.loop.inputs import InputFilter, MessageQueue, Prompt, to_prompt_messages, to_user_message
+from agent_loop.loop.outputs import request_summary
+from agent_loop.loop.run import AskUser, LoopRun, Surroundings
 from agent_loop.messages import Message, UserMessage, user
-from agent_loop.prompting import Prompt, prompts, said_by
 from agent_loop.providers import Provider
-from agent_loop.results import RunResult
+from agent_loop.results import EventCallback, RunResult, RunStream, open_stream
 from agent_loop.sessions.ids import config_segment
 from agent_loop.sessions.session import Formation, LoopConfig, Session
 from agent_loop.sessions.store import SessionStore
-from agent_loop.streams import RunStream, Watch, stream_of
 from agent_loop.tools.tool import Tool
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
-HooksOf = Hooks | Mapping[str, Handler | Sequence[Handler]]
-CONTEXT = "context"
-"""Where the state keeps what was made of the history."""
+HooksArgument = Hooks | Mapping[str, Handler | Sequence[Handler]]
+CONTEXT_KEY = "context"
+"""Key in `AgentState.extra` of the context manager's saved state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    """What one run was asked for, besides its prompt."""
+class _RunOptions:
+    """Arguments of one run besides its prompt."""
 
     kind: ContinuationKind | None = None
     at: int | None = None
     prompted: bool = False
     behavior: Behavior | None = None
-    hooks: HooksOf | None = None
+    hooks: HooksArgument | None = None
     system_prompt: str | None = None
     metadata: Any = None
 
 
-def trigger_of(kind: ContinuationKind | None) -> TurnTrigger:
-    """What the first turn of such a run is triggered by. Source: phi-core, "TurnTrigger"."""
+def first_trigger(kind: ContinuationKind | None) -> TurnTrigger:
+    """Return the trigger of the first turn of a run with this continuation kind."""
     if kind is None:
         return "user"
     return "branch" if kind == "branch" else "continuation"
 
 
 class Agent:
-    """An agent. One run at a time; between and during runs it can be talked to."""
+    """An agent with one conversation. It executes one run at a time and accepts messages during a run."""
 
-    def __init__(  # noqa: PLR0913  # keywords, each documented below: what there is to decide about an agent
+    def __init__(  # noqa: PLR0913  # keyword arguments, each documented below
         self,
         provider: Provider,
         *,
         tools: Sequence[Tool] = (),
         system_prompt: str = "",
         behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
+        hooks: HooksArgument | None = None,
         middleware: Sequence[Middleware] = (),
         workspace: Workspace | None = None,
         store: SessionStore | None = None,
         session: Session | None = None,
         input_filters: Sequence[InputFilter] = (),
-        ask: Ask | None = None,
+        ask: AskUser | None = None,
         agent_id: str | None = None,
         config_id: str | None = None,
         aliases: Mapping[str, str] | None = None,
         compaction: CompactionStrategy | None = None,
         surroundings: Surroundings | None = None,
     ) -> None:
-        """Put an agent together.
+        """Create an agent from a provider, tools and options.
 
         Args:
             provider: The model.
-            tools: What it can do, besides what middleware brings.
-            system_prompt: Its instructions; said once per call, never part of the history.
-            behavior: How it behaves, laid over the defaults.
+            tools: The agent's tools, besides those that middleware registers.
+            system_prompt: Instructions; sent once per model call, never part of the history.
+            behavior: Options that override the defaults.
             hooks: Handlers for the lifetime of the agent.
-            middleware: Hooks that belong together; the first is the outermost.
-            workspace: The files its tools may touch.
-            store: Where the session is kept; None: nowhere.
-            session: The conversation to go on with; None: a new one.
-            input_filters: Look at prompts first.
-            ask: Asks a person on behalf of a tool.
-            agent_id: Stable name of this agent; None: made.
-            config_id: Names this configuration in loop ids; None: made of provider, model and thinking.
+            middleware: Groups of hooks and wrappers; the first is the outermost.
+            workspace: The files that its tools may access.
+            store: Store of the session; None keeps the session in memory only.
+            session: Conversation to continue; None starts a new one.
+            input_filters: Filters that check each prompt before the run.
+            ask: Callback by which a tool asks the user a question.
+            agent_id: Stable name of this agent; None generates one.
+            config_id: Name of this configuration in loop ids; None derives it from provider, model and thinking level.
             aliases: Tool name -> the name that the model sees.
-            compaction: Makes the context smaller in its own way.
-            surroundings: Clock, chance and ids, for tests.
+            compaction: Strategy that replaces the built-in compaction.
+            surroundings: Clock, randomness and ids, for tests.
 
-        Raises `ConfigurationError` for anything that cannot be.
+        Raises `ConfigurationError` for invalid options.
         """
         self.provider = provider
         self.tools = tuple(tools)
         self.system_prompt = system_prompt
-        self.behavior = checked((behavior or Behavior()).over(DEFAULTS))
+        self.behavior = validate_behavior((behavior or Behavior()).over(DEFAULTS))
         self.hooks = hooks if isinstance(hooks, Hooks) else Hooks(hooks)
-        self._of_middleware = Hooks(middleware=middleware)  # apart: `hooks` may be those of other agents, too
+        self._middleware_hooks = Hooks(middleware=middleware)  # separate: `hooks` may be shared with other agents
         self.workspace = workspace
         self.input_filters = tuple(input_filters)
         self.surroundings = surroundings or Surroundings()
@@ -121,10 +114,10 @@ class Agent:
         self._aliases = dict(aliases or {})
         self._compaction = compaction
         self._config_id = config_id
-        self._toolset(self.tools)  # names are checked now, not in the middle of a run
+        self._build_toolset(self.tools)  # fails now, not during a run, if names are invalid
         self.steering = MessageQueue()
         self.follow_ups = MessageQueue()
-        self.conversation = Conversation(
+        self.conversation = AgentConversation(
             agent_id or self.surroundings.new_id(),
             store,
             session,
@@ -134,44 +127,44 @@ class Agent:
         self._dedup_memory = DedupMemory()
         self._engine: Engine | None = None
 
-    # -- running ----------------------------------------------------------------------------------------------------
+    # -- runs -------------------------------------------------------------------------------------------------------
 
-    async def run(  # noqa: PLR0913  # keywords, the same as of `run_stream`
+    async def run(  # noqa: PLR0913  # keyword arguments, as `run_stream` has
         self,
         prompt: Prompt,
         *,
         behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
+        hooks: HooksArgument | None = None,
         system_prompt: str | None = None,
         metadata: Any = None,
-        on_event: Watch | None = None,
+        on_event: EventCallback | None = None,
     ) -> RunResult:
-        """Do it, and say what came of it.
+        """Run the agent on a prompt and return the result.
 
-        Raises `ProviderError` (of the kind it was) when the model failed, `AbortedError` when it was aborted,
-        `RunInProgressError` when a run goes on already, `SessionError` when the session cannot be kept, or somebody
-        else went on with it, and what `on_event` raises: the run ends for it. A run that ended at a limit, or was
-        rejected by an input filter, is a result.
+        Raises `ProviderError` (or a subclass) if the model failed, `AbortedError` if the run was aborted,
+        `RunInProgressError` if another run is active, `SessionError` if the session cannot be stored or another agent
+        has continued it, and any exception of `on_event`, which ends the run. A run that ends at a limit or that an
+        input filter rejects returns a result.
         """
-        said = prompts(prompt)
-        run = self._new_run(_Order(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
-        return _raised(await self._execute(run, said, on_event or _deaf))
+        prompt_messages = to_prompt_messages(prompt)
+        run = self._new_run(_RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata))
+        return _raise_error(await self._execute(run, prompt_messages, on_event or _ignore_event))
 
     def run_stream(
         self,
         prompt: Prompt,
         *,
         behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
+        hooks: HooksArgument | None = None,
         system_prompt: str | None = None,
         metadata: Any = None,
     ) -> AbstractAsyncContextManager[RunStream]:
-        """As `run`, with the events while it goes: `async with agent.run_stream(...) as events`.
+        """Run as `run` does and stream the events: `async with agent.run_stream(...) as events`.
 
-        Failures are events here: `loop_end` says it. Leaving the block aborts what still runs.
+        Failures do not raise here; the `loop_end` event reports them. Leaving the block aborts an active run.
         """
-        order = _Order(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
-        return self._stream(order, prompts(prompt))
+        options = _RunOptions(behavior=behavior, hooks=hooks, system_prompt=system_prompt, metadata=metadata)
+        return self._stream(options, to_prompt_messages(prompt))
 
     async def continue_run(
         self,
@@ -179,23 +172,23 @@ class Agent:
         *,
         at: int | None = None,
         behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
-        on_event: Watch | None = None,
+        hooks: HooksArgument | None = None,
+        on_event: EventCallback | None = None,
     ) -> RunResult:
-        """Go on without a new prompt. Source: phi-core, "ContinuationKind".
+        """Continue the conversation without a new prompt.
 
         Args:
-            kind: "default" goes on from the end, "rerun" says the last loop's prompt again from where it was said,
-                "branch" goes on from message `at` of the history, leaving the rest to the loop it belongs to.
-            at: Where a branch begins: how many messages it keeps.
-            behavior: Laid over the agent's.
-            hooks: For this run.
-            on_event: Is told what happens.
+            kind: "default" continues at the end of the history, "rerun" repeats the last user prompt from its position,
+                "branch" continues after the first `at` messages; the remaining messages stay with their own loop.
+            at: Number of messages that a branch keeps.
+            behavior: Options that override the agent's.
+            hooks: Handlers for this run.
+            on_event: Callback that receives each event.
 
-        Raises as `run`, and `ConfigurationError` where there is nothing to go on from.
+        Raises the errors of `run`, and `ConfigurationError` if the history has nothing to continue from.
         """
-        run = self._new_run(_Order(kind=kind, at=at, behavior=behavior, hooks=hooks))
-        return _raised(await self._execute(run, (), on_event or _deaf))
+        run = self._new_run(_RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks))
+        return _raise_error(await self._execute(run, (), on_event or _ignore_event))
 
     def continue_stream(
         self,
@@ -204,36 +197,36 @@ class Agent:
         at: int | None = None,
         prompt: Prompt = (),
         behavior: Behavior | None = None,
-        hooks: HooksOf | None = None,
+        hooks: HooksArgument | None = None,
     ) -> AbstractAsyncContextManager[RunStream]:
-        """As `continue_run`, with the events while it goes; a branch may begin with a prompt of its own."""
-        said = prompts(prompt)
-        order = _Order(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(said))
-        return self._stream(order, said)
+        """Continue as `continue_run` does and stream the events; a branch may have a prompt."""
+        prompt_messages = to_prompt_messages(prompt)
+        options = _RunOptions(kind=kind, at=at, behavior=behavior, hooks=hooks, prompted=bool(prompt_messages))
+        return self._stream(options, prompt_messages)
 
-    # -- talking to it ----------------------------------------------------------------------------------------------
+    # -- messages to it ---------------------------------------------------------------------------------------------
 
     @property
     def is_running(self) -> bool:
-        """A run goes on."""
+        """Whether a run is active."""
         return self._engine is not None
 
     def steer(self, message: str | UserMessage) -> None:
-        """Say something that is taken in between two tools or turns of the run that goes on. From any thread.
+        """Queue a message that the active run reads between two tools or turns. Thread-safe.
 
-        Raises `MessageError` for what says nothing.
+        Raises `MessageError` for a message without content.
         """
-        self.steering.put(said_by(message, "steering"))
+        self.steering.put(to_user_message(message, "steering"))
 
     def follow_up(self, message: str | UserMessage) -> None:
-        """Say something that is taken in when the agent would stop otherwise. From any thread.
+        """Queue a message that the run reads when it would otherwise end. Thread-safe.
 
-        Raises `MessageError` for what says nothing.
+        Raises `MessageError` for a message without content.
         """
-        self.follow_ups.put(said_by(message, "follow_up"))
+        self.follow_ups.put(to_user_message(message, "follow_up"))
 
     def abort(self, reason: str = "aborted by the user") -> None:
-        """End the run that goes on, in order; without one nothing happens. From the event loop's own thread only."""
+        """End the active run in an orderly way; without one, do nothing. Call it from the event loop's thread only."""
         if self._engine is not None:
             self._engine.abort(reason)
 
@@ -241,71 +234,74 @@ class Agent:
 
     @property
     def session(self) -> Session:
-        """The conversation, as it is stored."""
+        """The stored form of the conversation."""
         return self.conversation.session
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The history."""
+        """The messages of the current history, oldest first."""
         return tuple(self.conversation.history)
 
     def reset(self) -> None:
-        """Forget everything: a new session, no messages, empty queues. Raises `RunInProgressError`."""
-        self._not_running()
+        """Start a new session with an empty history and empty queues. Raises `RunInProgressError`."""
+        self._require_idle()
         self.steering.clear()
         self.follow_ups.clear()
-        self._renewed("explicit")
+        self._renew_session("explicit")
 
     def new_session(self) -> str:
-        """Begin a new session now, with an empty history; its id. Raises `RunInProgressError`."""
-        self._not_running()
-        return self._renewed("explicit")
+        """Start a new session with an empty history and return its id. Raises `RunInProgressError`."""
+        self._require_idle()
+        return self._renew_session("explicit")
 
     def check_and_rotate(self, threshold: float) -> str | None:
-        """A new session when nobody said anything for so many seconds: its id, else None."""
-        self._not_running()
-        return self._renewed("inactivity") if self.conversation.is_idle(threshold) else None
+        """Start a new session if the current one was idle for `threshold` seconds.
+
+        Returns the new session's id, or None if the current session remains.
+        """
+        self._require_idle()
+        return self._renew_session("inactivity") if self.conversation.is_idle(threshold) else None
 
     def save_messages(self) -> bytes:
-        """The history as JSON."""
-        return self.conversation.saved()
+        """Return the history as JSON."""
+        return self.conversation.to_json()
 
     def restore_messages(self, data: bytes | str) -> None:
-        """Put a saved history in place of this one. Raises `MessageError` for one that cannot be."""
-        self._not_running()
+        """Replace the history by a saved one, in a new session. Raises `MessageError` if it is invalid."""
+        self._require_idle()
         before = self.session.session_id
         self.conversation.restore(data)
         self._dedup_memory.forget(before)
 
-    # -- inside -----------------------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------------------
 
-    def _renewed(self, formation: Formation) -> str:
+    def _renew_session(self, formation: Formation) -> str:
         self._dedup_memory.forget(self.session.session_id)
         return self.conversation.renew(formation)
 
-    def _not_running(self) -> None:
+    def _require_idle(self) -> None:
         if self._engine is not None:
             raise RunInProgressError("this agent is running: use steer() or follow_up(), or abort() it first")
 
-    def _toolset(self, tools: Sequence[Tool]) -> Toolset:
+    def _build_toolset(self, tools: Sequence[Tool]) -> Toolset:
         return Toolset(tools, aliases=self._aliases)
 
-    def _new_run(self, order: "_Order") -> Run:
-        self._not_running()
-        settled = checked((order.behavior or Behavior()).over(self.behavior))
-        prompted = order.prompted or bool(self.steering or self.follow_ups)
-        start = self.conversation.start(order.kind, order.at, prompted=prompted, config=self._config(settled))
-        own = order.hooks if isinstance(order.hooks, Hooks) else Hooks(order.hooks)
-        run = Run(
+    def _new_run(self, options: "_RunOptions") -> LoopRun:
+        self._require_idle()
+        resolved = validate_behavior((options.behavior or Behavior()).over(self.behavior))
+        prompted = options.prompted or bool(self.steering or self.follow_ups)
+        start = self.conversation.start(options.kind, options.at, prompted=prompted, config=self._config(resolved))
+        run_hooks = options.hooks if isinstance(options.hooks, Hooks) else Hooks(options.hooks)
+        run = LoopRun(
             loop_id=start.loop_id,
             session_id=self.session.session_id,
             agent_id=self.conversation.agent_id,
             provider=self.provider,
-            toolset=self._toolset(self.tools),
-            system=self.system_prompt if order.system_prompt is None else order.system_prompt,
-            own_system=order.system_prompt is not None,
-            behavior=settled,
-            scopes=(self.hooks, self._of_middleware, own),
+            toolset=self._build_toolset(self.tools),
+            system=self.system_prompt if options.system_prompt is None else options.system_prompt,
+            overrides_system=options.system_prompt is not None,
+            behavior=resolved,
+            scopes=(self.hooks, self._middleware_hooks, run_hooks),
             history=self.conversation.history,
             base=start.base,
             state=self.session.state,
@@ -313,26 +309,26 @@ class Agent:
             steering=self.steering,
             follow_ups=self.follow_ups,
             surroundings=self.surroundings,
-            sink=_deaf,
+            sink=_ignore_event,
             ask=self._ask,
             save=self.conversation.save,
             parent_loop_id=start.parent_loop_id,
-            kind=order.kind,
-            trigger=trigger_of(order.kind),
+            kind=options.kind,
+            trigger=first_trigger(options.kind),
             loop_index=start.index,
             prior_turns=start.prior_turns,
-            metadata=order.metadata,
+            metadata=options.metadata,
         )
         run.add_scope(self._gates(run))
         run.context = ContextManager(
-            settled.context,
+            resolved.context,
             strategy=self._compaction,
-            summarize=partial(summary, run),
+            summarize=partial(request_summary, run),
             window=self.provider.capabilities.context_window,
         )
-        kept = self.session.state.extra.get(CONTEXT)
-        if kept is not None:
-            run.context.load(kept, run.sendable())
+        saved_context = self.session.state.extra.get(CONTEXT_KEY)
+        if saved_context is not None:
+            run.context.load(saved_context, run.sendable())
         return run
 
     def _config(self, behavior: Behavior) -> LoopConfig:
@@ -346,30 +342,34 @@ class Agent:
             temperature=behavior.temperature,
         )
 
-    def _gates(self, run: Run) -> Hooks:
-        async def over_budget(told: ToolBudgetOver) -> None:
-            await run.hooks.fire("tool-budget:exceeded", told)
-            await run.tell(
+    def _gates(self, run: LoopRun) -> Hooks:
+        async def report_exceeded(exceeded: ToolBudgetExceeded) -> None:
+            await run.hooks.fire("tool-budget:exceeded", exceeded)
+            await run.emit(
                 BudgetExceeded(
-                    loop_id=run.loop_id, budget="tool_calls", limit=told.max_calls, used=told.count, tool=told.tool
+                    loop_id=run.loop_id,
+                    budget="tool_calls",
+                    limit=exceeded.max_calls,
+                    used=exceeded.count,
+                    tool=exceeded.tool,
                 )
             )
 
         return framework_gates(
-            run.behavior, steer=self._steer_as_budget, on_exceeded=over_budget, memory=self._dedup_memory
+            run.behavior, steer=self._queue_budget_message, on_exceeded=report_exceeded, memory=self._dedup_memory
         )
 
-    def _steer_as_budget(self, text: str) -> None:
+    def _queue_budget_message(self, text: str) -> None:
         self.steering.put(user(text, origin="budget"))
 
-    async def _execute(self, run: Run, said: Sequence[UserMessage], watch: Watch) -> RunResult:
-        engine = self._engine = self._new_engine(run, said, watch)
+    async def _execute(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> RunResult:
+        engine = self._engine = self._new_engine(run, prompt_messages, watch)
         try:
             await self.conversation.hold()
             try:
                 ending = await engine.execute()
             finally:
-                await self._put_away(run)
+                await self._store_and_release(run)
         finally:
             self._engine = None
         return RunResult(
@@ -385,25 +385,25 @@ class Agent:
             rejection=ending.rejection,
         )
 
-    async def _put_away(self, run: Run) -> None:
-        """Store the session, and let others have it, stored or not."""
+    async def _store_and_release(self, run: LoopRun) -> None:
+        """Store the session and release its lock, also if storing fails."""
         try:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
-                self._keep_context(run)
+                self._save_context(run)
                 await self.conversation.save()
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
                 await self.conversation.release()
 
-    def _keep_context(self, run: Run) -> None:
-        """So that the next run sends what this one did, and nothing is summarized twice."""
-        kept = run.context.save(run.sendable())
-        if kept is None:
-            self.session.state.extra.pop(CONTEXT, None)
+    def _save_context(self, run: LoopRun) -> None:
+        """Save the compaction state so that the next run reuses it and summarizes nothing twice."""
+        saved_context = run.context.save(run.sendable())
+        if saved_context is None:
+            self.session.state.extra.pop(CONTEXT_KEY, None)
         else:
-            self.session.state.extra[CONTEXT] = kept
+            self.session.state.extra[CONTEXT_KEY] = saved_context
 
-    def _new_engine(self, run: Run, said: Sequence[UserMessage], watch: Watch) -> Engine:
+    def _new_engine(self, run: LoopRun, prompt_messages: Sequence[UserMessage], watch: EventCallback) -> Engine:
         failed = False
 
         async def sink(event: LoopEvent) -> None:
@@ -413,28 +413,28 @@ class Agent:
                 if not failed:
                     await watch(event)
             except Exception:
-                failed = True  # the run ends for it, in order, and it is not called again
+                failed = True  # ends the run in an orderly way; the callback is not called again
                 raise
 
         run.sink = sink
-        return Engine(run, said, filters=self.input_filters, make_toolset=self._toolset)
+        return Engine(run, prompt_messages, filters=self.input_filters, make_toolset=self._build_toolset)
 
     @asynccontextmanager
-    async def _stream(self, order: "_Order", said: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
-        run = self._new_run(order)
+    async def _stream(self, options: "_RunOptions", prompt_messages: Sequence[UserMessage]) -> AsyncIterator[RunStream]:
+        run = self._new_run(options)
 
-        async def execute(watch: Watch) -> RunResult:
-            return await self._execute(run, said, watch)
+        async def execute(watch: EventCallback) -> RunResult:
+            return await self._execute(run, prompt_messages, watch)
 
-        async with stream_of(execute, self.abort) as stream:
+        async with open_stream(execute, self.abort) as stream:
             yield stream
 
 
-async def _deaf(_event: LoopEvent) -> None:
-    """Nobody listens."""
+async def _ignore_event(_event: LoopEvent) -> None:
+    """Discard the event: the run has no subscriber."""
 
 
-def _raised(result: RunResult) -> RunResult:
+def _raise_error(result: RunResult) -> RunResult:
     if result.error is not None:
         raise result.error
     return result

@@ -1,7 +1,4 @@
-"""How an agent behaves: one value, with the seeds' names and defaults. `run` > agent > defaults, field by field.
-
-Source: zidane, "Option Precedence"; phi-core, "ContextConfig", "ExecutionLimits", "RetryConfig", "QueueMode".
-"""
+"""Options of a run as one value. Options of a run override those of the agent, which override the defaults."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -9,30 +6,30 @@ from typing import Any, Literal
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.json_schema import check_schema
-from agent_loop.providers.request import CacheSettings, ThinkingLevel
+from agent_loop.providers.provider import CacheSettings, ThinkingLevel
 
 QueueMode = Literal["one_at_a_time", "all"]
 ToolExecution = Literal["parallel", "sequential", "batched"]
 CompactStrategy = Literal["off", "tiered", "tail"]
 ExceedMode = Literal["block", "steer"]
 OnExceed = Callable[[str, int], tuple[ExceedMode, str]]
-"""How to go on, and the message (empty: a sentence of ours)."""
+"""Return whether to block or to steer, and the message for the model (empty: the default message)."""
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda _: "UNSET", "__bool__": lambda _: False})()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionLimits:
-    """Hard caps of one run; None: no cap. Source: phi-core, "ExecutionLimits"."""
+    """Hard limits of one run; None disables a limit."""
 
     max_turns: int | None = 50
-    """Model calls."""
+    """Maximum number of model calls."""
     max_total_tokens: int | None = 1_000_000
-    """Input, output and cached ones, of all calls together."""
+    """Maximum of input, output and cached tokens over all calls."""
     max_duration: float | None = 600.0
-    """Seconds."""
+    """Maximum duration in seconds."""
     max_cost_usd: float | None = None
-    """Where the price is known."""
+    """Maximum cost; ignored while the price of the model is unknown."""
 
 
 NO_LIMITS = ExecutionLimits(max_turns=None, max_total_tokens=None, max_duration=None)
@@ -40,112 +37,112 @@ NO_LIMITS = ExecutionLimits(max_turns=None, max_total_tokens=None, max_duration=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrySettings:
-    """When a call is repeated that failed with a retryable error. Source: phi-core, "RetryConfig"."""
+    """When and how often a model call is repeated after a retryable error."""
 
     max_retries: int = 3
     initial_delay: float = 1.0
-    """Seconds."""
+    """Seconds before the first retry."""
     multiplier: float = 2.0
     max_delay: float = 30.0
-    """Seconds, before jitter."""
+    """Maximum delay in seconds, before jitter."""
     jitter: float = 0.2
-    """Share of the delay that chance may add or take."""
+    """Fraction of the delay that is randomly added or subtracted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingDecay:
-    """Less thinking in later turns of a run. Source: zidane, `thinkingDecay`."""
+    """Geometric reduction of the thinking budget in later turns of a run."""
 
     after_turn: int
-    """The first turn (from 0) that gets less."""
+    """The first turn (from 0) with a smaller budget."""
     factor: float = 0.5
     floor: int = 0
-    """Tokens that always remain."""
+    """Minimum budget in tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolBudget:
-    """How often a tool may be called in one run. Source: zidane, `toolBudgets`."""
+    """Maximum number of calls of one tool in one run."""
 
     max_calls: int
     on_exceed: ExceedMode | OnExceed = "block"
-    """Refuse the call, or let it through with a word to the model; or a function of (tool, calls so far) that says."""
+    """Block the call, or allow it and send the model a message; or a function of (tool, calls so far)."""
     message: str = ""
-    """Empty: a sentence of ours."""
+    """Message for the model; empty: the default message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSettings:
-    """When and how the context is made smaller. Source: phi-core, "ContextConfig"; zidane, `compactStrategy`."""
+    """When and how the context is compacted."""
 
     strategy: CompactStrategy = "tiered"
     max_context_tokens: int = 100_000
-    """The whole budget, the system prompt included. The provider's window counts where it is smaller."""
+    """Token budget of a request, the system prompt included; a smaller provider window takes precedence."""
     system_prompt_tokens: int = 4_000
-    """Reserved for the system prompt."""
+    """Tokens reserved for the system prompt."""
     keep_recent: int = 10
-    """Messages at the end that stay in full."""
+    """Number of messages at the end that are kept in full."""
     keep_first: int = 2
-    """Messages at the beginning that stay in full."""
+    """Number of messages at the beginning that are kept in full."""
     tool_output_max_lines: int = 50
-    """What the first tier leaves of each tool output."""
+    """Lines that the first tier keeps of each tool output."""
     tail_threshold: int = 128 * 1024
-    """Bytes of tool output in the context above which the tail strategy drops old outputs."""
+    """Bytes of tool output above which the tail strategy elides old outputs."""
     tail_keep_turns: int = 4
-    """Turns whose outputs the tail strategy leaves alone."""
+    """Number of latest turns whose outputs the tail strategy keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behavior:
-    """Everything about how a run goes. `Behavior(...)` of a run is laid over that of the agent, field by field."""
+    """All options of a run. Unset fields fall back to the agent's behavior, then to `DEFAULTS`."""
 
     max_iterations: int = UNSET
-    """Turns after which the model is asked for a final summary, without tools. Source: loop spec, section 6."""
+    """Turns after which the model is asked for a final summary, without tools."""
     limits: ExecutionLimits = UNSET
-    """Caps after which the run just stops."""
+    """Limits at which the run stops without a summary."""
     max_tokens: int | None = UNSET
-    """Of one answer."""
+    """Maximum output tokens of one answer."""
     temperature: float | None = UNSET
     top_p: float | None = UNSET
     top_k: int | None = UNSET
     thinking: ThinkingLevel | None = UNSET
     thinking_budget: int | None = UNSET
-    """Tokens; wins over the level."""
+    """Tokens; takes precedence over the level."""
     thinking_decay: ThinkingDecay | Callable[[int, int], int] | None = UNSET
-    """A taper, or a function of (turn from 0, base tokens). The result is kept within 0 and the base."""
+    """A decay, or a function of (turn from 0, base tokens); the result is clamped to 0 and the base."""
     cache: CacheSettings = UNSET
     tool_choice: str = UNSET
     tool_execution: ToolExecution = UNSET
     batch_size: int = UNSET
-    """Tools at once, with `tool_execution="batched"`."""
+    """Number of tools that run concurrently with `tool_execution="batched"`."""
     output_schema: Mapping[str, Any] | None = UNSET
-    """JSON Schema of the final answer."""
+    """JSON Schema of the structured answer; None for a text answer."""
     retry: RetrySettings = UNSET
     context: ContextSettings = UNSET
     request_timeout: float | None = UNSET
-    """Seconds for one call of the model."""
+    """Seconds for one model call."""
     steering_mode: QueueMode = UNSET
     follow_up_mode: QueueMode = UNSET
     tool_output_budget: int | None = UNSET
-    """Bytes of tool output in one turn, above which the model is told to summarize."""
+    """Bytes of tool output in one turn above which the model is asked to summarize."""
     tool_budgets: Mapping[str, ToolBudget] = UNSET
     dedup_reads: bool = UNSET
-    """An identical second read of a file is answered with a stub."""
+    """Whether an identical second read of a file returns a stub."""
     dedup_tools: Mapping[str, Callable[[Mapping[str, Any]], str]] = UNSET
-    """Tool -> hash of its arguments: a call like the last one is answered with its result. Never for side effects."""
+    """Tool -> hash of its arguments. A repeated call returns the last result; not for tools with side effects."""
     require_read_before_edit: bool = UNSET
     read_line_numbers: bool = UNSET
     elide_stale_reads: bool = UNSET
-    """Older reads of a file that was changed since are replaced by a stub in what is sent."""
+    """Whether older reads of a file that changed later are sent as stubs."""
     persist_threshold: int | None = UNSET
-    """Bytes of a tool result above which it goes to `persist_dir`, and the model gets a preview."""
+    """Bytes above which a tool result is written to `persist_dir`; the model gets a preview."""
     persist_dir: str | None = UNSET
     persist_exclude_tools: frozenset[str] = UNSET
 
     def over(self, base: "Behavior") -> "Behavior":
-        """What this one says, and `base` where it says nothing."""
-        said = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not UNSET}
-        return replace(base, **said)
+        """Return the set fields of this behavior merged over `base`."""
+        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not UNSET}
+        return replace(base, **given)
 
 
 DEFAULTS = Behavior(
@@ -179,12 +176,12 @@ DEFAULTS = Behavior(
     persist_dir=None,
     persist_exclude_tools=frozenset(),
 )
-"""Where neither the run nor the agent says anything."""
+"""The values of options that neither the run nor the agent sets."""
 
 
-def checked(behavior: Behavior) -> Behavior:
-    """The behavior, when everything in it can be. Raises `ConfigurationError`."""
-    wrong = [
+def validate_behavior(behavior: Behavior) -> Behavior:
+    """Return the behavior if all its options are valid. Raises `ConfigurationError`."""
+    rules = [
         (behavior.max_iterations < 1, "max_iterations must be at least 1"),
         (behavior.batch_size < 1, "batch_size must be at least 1"),
         (behavior.retry.max_retries < 0, "retry.max_retries must not be negative"),
@@ -192,9 +189,9 @@ def checked(behavior: Behavior) -> Behavior:
         (behavior.persist_threshold is not None and behavior.persist_dir is None,
          "persist_threshold needs persist_dir, the directory for large results"),
     ]  # fmt: skip
-    for is_wrong, sentence in wrong:
-        if is_wrong:
-            raise ConfigurationError(sentence)
+    for is_violated, message in rules:
+        if is_violated:
+            raise ConfigurationError(message)
     if behavior.output_schema is not None:
         check_schema(behavior.output_schema)
     return behavior

@@ -1,24 +1,24 @@
-"""What can go wrong, as one tree. Errors carry data; `str()` composes the sentence.
+"""The exceptions of the package, as one tree. Errors carry data; `str()` composes the sentence.
 
 AgentLoopError
-├── ConfigurationError          the agent was built wrongly: an unknown hook name, an option out of range
-│   └── MissingKeyError         a provider wants a key, and there is none
-├── MessageError                a chain of messages that no provider would take
-├── RunInProgressError          a second run was begun while one is going on
-├── AbortedError                somebody aborted the run
-├── ProviderError               the model could not answer, and nobody knows why it would if asked again
+├── ConfigurationError          invalid options of an agent: an unknown hook name, a value out of range
+│   └── MissingKeyError         a provider requires a key and none was given
+├── MessageError                a sequence of messages that providers reject
+├── RunInProgressError          a second run was started while one is active
+├── AbortedError                the run was aborted
+├── ProviderError               the model call failed for a reason that is not known to be transient
 │   ├── ContextExceededError    the request is larger than the context window
-│   ├── RateLimitedError        too many requests (retryable; may say when)
-│   ├── AuthenticationError     the key is missing or wrong
-│   ├── NetworkError            the connection failed, or the service is down for now (retryable)
-│   └── ModelAbortedError       the provider ended the answer because it was told to
-├── ToolError                   a tool failed; its message goes to the model, which may correct itself
-│   ├── InvalidArgumentsError   the arguments are not what the tool takes
-│   ├── ToolCancelledError      the tool was stopped before it was done
-│   └── WorkspaceError          a path that leaves the workspace, or cannot be used
+│   ├── RateLimitedError        too many requests (retryable; may state a delay)
+│   ├── AuthenticationError     the key is missing or invalid
+│   ├── NetworkError            the connection failed, or the service is unavailable (retryable)
+│   └── ModelAbortedError       the provider ended the answer on request
+├── ToolError                   a tool failed; its message is sent to the model
+│   ├── InvalidArgumentsError   the arguments do not match the parameters
+│   ├── ToolCancelledError      the tool was stopped because the run was aborted
+│   └── WorkspaceError          a path outside of the workspace, or an unusable one
 └── SessionError                a stored session cannot be used
     ├── SessionNotFoundError
-    └── SessionLockedError      another process writes it
+    └── SessionLockedError      another process is writing it
 """
 
 from typing import ClassVar, Literal
@@ -49,52 +49,52 @@ __all__ = [
 ProviderErrorKind = Literal["provider", "context_exceeded", "rate_limited", "auth", "network", "aborted"]
 
 
-def words_of(error: BaseException) -> str:
-    """What an error says; nothing where it cannot even say that: errors are written by anybody."""
+def error_text(error: BaseException) -> str:
+    """Return `str(error)`, or an empty string if the `__str__` of a foreign exception raises."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001  # its own `__str__`
         return ""
 
 
-def lone(error: Exception) -> Exception:
-    """The error itself; of those that tools side by side raised together, the first."""
+def first_error(error: Exception) -> Exception:
+    """Return the error, or the first one of an exception group that concurrent tools raised."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 class AgentLoopError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class ConfigurationError(AgentLoopError):
-    """The agent was built with something that cannot be; raised at construction, never in the middle of a run."""
+    """Invalid option of an agent; raised at construction, never during a run."""
 
 
 class MissingKeyError(ConfigurationError):
-    """A provider is to be asked that wants a key, and nobody gave one."""
+    """The provider requires an API key and none was given."""
 
 
 class MessageError(AgentLoopError, ValueError):
-    """A chain of messages that breaks the rules of the four roles."""
+    """A message, or a sequence of messages, that violates the rules of the roles."""
 
     def __init__(self, message: str, *, index: int | None = None) -> None:
         super().__init__(message)
         self.index = index
-        """Place of the message in the chain, from 0; None: it is about the whole."""
+        """Position of the message in the sequence, from 0; None if the error concerns all messages."""
 
 
 class RunInProgressError(AgentLoopError):
-    """One agent runs one loop at a time: say it with `steer()` or `follow_up()`."""
+    """The agent already executes a run; use `steer()` or `follow_up()`."""
 
 
 class AbortedError(AgentLoopError):
-    """The run was aborted."""
+    """The run was aborted by `Agent.abort` or by a hook."""
 
 
 class ProviderError(AgentLoopError):
-    """The model could not answer. Source: zidane, "Typed errors"; phi-core, section 7."""
+    """The model call failed, and the error is not known to be transient."""
 
     kind: ClassVar[ProviderErrorKind] = "provider"
     retryable: ClassVar[bool] = False
@@ -103,11 +103,11 @@ class ProviderError(AgentLoopError):
         super().__init__(message)
         self.provider = provider
         self.status = status
-        """HTTP status, where there was one."""
+        """HTTP status of the response, if any."""
 
 
 class ContextExceededError(ProviderError):
-    """The request is larger than the context window of the model. The loop compacts and asks once more."""
+    """The request exceeds the model's context window. The loop compacts the context and retries."""
 
     kind = "context_exceeded"
 
@@ -126,7 +126,7 @@ class ContextExceededError(ProviderError):
 
 
 class RateLimitedError(ProviderError):
-    """The provider wants fewer requests."""
+    """The provider rejected the request because of its rate limit."""
 
     kind = "rate_limited"
     retryable = True
@@ -136,34 +136,34 @@ class RateLimitedError(ProviderError):
     ) -> None:
         super().__init__(message, provider=provider, status=status)
         self.retry_after = retry_after
-        """Seconds that the provider asks to wait, where it says so."""
+        """Seconds that the provider asks to wait, if it states them."""
 
 
 class AuthenticationError(ProviderError):
-    """The key is missing, wrong, or may not use this model."""
+    """The key is missing, invalid, or lacks access to this model."""
 
     kind = "auth"
 
 
 class NetworkError(ProviderError):
-    """The connection failed or broke off, or the service answered that it is down (5xx)."""
+    """The connection failed or was interrupted, or the service is unavailable (HTTP 5xx)."""
 
     kind = "network"
     retryable = True
 
 
 class ModelAbortedError(ProviderError):
-    """The answer was broken off on request."""
+    """The provider ended the answer on request."""
 
     kind = "aborted"
 
 
 class ToolError(AgentLoopError):
-    """A tool could not do it. What it says goes to the model as an error result."""
+    """A tool failed. The model gets the message as an error result."""
 
 
 class InvalidArgumentsError(ToolError):
-    """The arguments are not what the tool takes, also after coercion."""
+    """The arguments do not match the tool's parameters, even after coercion."""
 
 
 class ToolCancelledError(ToolError):
@@ -171,24 +171,24 @@ class ToolCancelledError(ToolError):
 
 
 class WorkspaceError(ToolError):
-    """A path that leaves the workspace, or that cannot be used as it was meant."""
+    """A path outside of the workspace, or a path that cannot be used for the operation."""
 
 
 class SessionError(AgentLoopError):
-    """A stored session cannot be used."""
+    """A stored session cannot be read, written or continued."""
 
 
 class SessionNotFoundError(SessionError):
-    """No session of this id is stored."""
+    """The store has no session with this id."""
 
     def __init__(self, session_id: str, place: str = "") -> None:
-        super().__init__(f"there is no session {session_id!r}{f' in {place}' if place else ''}")
+        super().__init__(f"session {session_id!r} not found{f' in {place}' if place else ''}")
         self.session_id = session_id
 
 
 class SessionLockedError(SessionError):
-    """Somebody else is writing this session."""
+    """Another process or agent is writing this session."""
 
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"session {session_id!r} is being written by another process; try again when it is done")
+        super().__init__(f"session {session_id!r} is being written by another process; try again later")
         self.session_id = session_id

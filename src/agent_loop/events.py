@@ -1,22 +1,20 @@
-"""What a run tells while it goes: the stream of `run_stream`. Source: loop spec, section 3; phi-core, "AgentEvent".
+"""The events of a run, as `Agent.run_stream` yields them.
 
-The order within a run, always:
+The order within a run:
 
     loop_start
       message_injected ...                                      the prompts
       turn_start
-        text_delta / thinking_delta / tool_input_delta ...      while the model speaks
-        reasoning?, text?                                       whole, once it has spoken (text not in a terminal turn)
+        text_delta / thinking_delta / tool_input_delta ...      while the answer is streamed
+        reasoning?, text?                                       complete, after the answer (no text in the last turn)
         tool_call_start, tool_call, tool_update ..., tool_result, tool_call_end      per tool call
       turn_end
       message_injected?                                         steering, follow-ups, reminders, budgets
       ... more turns
-      final?                                                    not when aborted or failed
+      final?                                                    unless aborted or failed
     loop_end                                                    always, and last
 
-Tool calls that run in parallel have their events mixed; those of one call stay in order. The loop spec's
-`StepStartEvent` and `StepCompleteEvent` are our `tool_call_start` and `tool_call_end`: a step is a model call in the
-AgentEvent contract, and one word must not mean two things.
+Events of concurrent tool calls may be interleaved; those of one call stay in order.
 """
 
 from typing import Any, Literal
@@ -39,65 +37,65 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
 
 
 class LoopStart(_Event, frozen=True, tag="loop_start"):
-    """A run begins."""
+    """A run started; the first event of each run."""
 
     agent_id: str
     session_id: str
     parent_loop_id: str | None = None
-    """The loop this one goes on from."""
+    """The loop that this one continues."""
     base: int | None = None
-    """How many messages of the parent's history it goes on from, as `LoopRecord.base`; None: all there are."""
+    """Number of messages that it keeps of the parent's history, as `LoopRecord.base`; None: all."""
     continuation_kind: ContinuationKind | None = None
-    """None: an origin, with a prompt of its own."""
+    """None for a run with a prompt of its own."""
     model: str = ""
     provider: str = ""
     prior_turns: int = 0
-    """Model calls in the session before this run."""
+    """Number of model calls in the session before this run."""
     timestamp: int = 0
     """Milliseconds since the Unix epoch."""
     metadata: Any = None
 
 
 class InputRejected(_Event, frozen=True, tag="input_rejected"):
-    """An input filter refused the prompt: nothing is run."""
+    """An input filter rejected the prompt; the run ends without a turn."""
 
     reason: str
 
 
 class InputWarning(_Event, frozen=True, tag="input_warning"):
-    """An input filter let the prompt through with a warning, which the model sees too."""
+    """An input filter accepted the prompt with a warning, which is sent to the model as well."""
 
     message: str
 
 
 class TurnStart(_Event, frozen=True, tag="turn_start"):
-    """A model call, and the tools it wants."""
+    """A turn started: one model call and the tools that it calls."""
 
     turn: int
-    """From 0, within the run."""
+    """Number of the turn within the run, from 0."""
     trigger: TurnTrigger
 
 
 class MessageInjected(_Event, frozen=True, tag="message_injected"):
-    """The loop put a user message into the history; `message.origin` says why."""
+    """The loop added a user message to the history; `message.origin` states the reason."""
 
     message: UserMessage
 
 
 class TextDelta(_Event, frozen=True, tag="text_delta"):
-    """A fragment of the answer."""
+    """A fragment of the answer's text."""
 
     text: str
 
 
 class ThinkingDelta(_Event, frozen=True, tag="thinking_delta"):
-    """A fragment of reasoning."""
+    """A fragment of the model's reasoning."""
 
     text: str
 
 
 class ToolInputDelta(_Event, frozen=True, tag="tool_input_delta"):
-    """A fragment of the arguments of a tool call."""
+    """A fragment of a tool call's arguments."""
 
     call_id: str
     name: str
@@ -105,48 +103,48 @@ class ToolInputDelta(_Event, frozen=True, tag="tool_input_delta"):
 
 
 class MessageAbandoned(_Event, frozen=True, tag="message_abandoned"):
-    """The model broke off: what it said so far counts for nothing, and the call may be repeated."""
+    """The streamed answer was interrupted: its deltas are void, and the call may be repeated."""
 
 
 class Reasoning(_Event, frozen=True, tag="reasoning"):
-    """All reasoning of one answer."""
+    """The complete reasoning of one answer."""
 
     text: str
 
 
 class TextSaid(_Event, frozen=True, tag="text"):
-    """All text of one answer that is not the last."""
+    """The complete text of an answer that is not the last one."""
 
     text: str
 
 
 class ToolCallStart(_Event, frozen=True, tag="tool_call_start"):
-    """A tool call is taken up: gates and validation come first. The loop spec's StepStart."""
+    """Processing of a tool call started; gates and validation follow."""
 
     call_id: str
     name: str
 
 
 class ToolCalled(_Event, frozen=True, tag="tool_call"):
-    """The tool call, with its arguments as the model wrote them: before gates, validation and coercion."""
+    """The tool call with the arguments of the model, before gates, validation and coercion."""
 
     call: ToolCall
     shell_command: str | None = None
-    """The command line, where it runs one."""
+    """The command line, if the tool runs one."""
 
 
 class ToolUpdate(_Event, frozen=True, tag="tool_update"):
-    """A part of the result, while the tool works."""
+    """A part of the result of a running tool."""
 
     call_id: str
     name: str
     text: str
     stream: OutputStream = "stdout"
-    """The one of the command that printed it; of other tools it says nothing."""
+    """The stream of the command that printed the text; always "stdout" for tools without a command."""
 
 
 class ToolProgress(_Event, frozen=True, tag="tool_progress"):
-    """How it goes, for people."""
+    """A progress message of a running tool, for people."""
 
     call_id: str
     name: str
@@ -154,7 +152,7 @@ class ToolProgress(_Event, frozen=True, tag="tool_progress"):
 
 
 class ToolResulted(_Event, frozen=True, tag="tool_result"):
-    """What came of it."""
+    """The result of a tool call, with the effects that the tool reported."""
 
     message: ToolMessage
     effects: tuple[ToolEffect, ...] = ()
@@ -162,7 +160,7 @@ class ToolResulted(_Event, frozen=True, tag="tool_result"):
 
 
 class ToolCallEnd(_Event, frozen=True, tag="tool_call_end"):
-    """The tool call is over. The loop spec's StepComplete."""
+    """Processing of a tool call ended."""
 
     call_id: str
     name: str
@@ -170,44 +168,44 @@ class ToolCallEnd(_Event, frozen=True, tag="tool_call_end"):
 
 
 class UsageReported(_Event, frozen=True, tag="usage"):
-    """Of one model call."""
+    """Token usage and cost of one model call."""
 
     usage: Usage
     total: Usage
-    """Of the run so far."""
+    """Total of the run up to this call."""
 
 
 class Retrying(_Event, frozen=True, tag="retrying"):
-    """A model call failed and is repeated after a pause."""
+    """A model call failed and is repeated after a delay."""
 
     attempt: int
-    """Of the call that comes, from 2."""
+    """Number of the next attempt, from 2."""
     max_attempts: int
     kind: ProviderErrorKind
     message: str
     delay: float
-    """Seconds."""
+    """Delay in seconds."""
 
 
 class ContextFilling(_Event, frozen=True, tag="context_filling"):
-    """The context is nearly full."""
+    """The context is close to its maximum size."""
 
     used_tokens: int
     max_tokens: int
 
 
 class ContextCompacted(_Event, frozen=True, tag="context_compacted"):
-    """The context was made smaller."""
+    """The context of the next request was compacted."""
 
     tier: str
-    """"tool_outputs", "summary", "middle", "tail", or the name of a strategy of yours."""
+    """"tool_outputs", "summary", "middle", "tail", or the name that a custom strategy reports."""
     tokens_before: int
     tokens_after: int
     summary: str = ""
 
 
 class BudgetExceeded(_Event, frozen=True, tag="budget_exceeded"):
-    """A budget was used up: of tool output (bytes) or of calls of one tool."""
+    """A budget was exceeded: bytes of tool output, or calls of one tool."""
 
     budget: Literal["tool_output", "tool_calls"]
     limit: int
@@ -216,33 +214,33 @@ class BudgetExceeded(_Event, frozen=True, tag="budget_exceeded"):
 
 
 class LimitReached(_Event, frozen=True, tag="limit_reached"):
-    """The run ends at a limit."""
+    """The run ends because it reached a limit."""
 
     limit: Literal["iterations", "turns", "tokens", "duration", "cost"]
     reason: str
 
 
 class HookFailed(_Event, frozen=True, tag="hook_failed"):
-    """A hook raised; the run goes on as if it were not there."""
+    """A hook raised; the run continues without its effect."""
 
     hook: str
     error: str
 
 
 class Noted(_Event, frozen=True, tag="noted"):
-    """Something that a person should know, and no failure: a skill that was passed over, a memory that was cut."""
+    """A notice for the user, not a failure; for example a skipped skill file or truncated notes."""
 
     text: str
 
 
 class OutputProduced(_Event, frozen=True, tag="output"):
-    """The structured answer."""
+    """The structured answer was produced."""
 
     value: Any
 
 
 class TurnEnd(_Event, frozen=True, tag="turn_end"):
-    """The turn is over, in whatever way."""
+    """A turn ended, whatever the outcome."""
 
     turn: int
     messages: tuple[AssistantMessage, ...]
@@ -251,28 +249,28 @@ class TurnEnd(_Event, frozen=True, tag="turn_end"):
 
 
 class Final(_Event, frozen=True, tag="final"):
-    """The answer of the run. The loop spec's FinalResponseEvent."""
+    """The final answer of the run."""
 
     text: str
     output: Any = None
-    """The structured answer, where a schema was asked for."""
+    """The structured answer, if a schema was given."""
 
 
 class LoopEnd(_Event, frozen=True, tag="loop_end"):
-    """The run is over: always the last event."""
+    """The run ended; always the last event."""
 
     status: LoopStatus
     usage: Usage = Usage()
     turns: int = 0
     messages: tuple[Message, ...] = ()
-    """All that this loop added to the history."""
+    """All messages that this loop added to the history."""
     rejection: str | None = None
     error: str | None = None
     error_kind: ProviderErrorKind | Literal["internal"] | None = None
     retry_after: float | None = None
-    """Seconds, where the provider said it."""
+    """Seconds that the provider asks to wait, if it states them."""
     used_tokens: int | None = None
-    """Of a context that was too long, where the provider said it; the same with `max_tokens`."""
+    """Size of a context that was too long, if the provider states it; `max_tokens` likewise."""
     max_tokens: int | None = None
     timestamp: int = 0
 
@@ -283,4 +281,4 @@ LoopEvent = (
     | ToolCallEnd | UsageReported | Retrying | ContextFilling | ContextCompacted | BudgetExceeded | LimitReached
     | HookFailed | Noted | OutputProduced | TurnEnd | Final | LoopEnd
 )  # fmt: skip
-"""Anything a run tells."""
+"""Any event of a run."""

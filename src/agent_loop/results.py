@@ -1,29 +1,99 @@
-"""What came of a run. Source: loop spec, section 3.2; zidane, `AgentStats`."""
+"""The result of a run, and the stream of its events for one reader."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent_loop.events import LoopStatus
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from agent_loop.events import LoopEvent, LoopStatus
 from agent_loop.messages import Message
 from agent_loop.usage import Usage
+
+EventCallback = Callable[[LoopEvent], Awaitable[None]]
+"""A coroutine function that receives each event."""
+BUFFERED = 64
+"""Events that are buffered for a slow reader; beyond that, the run waits for the reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The end of a run."""
+    """The outcome of a finished run."""
 
     text: str
-    """The final answer; empty where there is none."""
+    """The final answer; empty if the run has none."""
     output: Any
-    """The structured answer, where a schema was asked for."""
+    """The structured answer, if a schema was given."""
     status: LoopStatus
     loop_id: str
     session_id: str
     usage: Usage
     turns: int
     messages: tuple[Message, ...]
-    """All that was added to the history."""
+    """All messages that the run added to the history."""
     error: Exception | None = None
-    """Why it failed or was aborted."""
+    """The reason of a failed or aborted run."""
     rejection: str | None = None
-    """Why an input filter refused it."""
+    """The reason of an input filter that rejected the prompt."""
+
+
+class RunStream:
+    """The events of an active run. `result` is set once the last event has been read."""
+
+    def __init__(self, events: MemoryObjectReceiveStream[LoopEvent]) -> None:
+        self._events = events
+        self.result: RunResult | None = None
+
+    def __aiter__(self) -> AsyncIterator[LoopEvent]:
+        return self
+
+    async def __anext__(self) -> LoopEvent:
+        try:
+            # Buffered events, `BUFFERED` at most, are returned without a checkpoint for each.
+            return self._events.receive_nowait()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+        except anyio.WouldBlock:
+            return await anext(self._events)
+
+
+@asynccontextmanager
+async def open_stream(
+    execute: Callable[[EventCallback], Awaitable[RunResult]], abort: Callable[[str], None]
+) -> AsyncIterator[RunStream]:
+    """Run `execute` concurrently with the block and yield its events; leaving the block aborts the run.
+
+    Exceptions are raised without a surrounding `ExceptionGroup`.
+    """
+    send, receive = anyio.create_memory_object_stream[LoopEvent](BUFFERED)
+    stream = RunStream(receive)
+    failures: list[Exception] = []
+
+    async def watch(event: LoopEvent) -> None:
+        with suppress(anyio.BrokenResourceError):  # the reader has left the block
+            try:
+                send.send_nowait(event)
+            except anyio.WouldBlock:
+                with anyio.CancelScope(shield=True):  # an abort loses no event; a reader that leaves ends the wait
+                    await send.send(event)
+
+    async def work() -> None:
+        async with send:
+            try:
+                stream.result = await execute(watch)
+            except Exception as error:  # noqa: BLE001  # raised below, without an exception group
+                failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work)
+        try:
+            async with receive:
+                yield stream
+        except Exception as error:  # noqa: BLE001  # raised by the block; raised below, unchanged
+            failures.insert(0, error)
+        finally:
+            abort("the reader of the event stream left")
+    if failures:
+        raise failures[0]

@@ -1,4 +1,4 @@
-"""What one session keeps besides its messages: todos, files, what was read. Source: hooks seed, section 3.1."""
+"""Persistent state of a session besides its messages: todos, written files and reads."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ TodoStatus = Literal["pending", "in_progress", "done"]
 
 
 class Todo(msgspec.Struct, frozen=True):
-    """One task of a list. Source: hooks seed, section 1.4."""
+    """One task of the todo list."""
 
     id: str
     title: str
@@ -16,7 +16,7 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class ReadMark(msgspec.Struct, frozen=True):
-    """What was seen of a file, and what the file was then. Source: zidane, `dedupReads`."""
+    """The range of a file that the agent read last, with the hash and modification time of the file."""
 
     content_hash: str
     offset: int
@@ -26,13 +26,13 @@ class ReadMark(msgspec.Struct, frozen=True):
 
 
 class AgentState(msgspec.Struct, omit_defaults=True):
-    """Of one session; saved with it. Tools and middleware read and change it."""
+    """State of one session, saved with it. Tools and middleware read and change it."""
 
     todos: list[Todo] = []
-    """Replaced wholesale by the todo tool."""
+    """The todo list; the todo tool replaces the whole list."""
     files: dict[str, str] = {}
-    """Path -> SHA-256 of each file the agent wrote, relative to the workspace. The content is on the disk."""
+    """Path relative to the workspace -> SHA-256 of each file that the agent wrote; the content is on disk."""
     reads: dict[str, ReadMark] = {}
-    """Path -> what was last seen of it, relative to the workspace."""
+    """Path relative to the workspace -> the latest read of the file."""
     extra: dict[str, Any] = {}
-    """Plain data of middleware, by its name."""
+    """Plain data of middleware, keyed by middleware name."""

@@ -1,4 +1,4 @@
-"""Tokens and money. Source: phi-core, "Usage"; zidane, "Prompt caching"."""
+"""Token counts and cost of model calls."""
 
 from typing import TypeVar
 
@@ -8,32 +8,32 @@ Number = TypeVar("Number", int, float)
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What model calls took. Adds up with `+`."""
+    """Token counts and cost of model calls; instances are added with `+`."""
 
     input_tokens: int = 0
-    """Neither read from a cache nor written to one."""
+    """Input tokens that were neither read from a cache nor written to one."""
     output_tokens: int = 0
-    """Thinking included."""
+    """Output tokens, thinking included."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     thinking_tokens: int | None = None
-    """Part of `output_tokens`, where the provider says it."""
+    """Part of `output_tokens`; None if the provider does not report it."""
     cost_usd: float | None = None
-    """None: nobody knows the price."""
+    """None if the price is unknown."""
 
     @property
     def total_tokens(self) -> int:
-        """Everything that was processed."""
+        """Sum of prompt and output tokens."""
         return self.prompt_tokens + self.output_tokens
 
     @property
     def prompt_tokens(self) -> int:
-        """What was sent: the size of the context, as the provider counts it."""
+        """Size of the request as the provider counts it, cached tokens included."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
     def cache_hit_rate(self) -> float:
-        """Share of the prompt that came from a cache, 0 to 1."""
+        """Fraction of the prompt tokens that came from a cache, 0 to 1."""
         return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
 
     def __add__(self, other: "Usage") -> "Usage":

@@ -33,15 +33,15 @@ def read_again(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     asked = any(event.type == "approval_request" for event in events)
     context = StreamContext(run_id=events[0].run_id, agent="native", include_subagent_events=True, show_requests=asked)
     assembler = StreamAssembler(context)
-    told: list[Any] = []
+    emitted: list[Any] = []
     for event in events:
         assembler.now = event.timestamp
-        told += codec.receive(encode_event(event, accumulated=False), STDOUT)
-        for step in told:
+        emitted += codec.receive(encode_event(event, accumulated=False), STDOUT)
+        for step in emitted:
             assert isinstance(step, Fact), step
             assert not isinstance(step, Unknown), step
             assembler.tell(step)
-        told.clear()
+        emitted.clear()
     for step in codec.finish(Exit(0)):
         assembler.tell(step)  # type: ignore[arg-type]
     assembler.end(_ending(events))
@@ -63,7 +63,7 @@ def _ending(events: Sequence[AgentEvent]) -> Ending:
 def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
     ids: dict[str, int] = {}
     is_fork = any(event.type == "session_fork" for event in events)
-    told = []
+    emitted = []
     for event in events:
         fields = {name: value for name, value in event_to_dict(event).items() if name not in OURS}
         if "interactionId" in fields:
@@ -71,12 +71,12 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
         if event.type == "session_end" and is_fork:
             del fields["turnCount"]
         if event.type not in LOST:
-            told.append(fields)
-    return told
+            emitted.append(fields)
+    return emitted
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_what_any_agent_did_can_be_printed_by_a_program(agent: str) -> None:
+def test_events_of_any_agent_can_be_printed_by_a_program(agent: str) -> None:
     paths = goldens(agent)
     assert paths
     for path in paths:

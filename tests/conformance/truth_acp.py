@@ -49,7 +49,7 @@ def _done(name: str, given: Any) -> tuple[Any, ...]:
 def call(event: AgentEvent) -> Said | None:
     match event:
         case ToolCallReadyEvent() if event.tool_name in QUESTIONS:
-            return None  # the question itself is told, too
+            return None  # the question itself is emitted, too
         case ToolCallReadyEvent():
             return Said("call", _done(event.tool_name, event.input))
         case McpToolCallStartEvent():

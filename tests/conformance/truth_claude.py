@@ -19,7 +19,7 @@ DIALECT = Dialect(parts=partial(block_parts, called=called), call=partial(named_
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the CLI told the model, for the calls of the main agent."""
+    """Return what the CLI showed the model, by call id, for the calls of the main agent."""
     found: dict[str, str] = {}
     for native in natives(fixture):
         content = native.get("message", {}).get("content") if native.get("type") == "user" else None

@@ -23,7 +23,7 @@ def native_results(fixture: Fixture) -> dict[str, str]:
 def _text(tool: Mapping[str, Any]) -> str:
     [body] = [value for value in tool["result"].values() if isinstance(value, dict)]
     fields = ("interleavedOutput", "content", "message", "reason", "error")
-    said = next((body[field] for field in fields if body.get(field)), "")
-    if isinstance(said, str):
-        return said
-    return "\n".join(part["text"]["text"] for part in said) if all("text" in part for part in said) else ""
+    shown = next((body[field] for field in fields if body.get(field)), "")
+    if isinstance(shown, str):
+        return shown
+    return "\n".join(part["text"]["text"] for part in shown) if all("text" in part for part in shown) else ""

@@ -1,7 +1,7 @@
 """Gemini's scripts are content blocks; its results are `tool_result` lines, over ACP the ends of calls.
 
-Thoughts are left out: stream-json never shows them. ACP shows no inputs, only what can be told from a call's title, its
-change and its place; what it does show has to be in the script.
+Thoughts are left out: stream-json never shows them. ACP shows no inputs, only what a call's title, change
+and location show; what it does show has to be in the script.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +30,8 @@ def same_as_shown(expected: Any, actual: Any) -> bool:
     name, given = expected
     if name != actual[0]:
         return False
-    told = {key: value for key, value in actual[1].items() if key != "title"}
-    return is_within(given, actual[1]) or all(_same_value(key, given.get(key), told[key]) for key in told)
+    reported = {key: value for key, value in actual[1].items() if key != "title"}
+    return is_within(given, actual[1]) or all(_same_value(key, given.get(key), reported[key]) for key in reported)
 
 
 def _same_value(key: str, expected: Any, actual: Any) -> bool:

@@ -419,13 +419,13 @@ def test_without_a_terminal_changes_are_denied(sandbox: Sandbox) -> None:
     [
         (["--nonsense"], 2, "unrecognized arguments: --nonsense"),
         ([], 2, "the prompt is empty"),
-        (["--model=nobody:x", "hi"], 2, "there is no provider 'nobody'"),
+        (["--model=nobody:x", "hi"], 2, "unknown provider 'nobody'"),
         (["--model=scripted:/nowhere.json", "hi"], 2, "/nowhere.json"),
-        (["--session=nobody", "hi"], 2, "there is no session 'nobody'"),
+        (["--session=nobody", "hi"], 2, "session 'nobody' not found"),
         (["--image=nowhere.png", "hi"], 2, "nowhere.png cannot be read"),
         (["--output-schema-file=nowhere.json", "hi"], 2, "nowhere.json cannot be read"),
         (["--agents-doc=nowhere.md", "hi"], 2, "nowhere.md cannot be read"),
-        (["sessions", "nobody"], 2, "there is no session 'nobody'"),
+        (["sessions", "nobody"], 2, "session 'nobody' not found"),
     ],
 )
 def test_usage_error_is_one_sentence_and_exit_code_2(

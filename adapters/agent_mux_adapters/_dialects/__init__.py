@@ -1,1 +1,1 @@
-"""Native dialects that several agents share."""
+"""Native formats and protocols that several agents share, and helpers for reading native JSON."""

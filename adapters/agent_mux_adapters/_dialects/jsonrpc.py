@@ -1,7 +1,7 @@
-"""JSON-RPC, seen from the client: our requests and the answers to them, apart from the server's requests.
+"""The client side of JSON-RPC: numbered requests, notifications, and responses in both directions.
 
-Both sides count their ids for themselves, so the same id may be under way in both directions. A line with a `method`
-is never an answer to us.
+Each side numbers its own requests, so the same id may be pending in both directions. A message with a `method` is never
+a response to one of our requests.
 """
 
 import json
@@ -15,16 +15,16 @@ METHOD_NOT_FOUND = -32601
 
 
 class RpcError(msgspec.Struct, frozen=True, gc=False):
-    """The `error` of an answer. Tolerant: whatever is missing or misshapen is replaced."""
+    """The `error` of a response. Missing or malformed fields are replaced by defaults."""
 
     code: int
     message: str
     data: Any = None
-    """Whatever the server adds."""
+    """Additional data from the server, of any type."""
 
     @classmethod
     def read(cls, value: Any) -> "RpcError":
-        """The error object of an answer, whatever it looks like."""
+        """Parse the error object of a response; accept any value."""
         fields = value if isinstance(value, dict) else {"message": value}
         code, message = fields.get("code"), fields.get("message")
         whole = isinstance(code, int) and not isinstance(code, bool)
@@ -32,54 +32,54 @@ class RpcError(msgspec.Struct, frozen=True, gc=False):
         return cls(code if whole and code is not None else 0, text, fields.get("data"))
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """A request of ours that has no answer yet."""
+class PendingRequest(msgspec.Struct, frozen=True, gc=False):
+    """One of our requests that has no response yet."""
 
     method: str
     params: Any = None
 
 
 class JsonRpcClient:
-    """Numbers our requests from 1 and remembers what each one asked."""
+    """A client that numbers its requests from 1 and remembers each until its response arrives."""
 
     def __init__(self, *, with_version: bool, framing: Framing = "lines") -> None:
         self._head = {"jsonrpc": "2.0"} if with_version else {}
         self._framing: Framing = framing
         self._last_id = 0
-        self._waiting: dict[str, Asked] = {}
+        self._waiting: dict[str, PendingRequest] = {}
 
-    def ask(self, method: str, params: Any) -> bytes:
-        """A request; its answer is found with `take`."""
+    def request(self, method: str, params: Any) -> bytes:
+        """Encode a request; `take_request` returns it when its response arrives."""
         self._last_id += 1
-        self._waiting[key_of(self._last_id)] = Asked(method, params)
+        self._waiting[key_of(self._last_id)] = PendingRequest(method, params)
         return self._line({"id": self._last_id, "method": method, "params": params})
 
-    def tell(self, method: str, params: Any = None) -> bytes:
-        """A notification: nobody answers it."""
+    def notify(self, method: str, params: Any = None) -> bytes:
+        """Encode a notification, which has no response."""
         return self._line({"method": method} if params is None else {"method": method, "params": params})
 
-    def answer(self, request_id: Any, result: Any) -> bytes:
-        """Our answer to a request of the server."""
+    def respond(self, request_id: Any, result: Any) -> bytes:
+        """Encode our response to a request of the server."""
         return self._line({"id": request_id, "result": result})
 
-    def refuse(self, request_id: Any, code: int, message: str) -> bytes:
-        """Our refusal of a request of the server."""
+    def respond_error(self, request_id: Any, code: int, message: str) -> bytes:
+        """Encode our error response to a request of the server."""
         return self._line({"id": request_id, "error": {"code": code, "message": message}})
 
-    def overhear(self, request_id: Any, method: str, params: Any = None) -> None:
-        """Somebody else's request in a transcript: its answer is recognised as if it were ours."""
-        self._waiting[key_of(request_id)] = Asked(method, params)
+    def observe_request(self, request_id: Any, method: str, params: Any = None) -> None:
+        """Record a request of another client in a transcript, so that its response is recognized."""
+        self._waiting[key_of(request_id)] = PendingRequest(method, params)
 
-    def take(self, request_id: Any) -> Asked | None:
-        """The request that this answer belongs to; None when it is not one of ours."""
+    def take_request(self, request_id: Any) -> PendingRequest | None:
+        """Remove and return the request that this id belongs to; None when it is not one of ours."""
         return self._waiting.pop(key_of(request_id), None)
 
     def _line(self, message: dict[str, Any]) -> bytes:
-        # The standard library writes integers of any size; a lone surrogate, which no parser takes, becomes "?".
+        # The standard library writes integers of any size. An unpaired surrogate, which no parser accepts, becomes "?".
         text = json.dumps({**self._head, **message}, ensure_ascii=False, separators=(",", ":"))
         return framed(self._framing, text.encode("utf-8", "replace"))
 
 
 def key_of(request_id: Any) -> str:
-    """A JSON-RPC id as one text: 1 and "1" are different ids."""
+    """Return a JSON-RPC id as a string; 1 and "1" stay different."""
     return json.dumps(request_id)

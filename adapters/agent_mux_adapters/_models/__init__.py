@@ -1,9 +1,8 @@
-"""Models that several agents offer, by who serves them: `<provider>.toml` beside this file.
+"""Models that several agents offer, one `<provider>.toml` for each provider.
 
-An adapter says in its own `models.toml` whose models its agent takes, and by which names (`offers.py`).
+An adapter lists in its own `models.toml` which of them its agent accepts, and under which names (see `catalog.py`).
 """
 
-from agent_mux_adapters._models.offers import offered
-from agent_mux_adapters._models.providers import models_of
+from agent_mux_adapters._models.catalog import models_of, offered
 
 __all__ = ["models_of", "offered"]

@@ -1,6 +1,6 @@
-"""Any agent that speaks the Agent Client Protocol: `amux run acp --command "qwen --acp"`.
+"""Any agent that implements the Agent Client Protocol: `amux run acp --command "qwen --acp"`.
 
-What a particular agent does beyond the protocol is not known here; an adapter of its own tells more.
+This adapter knows nothing about a particular agent; an adapter for one reports more.
 """
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod
@@ -57,7 +57,7 @@ ADAPTER = Adapter(
                 "the compaction of the context",
                 "tool inputs as they stream, and with some agents the whole input: a title stands for it",
                 "stderr of commands apart from stdout",
-                "it has no words for output schemas, runs without a session, and steering",
+                "output schemas, runs without a session, and steering, which the protocol lacks",
             ),
         )
     },

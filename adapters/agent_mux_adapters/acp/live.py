@@ -1,4 +1,4 @@
-"""Qwen Code against the scripted model: it stands for all agents that speak ACP and have no adapter of their own."""
+"""The test kit: Qwen Code against the scripted model, in place of all ACP agents without an adapter."""
 
 import json
 from pathlib import Path
@@ -33,15 +33,15 @@ _SETTINGS = {
     "memory": {"enableManagedAutoMemory": False},
     "ui": {"enableFollowupSuggestions": False},
 }
-"""Without model calls of its own, which nobody wrote answers for, and without half a megabyte of skills."""
+"""Disables Qwen Code's own model calls, which no script answers, and half a megabyte of skills."""
 
 _DENIAL = Gap("never", "a denial ends Qwen Code's turn")
-_SILENCE = Gap("not_yet", "Qwen Code repeats a call that failed, and tells nobody; what was said before stays")
-_PATIENCE = Gap("not_yet", "Qwen Code repeats a call that failed for minutes, and tells nobody")
+_SILENCE = Gap("not_yet", "Qwen Code retries a failed call without a report, and keeps the earlier text")
+_PATIENCE = Gap("not_yet", "Qwen Code retries a failed call for minutes without a report")
 _GAPS = {
     **dict.fromkeys(
         ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
-        Gap("never", "any program may be behind it: nobody knows where that keeps its sessions"),
+        Gap("never", "it runs any program, whose session store is unknown"),
     ),
     **dict.fromkeys(
         (
@@ -56,9 +56,9 @@ _GAPS = {
             "home_skills",
             "home_subagents",
         ),
-        Gap("never", "any program may be behind it: nobody knows what that keeps, and where"),
+        Gap("never", "it runs any program, whose installation is unknown"),
     ),
-    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
     "deny": _DENIAL,
     "deny_reason_reaches_the_model": _DENIAL,
     "question_declined": _DENIAL,
@@ -80,7 +80,7 @@ _GAPS = {
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Qwen Code gets."""
+    """Return the complete environment of Qwen Code."""
     place.write(".qwen/settings.json", json.dumps(_SETTINGS))
     return place.minimal(
         OPENAI_API_KEY=DUMMY_KEY,
@@ -90,7 +90,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
-    """A part as a block: the model server turns it into chunks of a chat completion."""
+    """Convert a part of a script to a block, which the model server sends as chunks of a chat completion."""
     match part:
         case Shell(command):
             return ToolUse("run_shell_command", {"command": command, "is_background": False, "description": "run it"})

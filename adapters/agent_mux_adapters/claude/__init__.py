@@ -1,4 +1,4 @@
-"""Claude Code: stream-json, one-shot and two-way."""
+"""The adapter of Claude Code: stream-json, one-shot and two-way."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -58,12 +58,15 @@ CONTROL_LINES = frozenset({"control_request", "control_response", "control_cance
 
 
 def is_two_way(line: Mapping[str, Any]) -> bool:
-    """A line of the control protocol."""
+    """Return whether this is a line of the control protocol."""
     return text(line.get("type")) in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
 
 
 def is_one_shot(line: Mapping[str, Any]) -> bool:
-    """A line that both protocols have: without the control protocol, nobody can have answered anything."""
+    """Return whether both protocols have this line.
+
+    Without control lines a recording is one-shot, since no request can have been answered.
+    """
     match line.get("type"):
         case "system":
             own = "claude_code_version" if line.get("subtype") == "init" else "uuid"
@@ -82,14 +85,14 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.claude.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.claude.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 
 
 STREAMS: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
 LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
-"""Of both: it is the same stream."""
+"""The losses of both protocols, which share the output format."""
 
 ADAPTER = Adapter(
     agent="claude",
@@ -107,7 +110,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=True,
             sniff=is_two_way,
-            chosen_for="runs in which somebody may be asked or says more; and as root, outside of a sandbox",
+            chosen_for="runs with approvals, questions or further prompts; and as root outside a sandbox",
             loses=LOSES,
         ),
         ONE_SHOT: NativeProtocol(
@@ -116,7 +119,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=False,
             sniff=is_one_shot,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            chosen_for="one prompt in mode `yolo`, without callbacks",
             loses=LOSES,
         ),
     },

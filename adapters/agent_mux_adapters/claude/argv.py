@@ -1,8 +1,9 @@
-"""How to start Claude Code for given options. Pure; every flag was tried on 2.1.330.
+"""Run options to the command line of Claude Code. Every flag was tried on 2.1.330.
 
-One-shot (`-p`, the prompt on stdin) where nobody may ask back; else two-way (stream-json on stdin, and permissions over
-the control protocol). What the user has configured (settings, hooks, MCP servers, CLAUDE.md) stays in force:
-`mcp_servers` come on top of it, and a tool that the user's own rules allow is not asked about, not even in mode `deny`.
+One-shot (`-p`, the prompt on stdin) when no approval or question can occur; otherwise two-way (stream-json on stdin,
+permissions over the control protocol). The user's own configuration (settings, hooks, MCP servers, CLAUDE.md) stays in
+effect: `mcp_servers` are added to it, and a tool that the user's rules allow needs no approval, not even in mode
+`deny`.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,10 @@ SYSTEM_PROMPT_FILE = "system-prompt.txt"
 COMMON = ("-p", "--output-format=stream-json", "--verbose", "--include-partial-messages")
 TALKING = ("--input-format=stream-json", "--permission-prompt-tool=stdio", "--replay-user-messages")
 STATE_EVENTS = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}
-"""Tells when the CLI is idle: only then is it known that nothing more comes of its own."""
+"""Makes the CLI report when it is idle, the only sign that no further turn begins by itself."""
 
 NOT_INHERITED = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT")
-"""Set for programs that run inside a Claude Code session: this one is a session of its own."""
+"""Variables that mark programs started inside a Claude Code session; this run is a session of its own."""
 
 ASKING_TOOLS = (
     "Bash",
@@ -39,13 +40,13 @@ ASKING_TOOLS = (
     "WebSearch",
     "Write",
 )
-"""What asks where rules decide; unasked, the CLI would read whatever is in the project."""
+"""Tools that need approval when policy rules decide; without this setting the CLI reads any file of the project."""
 
 NO_KNOB = ("temperature", "top_p", "top_k")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, environment, files and remarks for these options."""
+    """Return the command line, environment, files and notes for these options."""
     bypass = _may_bypass(options, environment)
     two_way = _needs_answers(options) or (options.approval_mode == "yolo" and not bypass)
     flags = [*COMMON, *(TALKING if two_way else ())]
@@ -65,13 +66,16 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
+    """Return what the codec needs; the prompt only if the codec sends it."""
     sent = prompt_of(options) if spawn.protocol == TWO_WAY else None
     return replace(default_context("claude", options, spawn), prompt=sent)
 
 
 def prompt_of(options: RunOptions) -> str:
-    """The prompt. Attached files are mentioned in it: the CLI reads `@"path"` into the conversation, images too."""
+    """Return the prompt with mentions of attached files.
+
+    The CLI reads `@"path"` into the conversation, including images.
+    """
     mentions = [f'@"{path}"' for path in _attached_paths(options)]
     return "\n\n".join(part for part in (options.prompt_text, "\n".join(mentions)) if part)
 
@@ -81,7 +85,10 @@ def _attached_paths(options: RunOptions) -> list[str]:
 
 
 def _may_bypass(options: RunOptions, environment: SpawnEnvironment) -> bool:
-    """The CLI may run every tool unasked. As root it refuses to, unless it is told that it is in a sandbox."""
+    """Return whether the CLI may run every tool without approval.
+
+    As root it refuses to, unless `IS_SANDBOX` declares a sandbox.
+    """
     trusted = not environment.is_root or environment.environ.get("IS_SANDBOX") == "1"
     return options.approval_mode == "yolo" and options.on_approval_request is None and trusted
 
@@ -125,7 +132,7 @@ def _file_flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _files(options: RunOptions) -> dict[str, str]:
-    """Texts that may be long or secret: never on the command line."""
+    """Return the files for texts that may be long or secret, which must not be on the command line."""
     files = {}
     if options.system_prompt is not None:
         files[SYSTEM_PROMPT_FILE] = options.system_prompt
@@ -151,7 +158,7 @@ def _notes(options: RunOptions) -> Iterator[str]:
     if options.system_prompt is not None and options.system_prompt_mode == "prepend":
         yield "claude cannot put a text before its system prompt; it was appended."
     if options.thinking_budget_tokens is not None:
-        yield "claude keeps to a thinking budget only with models that have no adaptive thinking."
+        yield "claude applies a thinking budget only to models without adaptive thinking."
     unsent = len(options.attachments) - len(_attached_paths(options))
     if unsent:
         yield f"{unsent} of the attachments were left out: claude takes files by path, without quotes in it."

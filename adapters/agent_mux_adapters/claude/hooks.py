@@ -1,4 +1,4 @@
-"""Claude Code's hooks: `hooks` in its settings. Its own names of what happens stand behind ours."""
+"""The hooks of Claude Code, in `hooks` of its settings. `TYPES` maps our hook types to its events."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from agent_mux.config.files import ConfigFile
 from agent_mux.hooks.call import HookCall, HookDecision, HookType
 from agent_mux.hooks.native import HookAnswer, NativeHooks
 from agent_mux_adapters._dialects import hooks
-from agent_mux_adapters._dialects.hook_answers import AnswerQuirks, answer
+from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.claude.tools import command_of
@@ -27,31 +27,32 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
 }
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Claude Code tells a hook."""
-    tool, given = text(said.get("tool_name")), said.get("tool_input")
+def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
+    """Parse the input that Claude Code passes to a hook."""
+    tool, arguments = text(native.get("tool_name")), native.get("tool_input")
     return hooks.hook_call(
         hook_type,
-        said,
+        native,
         agent="claude",
-        tool_input=given if isinstance(given, dict) else None,
-        command=command_of(tool, mapping(given)),
-        paths=hooks.paths_of(mapping(given)),
-        tool_output=said.get("tool_response", said.get("error")),
-        message=hooks.first_text(said, "last_assistant_message", "message", "source", "reason", "trigger"),
+        tool_input=arguments if isinstance(arguments, dict) else None,
+        command=command_of(tool, mapping(arguments)),
+        paths=hooks.input_paths(mapping(arguments)),
+        tool_output=native.get("tool_response", native.get("error")),
+        message=hooks.first_text(native, "last_assistant_message", "message", "source", "reason", "trigger"),
     )
 
 
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Claude Code."""
+    """Return the answer of a decision in Claude Code's format."""
     event = text(call.raw.get("hook_event_name")) or TYPES[call.hook_type][0]
-    return answer(call, decision, event, AnswerQuirks())
+    return hook_answer(call, decision, event, AnswerQuirks())
 
 
 def caller(environ: Mapping[str, str]) -> str | None:
-    """GitHub Copilot CLI reads the hooks of a project's `.claude`, too, and says so in the environment.
+    """Return the agent that called the hook, if it is another one than Claude Code.
 
-    So does the environment of a Claude Code that Copilot has started; that has marks of its own.
+    GitHub Copilot CLI also reads the hooks in a project's `.claude` and sets `COPILOT_CLI`. A Claude Code that Copilot
+    started inherits the variable, but sets one of its own.
     """
     return "copilot" if environ.get("COPILOT_CLI") and not environ.get("CLAUDECODE") else None
 
@@ -82,8 +83,8 @@ HOOKS = NativeHooks(
         {"prompt_submit", "pre_tool_use", "post_tool_use", "permission_request", "stop", "subagent_stop"}
     ),
     place=lambda name: (name,),
-    add=hooks.in_group(hooks.PATIENCE),
-    remove=hooks.without_in_groups,
+    add=hooks.append_group(hooks.HOOK_TIMEOUT),
+    remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
     read=read,
     answer=reply,

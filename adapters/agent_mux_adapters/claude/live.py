@@ -1,4 +1,4 @@
-"""Claude Code against the scripted model: where it is from, what it gets, how its model says things."""
+"""The test kit of Claude Code: installation, environment, and how its model states each part of a script."""
 
 import json
 import os
@@ -31,23 +31,23 @@ from agent_mux.testing.model_server.script import Block
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Claude Code gets."""
+    """Return the complete environment of Claude Code."""
     variables = place.minimal(
         ANTHROPIC_BASE_URL=place.url,
         ANTHROPIC_API_KEY=DUMMY_KEY,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-        CLAUDE_CODE_MAX_RETRIES="2",  # of 10, with waits up to 39 s
+        CLAUDE_CODE_MAX_RETRIES="2",  # instead of 10, with waits up to 39 s
         DISABLE_AUTOUPDATER="1",
         DISABLE_ERROR_REPORTING="1",
         DISABLE_TELEMETRY="1",
     )
     if os.geteuid() == 0:
-        variables["IS_SANDBOX"] = "1"  # root may bypass permissions only in a sandbox; being offline is one
+        variables["IS_SANDBOX"] = "1"  # root may bypass permissions only in a sandbox, and the tests are offline
     return variables
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
-    """A part as a content block of the Messages API."""
+    """Convert a part of a script to a content block of the Messages API."""
     match part:
         case Shell(command):
             return ToolUse("Bash", {"command": command, "description": "Run it"})
@@ -77,13 +77,13 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
 
 
 def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A marketplace with one plugin."""
-    for name, said in (
+    """Create a marketplace with one plugin."""
+    for name, content in (
         (".claude-plugin/marketplace.json", {"name": "shop", "owner": {"name": "x"}, "plugins": [PLUGIN]}),
         ("demo/.claude-plugin/plugin.json", {"name": "demo", "version": "1.2.0", "description": "A demo"}),
     ):
         (directory / name).parent.mkdir(parents=True)
-        (directory / name).write_text(json.dumps(said), "utf-8")
+        (directory / name).write_text(json.dumps(content), "utf-8")
     return (("plugin", "marketplace", "add", str(directory)),), "demo@shop", "demo@shop"
 
 
@@ -91,7 +91,7 @@ PLUGIN = {"name": "demo", "source": "./demo", "description": "A demo"}
 KIT = LiveKit(
     agent="claude",
     pins=(
-        # The package named without a platform installs an old version, silently, where Node is older than it wants.
+        # On an older Node than required, the package without a platform silently installs an old version.
         Pin(
             version="2.1.330",
             npm=("@anthropic-ai/claude-code-{os}-{arch}@2.1.330",),

@@ -1,7 +1,7 @@
-"""How a turn ended: from a `result` line to the facts that close the turn.
+"""How a turn ended: from a `result` line to the fact that closes the turn.
 
-`subtype` alone says little: an API error is `success` with `is_error`, and an interruption is an error. What kind of
-error it was stands in a synthetic `assistant` line before it, which is no message.
+`subtype` alone is ambiguous: an API error is `success` with `is_error`, and an interruption is an error. The kind of
+error is in a synthetic `assistant` line before it, which is not a message.
 """
 
 from collections.abc import Mapping
@@ -29,31 +29,31 @@ BUDGET = "error_max_budget_usd"
 
 
 class ApiError(msgspec.Struct, frozen=True):
-    """What a synthetic `assistant` line says about a failed request."""
+    """A failed request, as a synthetic `assistant` line reports it."""
 
     error: str
     message: str
 
 
 def api_error_of(line: Mapping[str, Any]) -> ApiError | None:
-    """The API error that this `assistant` line is about; None when it is a message."""
+    """Return the API error that an `assistant` line reports; None when the line is a message."""
     error = text(line.get("error"))
     if not error and line.get("is_api_error_message") is not True:
         return None
     blocks = mapping(line.get("message")).get("content")
-    said = [text(mapping(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
-    return ApiError(error or "unknown", "\n".join(part for part in said if part))
+    texts = [text(mapping(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
+    return ApiError(error or "unknown", "\n".join(part for part in texts if part))
 
 
 def is_limited(error: str, status: int | None) -> bool:
-    """The provider refused for now: too much from us, or from everybody."""
+    """Return whether the provider refused the request because of a limit or overload."""
     return error in {"rate_limit", "overloaded"} or status in {RATE_LIMIT_STATUS, OVERLOADED_STATUS}
 
 
 def closing_fact(
     line: Mapping[str, Any], api_error: ApiError | None, cost: CostRecord | None, *, interrupted: bool, max_turns: int
 ) -> facts.Fact:
-    """What closes the turn."""
+    """Return the fact that closes the turn."""
     subtype, why = text(line.get("subtype")), text(line.get("terminal_reason"))
     if subtype == TURN_LIMIT:
         return facts.TurnLimitHit(max_turns or _limit_in(_errors(line)), cost)
@@ -93,12 +93,12 @@ def _errors(line: Mapping[str, Any]) -> str:
 
 
 def _limit_in(errors: str) -> int:
-    """The number in `Reached maximum number of turns (3)`; 0 when there is none."""
+    """Return the number in `Reached maximum number of turns (3)`; 0 when it is missing."""
     return _number(errors.rpartition("(")[2].partition(")")[0])
 
 
 def _token_counts(message: str) -> tuple[int, int]:
-    """The numbers in `prompt is too long: 210000 tokens > 200000 maximum`; 0 where there are none."""
+    """Return the numbers in `prompt is too long: 210000 tokens > 200000 maximum`; zeros when they are missing."""
     before, found, after = message.partition(" tokens > ")
     return (_number(before.split()[-1]), _number(after.split()[0])) if found and before.split() and after.split() \
         else (0, 0)  # fmt: skip

@@ -1,9 +1,9 @@
-"""The sessions that Claude Code stores: one file of JSON lines each, in a directory for each working directory.
+"""The sessions that Claude Code stores: one JSON Lines file each, in one directory per working directory.
 
-`$CLAUDE_CONFIG_DIR` (else `~/.claude`) `/projects/<cwd, its odd characters as ->/<id>.jsonl`. The rows of the
-conversation are a tree (`uuid`, `parentUuid`); others keep the books. A person who goes back to an earlier prompt, and
-says something else, leaves a branch behind: what was said there is passed over, what it cost is not.
-Recorded with 2.1.330 (resumed, forked, continued, rewound).
+The path is `$CLAUDE_CONFIG_DIR` (or `~/.claude`) `/projects/<cwd with other characters as ->/<id>.jsonl`. The rows of
+the conversation are a tree (`uuid`, `parentUuid`); other rows hold metadata. A user who returns to an earlier prompt
+and sends another one leaves a branch behind: its messages are skipped, its usage is counted. Recorded with 2.1.330
+(resumed, forked, continued, rewound).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,66 +25,66 @@ from agent_mux.sessions.store import (
     Told,
 )
 from agent_mux.sessions.trees import Tree
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text
-from agent_mux_adapters.claude.accounting import usage_of, uses_anything
-from agent_mux_adapters.claude.delegation import Delegation
 from agent_mux_adapters.claude.outcome import api_error_of
-from agent_mux_adapters.claude.table import TOOLS
+from agent_mux_adapters.claude.subagents import ClaudeSubagents
+from agent_mux_adapters.claude.tools import TOOLS
+from agent_mux_adapters.claude.usage import usage_of, uses_anything
 
 CONVERSATION = frozenset({"user", "assistant"})
-"""The rows in which something is said. Each has an id, and that of the row before it."""
+"""The types of rows that hold messages. Each row has an id and that of the previous row."""
 INTERRUPTED = "[Request interrupted by user"
 HANDED_BACK = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
-"""Why a model call ended, where the turn is over with it."""
+"""The stop reasons of a model call that end the turn."""
 LOCAL = ("<command-", "<local-command-")
-"""How a row begins that is about a command of the CLI's own, and nothing that the model was asked."""
+"""Prefixes of rows about the CLI's own commands, which are not part of the prompt."""
 
 
 def root(place: Place) -> Path:
-    """Where the directories of the projects are."""
+    """Return the directory that contains the directories of the projects."""
     return place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "projects"
 
 
 def find(place: Place) -> Iterator[Found]:
-    """All sessions. What sub-agents said is in directories below, and is no session."""
+    """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
     return files_below(root(place), "*/*.jsonl")
 
 
 def open_session(found: Found) -> Cursor:
-    """From its first row."""
+    """Open a session for reading from its first row."""
     return _WithSubagents(found.path)
 
 
 class _WithSubagents:
-    """A session, and what its sub-agents used: they have files of their own, beside it."""
+    """A session and the usage of its sub-agents, which have their own files beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = LineCursor(path, StoredRows(path).read)
+        self._rows = LineCursor(path, ClaudeStoredRows(path).read)
         self._directory = path.with_suffix("") / "subagents"
         self._inside = SubagentCalls(lambda: _used_inside)
 
     def read(self) -> Iterator[Entry]:
-        """See `Cursor.read`."""
+        """Yield the new entries. See `Cursor.read`."""
         yield from self._rows.read()
         yield from self._inside.read(sorted(self._directory.glob("*.jsonl")))
 
 
 def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
-    call = _called(row)
+    call = _model_call(row)
     return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
 
 
-class StoredRows:
+class ClaudeStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:
-        self._left_behind = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
-        self._calls = ToolCalls(TOOLS, Delegation())
+        self._abandoned = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
+        self._calls = StreamJsonCalls(TOOLS, ClaudeSubagents())
         self._messages = self._new_messages()
         self._is_over = False
-        """The model handed back: the turn is over, unless more of the same message comes."""
+        """Whether the model finished, so that the turn is over unless more of the same message follows."""
         self._readers = {
             "user": self._user,
             "assistant": self._assistant,
@@ -95,7 +95,7 @@ class StoredRows:
         }
 
     def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
-        """What a row says."""
+        """Yield the entries of a row."""
         at = milliseconds_of(row.get("timestamp"))
         kind = text(row.get("type"))
         if self._is_over and kind != "assistant":
@@ -121,28 +121,28 @@ class StoredRows:
         )
 
     def _user(self, row: Mapping[str, Any]) -> Iterable[Told]:
-        if row.get("uuid") in self._left_behind:
+        if row.get("uuid") in self._abandoned:
             return
         yield self._described(row)
         content = mapping(row.get("message")).get("content")
         if _is_prompt(row):
             self._messages = self._new_messages()
-            yield Prompted(_words(content))
-        elif _words(content).startswith(INTERRUPTED):
+            yield Prompted(_text_of(content))
+        elif _text_of(content).startswith(INTERRUPTED):
             yield facts.TurnStopped()
         else:
             yield from self._calls.results(content, row.get("toolUseResult"))
 
     def _assistant(self, row: Mapping[str, Any]) -> Iterable[Told]:
         message = mapping(row.get("message"))
-        if row.get("uuid") not in self._left_behind:
+        if row.get("uuid") not in self._abandoned:
             yield self._described(row)
-            yield from self._said(row, message)
-        call = _called(row)
+            yield from self._message_facts(row, message)
+        call = _model_call(row)
         if call is not None:
             yield call
 
-    def _said(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
+    def _message_facts(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
         error = api_error_of({**row, "is_api_error_message": row.get("isApiErrorMessage")})
         if error is not None:
             return (facts.TurnFailed(facts.Failure("AGENT_CRASH", error.message or error.error)),)
@@ -150,7 +150,7 @@ class StoredRows:
         return self._messages.whole_message(message)
 
 
-def _called(row: Mapping[str, Any]) -> ModelCalled | None:
+def _model_call(row: Mapping[str, Any]) -> ModelCalled | None:
     message = mapping(row.get("message"))
     usage, model = usage_of(mapping(message.get("usage"))), text(message.get("model"))
     if not uses_anything(usage) or model == SYNTHETIC:
@@ -167,17 +167,20 @@ def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[Told]]:
 
 
 def _is_prompt(row: Mapping[str, Any]) -> bool:
-    """Somebody typed it: it is no result of a tool, nothing that the CLI put in, and no command of its own."""
+    """Return whether the user typed this row.
+
+    Tool results, text that the CLI injected, and its own commands are no prompts.
+    """
     if row.get("type") != "user" or row.get("isMeta") is True or row.get("isCompactSummary") is True:
         return False
     content = mapping(row.get("message")).get("content")
     if any(block.get("type") == "tool_result" for block in rows(content)):
         return False
-    said = _words(content)
-    return not said.startswith((INTERRUPTED, *LOCAL))
+    prompt = _text_of(content)
+    return not prompt.startswith((INTERRUPTED, *LOCAL))
 
 
-def _words(content: Any) -> str:
+def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(text(block.get("text")) for block in rows(content) if block.get("type") == "text")

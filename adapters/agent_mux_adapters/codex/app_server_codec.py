@@ -8,8 +8,8 @@ from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.app_server_reader import AppServerReader
 from agent_mux_adapters.codex.approvals import APPROVAL_METHODS, CodexApprovals
 from agent_mux_adapters.codex.notices import KNOWN_NOTICES
@@ -67,7 +67,7 @@ class CodexAppServerCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Return the steps that perform an action of the consumer."""
-        return carry_out(action, self._turns, self._approvals.reply)
+        return dispatch_action(action, self._turns, self._approvals.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that were kept back, when the process has exited."""
@@ -105,10 +105,10 @@ class CodexAppServerCodec:
         return *_unknown(method, line), *refusal
 
     def _refusal(self, method: str, raw_id: Any) -> WriteStdin:
-        return WriteStdin(self._rpc.refuse(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
+        return WriteStdin(self._rpc.respond_error(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
 
     def _responded(self, message: dict[str, Any]) -> tuple[Step, ...] | None:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -126,10 +126,10 @@ class CodexAppServerCodec:
         if not self._is_observed:
             return None
         if self._threads.main is None and read(ThreadResult, result) is not None:
-            return self._thread_opened(Asked(""), result)
+            return self._thread_opened(PendingRequest(""), result)
         return (Ignored("response", "a response without a known request"),)
 
-    def _thread_opened(self, asked: Asked, result: Any) -> tuple[Step, ...]:
+    def _thread_opened(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
         answer = read(ThreadResult, result)
         if answer is None:
             return self._turns.refused(asked, RpcError(0, "codex opened no thread"))
@@ -155,7 +155,7 @@ class CodexAppServerCodec:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                self._rpc.overhear(message["id"], method, message.get("params"))
+                self._rpc.observe_request(message["id"], method, message.get("params"))
             return (Ignored(f"stdin:{method}", "our own side"),)
         if "id" in message:
             return self._approvals.observe_reply(message["id"], message.get("result"), message.get("error"))

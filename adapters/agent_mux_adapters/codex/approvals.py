@@ -281,13 +281,13 @@ class CodexApprovals:
         if request.unsettled:
             return (settled,)
         del self._open[key]
-        return WriteStdin(self._rpc.answer(request.raw_id, form_result(form))), settled
+        return WriteStdin(self._rpc.respond(request.raw_id, form_result(form))), settled
 
     def _send(
         self, key: str, request: _OpenRequest, result: Any, *, granted: bool, reason: str | None = None
     ) -> tuple[Step, ...]:
         del self._open[key]
-        return WriteStdin(self._rpc.answer(request.raw_id, result)), *_settle(request, granted=granted, reason=reason)
+        return WriteStdin(self._rpc.respond(request.raw_id, result)), *_settle(request, granted=granted, reason=reason)
 
     def _find(self, request_id: str) -> tuple[str, _OpenRequest] | None:
         return next(((key, request) for key, request in self._open.items() if request_id in request.unsettled), None)

@@ -31,7 +31,7 @@ from agent_mux.facts import (
     Unknown,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.codex.items import (
     EXEC_ITEMS,
     MessageItem,
@@ -110,7 +110,7 @@ class CodexExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Perform an action of the consumer: only signals are possible."""
-        return of_one_prompt(action, "codex exec")
+        return one_shot_action(action, "codex exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return an error that no `turn.failed` repeated."""

@@ -7,7 +7,7 @@ from agent_mux.config.files import ConfigFile
 from agent_mux.hooks.call import HookCall, HookDecision, HookType
 from agent_mux.hooks.native import HookAnswer, NativeHooks
 from agent_mux_adapters._dialects import hooks
-from agent_mux_adapters._dialects.hook_answers import AnswerQuirks, answer
+from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 TYPES: Mapping[HookType, tuple[str, ...]] = {
@@ -37,7 +37,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
         agent="codex",
         tool_input=tool_input if isinstance(tool_input, dict) else None,
         command="" if is_patch else command,
-        paths=hooks.patch_paths(command) if is_patch else hooks.paths_of(mapping(tool_input)),
+        paths=hooks.patch_paths(command) if is_patch else hooks.input_paths(mapping(tool_input)),
         tool_output=payload.get("tool_response"),
         message=hooks.first_text(payload, "last_assistant_message", "source", "reason", "trigger"),
     )
@@ -45,7 +45,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
 
 def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
     """Render a decision as the output that Codex expects of a hook."""
-    return answer(call, decision, TYPES[call.hook_type][0], QUIRKS)
+    return hook_answer(call, decision, TYPES[call.hook_type][0], QUIRKS)
 
 
 HOOKS = NativeHooks(
@@ -68,8 +68,8 @@ HOOKS = NativeHooks(
         {"prompt_submit", "pre_tool_use", "post_tool_use", "permission_request", "stop", "subagent_stop"}
     ),
     place=lambda name: (name,),
-    add=hooks.in_group(hooks.PATIENCE),
-    remove=hooks.without_in_groups,
+    add=hooks.append_group(hooks.HOOK_TIMEOUT),
+    remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
     read=read_call,
     answer=render_decision,

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.models import ModelCapabilities, ModelListing
-from agent_mux_adapters._dialects.listings import objects_under, tokens
-from agent_mux_adapters._dialects.tolerant import rows, text
+from agent_mux_adapters._dialects.tolerant import printed_objects, rows, text, token_limit
 
 PROVIDER = "openai"
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """Parse the listed models, without hidden ones. Raise `ValueError` when the output has no list of models."""
-    listed = objects_under("models", printed)
+    listed = printed_objects("models", printed)
     return tuple(_model(entry) for entry in listed if text(entry.get("slug")) and entry.get("visibility") == "list")
 
 
@@ -23,7 +22,7 @@ def _model(entry: Mapping[str, Any]) -> ModelCapabilities:
         model_id=text(entry.get("slug")),
         provider=PROVIDER,
         display_name=text(entry.get("display_name")),
-        context_window=tokens(entry.get("context_window")),
+        context_window=token_limit(entry.get("context_window")),
         thinking=bool(levels),
         thinking_efforts=tuple(filter(None, levels)),
         image_input=isinstance(inputs, list) and "image" in inputs,

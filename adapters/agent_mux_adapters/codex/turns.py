@@ -17,13 +17,13 @@ from typing import Any, Literal
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, session_error_code_of
 from agent_mux_adapters.codex.requests import initialize_params, thread_request, turn_params
 
 
-class CodexTurns(Prompting):
+class CodexTurns(PromptQueue):
     """The turns of a run: prompts, steering messages and interruptions. An observed run sends nothing."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient) -> None:
@@ -78,20 +78,20 @@ class CodexTurns(Prompting):
 
     # -- responses of the app-server
 
-    def answered(self, asked: Asked) -> tuple[Step, ...]:
+    def answered(self, asked: PendingRequest) -> tuple[Step, ...]:
         """Handle the result of one of our requests, except `thread/*`."""
         kind = f"response:{asked.method}"
         match asked.method:
             case "initialize" if not self._is_observed:
                 method, params = thread_request(self._context)
-                initialized = WriteStdin(self._rpc.tell("initialized"))
+                initialized = WriteStdin(self._rpc.notify("initialized"))
                 return Ignored(kind, "the handshake continues"), initialized, self._ask(method, params)
             case "turn/steer":
                 self._unanswered_steers -= 1
                 return Ignored(kind, "the message is in the turn"), *self.next()
         return (Ignored(kind, "notifications report the outcome"),)
 
-    def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """Handle the error response to one of our requests."""
         message = error.message
         match asked.method:
@@ -156,7 +156,7 @@ class CodexTurns(Prompting):
         return self._end_input() if self._closing and not is_waiting else ()
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def _end_input(self) -> tuple[Effect, ...]:
         if self._is_observed or self._closed:
@@ -180,7 +180,7 @@ class CodexTurns(Prompting):
             effects.append(self._ask("turn/interrupt", {**turn, "turnId": self._turn_id}))
         return tuple(effects)
 
-    def _steer_refused(self, asked: Asked, message: str) -> tuple[Step, ...]:
+    def _steer_refused(self, asked: PendingRequest, message: str) -> tuple[Step, ...]:
         """Make a refused steering message the next prompt: the turn is over, or takes no messages."""
         self._unanswered_steers = max(self._unanswered_steers - 1, 0)
         facts: tuple[Fact, ...] = (Note(f"codex did not add the message to the turn: {message}", "warn"),)

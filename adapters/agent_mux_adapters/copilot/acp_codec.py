@@ -12,7 +12,15 @@ from typing import Any
 from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
 from agent_mux.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, Ended, ToolReader, is_acp_line, usual_usage
+from agent_mux_adapters._dialects.acp import (
+    AcpCall,
+    AcpCodec,
+    AcpQuirks,
+    PromptOutcome,
+    ToolReader,
+    default_usage,
+    is_acp_line,
+)
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.outcome import error_code_of
@@ -46,7 +54,7 @@ _NAMES_BY_TITLE = {"Viewing ": READ_TOOL, "Searching for ": "grep", "Finding fil
 class CopilotAcpTools(ToolReader):
     """Reader of tool calls. Their titles are descriptions; their inputs and outputs are those of Copilot's tools."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """Return the tool, recognized by its input or its title. The title of an unknown tool is its name."""
         if call.kind == "execute":
             return "bash"
@@ -55,27 +63,27 @@ class CopilotAcpTools(ToolReader):
         by_title = next((name for title, name in _NAMES_BY_TITLE.items() if call.first_title.startswith(title)), None)
         return by_field or by_title or super().name(call)
 
-    def shell(self, call: Call) -> Shell | None:
+    def shell(self, call: AcpCall) -> Shell | None:
         """Return the command of a foreground shell call; None for any other call."""
         return shell_of(self.name(call), call.raw_input)
 
-    def subagent(self, call: Call) -> tuple[str, str] | None:
+    def subagent(self, call: AcpCall) -> tuple[str, str] | None:
         """Return the type of the sub-agent and its prompt; None when the call starts none."""
         fields = mapping(call.raw_input)
         name, prompt = text(fields.get("agent_type")), text(fields.get("prompt"))
         return (name, prompt) if name and prompt else None
 
-    def output(self, call: Call) -> str:
+    def output(self, call: AcpCall) -> str:
         """Return the text that the model gets."""
         return text(mapping(call.raw_output).get("content")) or super().output(call)
 
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
+    def streams(self, call: AcpCall) -> tuple[str | None, str | None]:
         """Return stdout without the line about the exit, and no stderr: Copilot merges both streams."""
         shown = self.output(call)
         exit_line = EXIT_LINE.search(shown)
         return (shown[: exit_line.start()] or None if exit_line is not None else None), None
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """Return the exit code; -1 for a command that continues in the background, None for any other call."""
         if not call.is_shell or call.status != "completed":
             return None
@@ -86,11 +94,11 @@ class CopilotAcpTools(ToolReader):
             return int(exit_line[1])
         return NOT_EXITED if code is None else code
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """Return why the call failed. A command that continues in the background did not fail."""
         return None if self.exit_code(call) == NOT_EXITED else super().error(call)
 
-    def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
+    def files(self, call: AcpCall, cwd: str) -> tuple[FileEffect, ...]:
         """Return the effects on files, from the input and the result of the call."""
         name = self.name(call)
         if name in (READ_TOOL, WRITE_TOOL, EDIT_TOOL):
@@ -110,7 +118,7 @@ QUIRKS = AcpQuirks(
     tools=CopilotAcpTools(),
     asides={_INFO: _info},
     usage_is_cumulative=True,
-    plan_is_told_by_its_tool=True,
+    plan_repeats_tool_call=True,
 )
 
 
@@ -122,7 +130,7 @@ class CopilotAcpCodec(AcpCodec):
     """
 
     def __init__(self, context: CodecContext) -> None:
-        super().__init__(context, replace(QUIRKS, ended=self._turn_failure, usage=self._usage))
+        super().__init__(context, replace(QUIRKS, closing_fact=self._turn_failure, usage=self._usage))
         self._held: bytes | None = None
         """A line with a message that may be a failure; the next line decides."""
         self._failure: Failure | None = None
@@ -171,7 +179,7 @@ class CopilotAcpCodec(AcpCodec):
             return (_CAPTION,)
         steps = super().receive(line, STDOUT)
         again, self._is_next_step_due, self._has_output = self._is_next_step_due, False, self._session.in_turn
-        self._is_streaming = self._in_run
+        self._is_streaming = self._after_fragment
         return (StepBegin(), *steps) if again else steps
 
     # -- a message that may be a failure is held until the next line
@@ -195,13 +203,13 @@ class CopilotAcpCodec(AcpCodec):
 
     # -- the end of a turn
 
-    def _turn_failure(self, ended: Ended) -> Fact | None:
+    def _turn_failure(self, ended: PromptOutcome) -> Fact | None:
         failure, self._failure = self._failure, None
         return None if failure is None else TurnFailed(failure, ended.cost)
 
     def _usage(self, result: Mapping[str, Any]) -> Usage | None:
         """Return the tokens of the process so far; None after a failed turn, which reports the same counts again."""
-        before, self._counted = self._counted, usual_usage(result) or self._counted
+        before, self._counted = self._counted, default_usage(result) or self._counted
         return None if self._counted == before else self._counted
 
 

@@ -241,7 +241,7 @@ class CopilotApprovals:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
         del self._permissions[action.request_id]
         decision = {"sessionId": self.session_id, "requestId": action.request_id, "result": result}
-        return WriteStdin(self._rpc.ask(DECISION, decision)), RequestSettled(action.request_id, granted, reason)
+        return WriteStdin(self._rpc.request(DECISION, decision)), RequestSettled(action.request_id, granted, reason)
 
     def _answer(self, question: _Question, action: Approve | Deny | Answer) -> Iterable[Step]:
         match action:
@@ -255,7 +255,7 @@ class CopilotApprovals:
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
         settled = self._settle_question(action.request_id, granted=isinstance(action, Answer))
-        return WriteStdin(self._rpc.answer(question.raw_id, result)), *settled
+        return WriteStdin(self._rpc.respond(question.raw_id, result)), *settled
 
     def _settle_question(self, key: str, *, granted: bool) -> tuple[Fact, ...]:
         del self._questions[key]

@@ -11,8 +11,8 @@ from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import WriteStdin
 from agent_mux.facts import Ignored, LogLine, Note, Unknown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
 from agent_mux_adapters.copilot.reader import CopilotReader
@@ -62,7 +62,7 @@ class CopilotHeadlessCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Return the steps that perform an action of the consumer."""
-        return carry_out(action, self._turns, self._approvals.reply)
+        return dispatch_action(action, self._turns, self._approvals.reply)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that were kept back, when the process has exited."""
@@ -120,12 +120,12 @@ class CopilotHeadlessCodec:
         if facts is not None:
             return facts
         why = f"agent-mux does not offer {method}"
-        refusal = () if self._is_observed else (WriteStdin(self._rpc.refuse(raw_id, METHOD_NOT_FOUND, why)),)
+        refusal = () if self._is_observed else (WriteStdin(self._rpc.respond_error(raw_id, METHOD_NOT_FOUND, why)),)
         noted = (Ignored(method, "not offered"),) if method in _REFUSED else _unknown(method, line)
         return *noted, *refusal
 
     def _responded(self, message: dict[str, Any]) -> tuple[Step, ...]:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -133,7 +133,9 @@ class CopilotHeadlessCodec:
             return self._turns.refused(asked, error)
         result = message.get("result")
         if asked is None and "workspacePath" in mapping(result):
-            asked = Asked("session.create")  # in a transcript without stdin, the response is recognized by its shape
+            asked = PendingRequest(
+                "session.create"
+            )  # in a transcript without stdin, the response is recognized by its shape
         if asked is None:
             return (Ignored("response", "a response without a known request"),)
         return self._turns.answered(asked, result)
@@ -147,7 +149,7 @@ class CopilotHeadlessCodec:
         method = message.get("method")
         if isinstance(method, str):
             if "id" in message:
-                self._rpc.overhear(message["id"], method, message.get("params"))
+                self._rpc.observe_request(message["id"], method, message.get("params"))
             return (Ignored(f"stdin:{method}", "our own side"),)
         if "id" in message:
             return self._approvals.observe_answer(message["id"], granted=message.get("error") is None)

@@ -40,7 +40,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
         tool_name=text(payload.get("toolName")),
         tool_input=tool_input if isinstance(tool_input, dict) else None,
         command=text(mapping(tool_input).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(tool_input)),
+        paths=hooks.input_paths(mapping(tool_input)),
         tool_output=payload.get("toolResult", payload.get("error")),
         message=hooks.first_text(payload, "message", "stopReason", "source", "reason", "trigger"),
     )
@@ -54,16 +54,16 @@ def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
             output = _tool_decision(decision)
         case "permission_request":
             if decision.behavior in {"allow", "deny"}:
-                message = {"message": hooks.reason_of(decision)} if decision.behavior == "deny" else {}
+                message = {"message": hooks.denial_reason(decision)} if decision.behavior == "deny" else {}
                 output = {"behavior": decision.behavior, **message}
         case "prompt_submit" | "stop" | "subagent_stop":
-            if decision.behavior == "deny" and not hooks.is_pressed_on(call):
-                output = {"decision": "block", "reason": hooks.reason_of(decision)}
+            if decision.behavior == "deny" and not hooks.is_stop_hook_active(call):
+                output = {"decision": "block", "reason": hooks.denial_reason(decision)}
         case _:
             pass
     if decision.context and call.hook_type in TAKES_CONTEXT:
         output["additionalContext"] = decision.context
-    return hooks.as_json(output)
+    return hooks.stdout_answer(output)
 
 
 def _tool_decision(decision: HookDecision) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _tool_decision(decision: HookDecision) -> dict[str, Any]:
     if decision.behavior is not None:
         output["permissionDecision"] = decision.behavior
         if decision.behavior == "deny" or decision.reason:
-            output["permissionDecisionReason"] = hooks.reason_of(decision)
+            output["permissionDecisionReason"] = hooks.denial_reason(decision)
     if decision.modified_input is not None and decision.behavior != "deny":
         output["modifiedArgs"] = dict(decision.modified_input)
     return output
@@ -95,8 +95,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use", "permission_request", "stop", "subagent_stop"}),
     place=lambda name: (name,),
-    add=hooks.in_list(lambda command: {"type": "command", "bash": command, "timeoutSec": hooks.PATIENCE}),
-    remove=hooks.without_in_list,
+    add=hooks.append_entry(lambda command: {"type": "command", "bash": command, "timeoutSec": hooks.HOOK_TIMEOUT}),
+    remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
     read=read_call,
     answer=render_decision,

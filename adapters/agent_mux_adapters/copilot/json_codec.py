@@ -10,8 +10,8 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Failure, Ignored, LogLine, SessionKnown, TurnDone, TurnFailed, Unknown
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
-from agent_mux_adapters._dialects.talking import of_one_prompt
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
 from agent_mux_adapters.copilot.outcome import error_code_of
@@ -57,7 +57,7 @@ class CopilotJsonCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Perform an action of the consumer: only signals are possible."""
-        return of_one_prompt(action, "this run of copilot")
+        return one_shot_action(action, "this run of copilot")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """Return the facts that were kept back, and a failure to start, when the process has exited."""

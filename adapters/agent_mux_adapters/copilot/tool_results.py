@@ -26,7 +26,7 @@ from agent_mux.facts import (
     McpDone,
     ToolDone,
 )
-from agent_mux_adapters._dialects import unified
+from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot import wire
 
@@ -123,7 +123,7 @@ def _is_directory(data: Mapping[str, Any]) -> bool:
 
 def _edited(path: str, shown: str, fields: Mapping[str, Any], cwd: str) -> tuple[FileEffect, ...]:
     pair = (text(fields.get("old_str")), text(fields.get("new_str")))
-    diff = diff_of_file(shown, path) or unified.from_replacements(path, [pair])
+    diff = diff_of_file(shown, path) or unified_diff.from_replacements(path, [pair])
     return (_patch(path, diff, cwd),) if diff else ()
 
 
@@ -137,14 +137,14 @@ def _patched(data: Mapping[str, Any], shown: str, cwd: str) -> tuple[FileEffect,
         elif file is not None and file.created:
             effects.append(FileWritten(path, _size(file.added), created=True))
         elif file is not None:
-            effects.append(_patch(path, unified.with_header(path, file.hunks), cwd))
+            effects.append(_patch(path, unified_diff.with_header(path, file.hunks), cwd))
     return tuple(effects)
 
 
 def _patch(path: str, diff: str, cwd: str) -> FileEffect:
     """Return the effect for a changed file. A moved file without changes has no diff."""
     effect = FilePatched(path, diff)
-    return unified.relative_to(cwd, effect) if diff else effect
+    return unified_diff.relative_to(cwd, effect) if diff else effect
 
 
 def _size(content: str) -> int:
@@ -200,7 +200,7 @@ def file_diffs(shown: str) -> Iterator[FileDiff]:
 def diff_of_file(shown: str, path: str) -> str:
     """Return the unified diff of one file; empty when Copilot shows none."""
     found = next((file for file in file_diffs(shown) if file.path == path), None)
-    return "" if found is None else unified.with_header(path, found.hunks)
+    return "" if found is None else unified_diff.with_header(path, found.hunks)
 
 
 def _repair_hunk(hunk: list[str]) -> list[str]:
@@ -223,7 +223,7 @@ def _diff_to_end(old_start: int, new_start: int, lines: list[str]) -> list[str]:
     """Compute the hunks of the rest of a file again, from the start lines in the old and the new text."""
     old = "\n".join(line[1:] for line in lines if not line.startswith("+"))
     new = "\n".join(line[1:] for line in lines if not line.startswith("-"))
-    diff = unified.from_texts("x", old, new).split("\n")[2:-1]
+    diff = unified_diff.from_texts("x", old, new).split("\n")[2:-1]
     return [_shift_header(diff[0], old_start - 1, new_start - 1), *diff[1:]] if diff else []
 
 

@@ -20,8 +20,8 @@ from typing import Any
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.approvals import DECISION, CopilotApprovals
 from agent_mux_adapters.copilot.outcome import error_code_of
@@ -38,7 +38,7 @@ OPENING = frozenset({"session.create", "session.resume"})
 _HANDSHAKE = OPENING | {"connect", "sessions.fork"}
 
 
-class CopilotTurns(Prompting):
+class CopilotTurns(PromptQueue):
     """The turns of a run: prompts, steering messages and interruptions. An observed run sends nothing."""
 
     def __init__(self, context: CodecContext, rpc: JsonRpcClient, approvals: CopilotApprovals) -> None:
@@ -99,7 +99,7 @@ class CopilotTurns(Prompting):
 
     # -- responses of the runtime
 
-    def answered(self, asked: Asked, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
+    def answered(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
         """Handle the result of one of our requests."""
         kind, fields = f"response:{asked.method}", mapping(result)
         if asked.method in OPENING:
@@ -123,7 +123,7 @@ class CopilotTurns(Prompting):
                 return Ignored(kind, "the session is deleted"), *self._end_input()
         return (Ignored(kind, "events report the outcome"),)
 
-    def refused(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """Handle the error response to one of our requests."""
         message = error.message
         if asked.method in _HANDSHAKE:
@@ -189,7 +189,7 @@ class CopilotTurns(Prompting):
     def _resume(self, session_id: str) -> WriteStdin:
         return self._ask("session.resume", {"sessionId": session_id, **session_params(self._context)})
 
-    def _opened(self, asked: Asked, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
         session_id = text(fields.get("sessionId"))
         if not session_id:
             return self.refused(asked, RpcError(0, "copilot opened no session"))
@@ -224,7 +224,7 @@ class CopilotTurns(Prompting):
         return self._working or bool(self._unanswered) or bool(self._accepted)
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def _abort_if_due(self) -> tuple[Effect, ...]:
         """Send a due interruption once the turn has begun: before that it would have no effect."""

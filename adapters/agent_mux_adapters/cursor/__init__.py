@@ -1,11 +1,14 @@
-"""Cursor's CLI: stream-json in print mode. From its documented format; it cannot be run without an account."""
+"""The adapter of Cursor's CLI: stream-json in print mode.
+
+Written from the documented format, because the CLI cannot be run without an account.
+"""
 
 from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
 from agent_mux.home import AgentHome
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
-from agent_mux_adapters.cursor.model_listing import LISTING
+from agent_mux_adapters.cursor.models import LISTING
 from agent_mux_adapters.cursor.outcome import AUTH_GUIDANCE
 
 CAPABILITIES = AgentCapabilities(
@@ -35,7 +38,7 @@ CAPABILITIES = AgentCapabilities(
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.cursor.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.cursor.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 
@@ -61,7 +64,7 @@ ADAPTER = Adapter(
                 "tool inputs as they stream",
                 "the output of commands while they run",
                 "cost",
-                "questions: nobody is asked, and they are skipped",
+                "questions: they are skipped",
             ),
         )
     },

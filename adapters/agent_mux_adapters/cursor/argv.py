@@ -1,7 +1,7 @@
-"""How to start cursor-agent for given options. Pure.
+"""Run options to the command line of cursor-agent, by the documented flags of 2026.01.28.
 
-Source: the flags of 2026.01.28 as documented. `--print` decides by itself what is allowed: with `--force` everything
-that the user's rules do not deny, without it what they allow. It reads the prompt from stdin.
+`--print` decides about tools by itself: with `--force` it allows everything that the user's rules do not deny, without
+it only what they allow. It reads the prompt from stdin.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ NO_KNOB = ("temperature", "top_p", "top_k")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line and the remarks for these options."""
+    """Return the command line and notes for these options."""
     return SpawnArgs(
         argv=(environment.executable, "--print", f"--output-format={STREAM_JSON}", *_flags(options)),
         protocol=STREAM_JSON,
@@ -25,7 +25,11 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def prompt_of(options: RunOptions) -> str:
-    """The prompt, after the instructions that no flag takes; attached files are mentioned, and the agent reads them."""
+    """Return the prompt.
+
+    The system prompt, for which there is no flag, is put before it; attached files are mentioned, and the agent reads
+    them.
+    """
     files = [f"Attached file: {a.file_path}" for a in options.attachments if a.file_path is not None]
     parts = (options.system_prompt, options.prompt_text, "\n".join(files))
     return "\n\n".join(part for part in parts if part)
@@ -53,9 +57,9 @@ def _notes(options: RunOptions) -> Iterator[str]:
     if options.system_prompt is not None:
         yield "cursor takes no system prompt; it was put before the prompt."
     if options.on_input_required is not None:
-        yield "cursor asks nobody in print mode; its questions are skipped."
+        yield "cursor cannot ask in print mode; its questions are skipped."
     if options.on_approval_request is not None:
-        yield "cursor asks nobody in print mode; on_approval_request is never called."
+        yield "cursor cannot ask in print mode; on_approval_request is never called."
     unsent = sum(attachment.file_path is None for attachment in options.attachments)
     if unsent:
         yield f"{unsent} of the attachments were left out: cursor takes files by path."

@@ -1,6 +1,6 @@
-"""Cursor's hooks: `hooks.json`. As documented (https://cursor.com/docs/hooks); nothing of it is recorded.
+"""The hooks of Cursor, in `hooks.json`, as documented at https://cursor.com/docs/hooks; not recorded.
 
-It has a hook of its own for commands, for MCP tools and for files that are read; before it changes files it asks none.
+There are separate hooks for commands, MCP tools and reading files; none runs before files are changed.
 """
 
 import json
@@ -22,59 +22,59 @@ TYPES: Mapping[HookType, tuple[str, ...]] = {
     "stop": ("stop",),
 }
 SHELL, READ, EDIT = "Shell", "Read", "Write"
-"""What tools are called here: the hooks about commands and files name none."""
+"""The tool names that we report: hooks about commands and files name no tool."""
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Cursor tells a hook."""
-    event = text(said.get("hook_event_name"))
-    roots = said.get("workspace_roots")
+def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
+    """Parse the input that Cursor passes to a hook."""
+    event = text(native.get("hook_event_name"))
+    roots = native.get("workspace_roots")
     root = text(roots[0]) if isinstance(roots, list) and roots else ""
-    tool, given = _tool(event, said)
+    tool, arguments = _tool(event, native)
     return hooks.hook_call(
         hook_type,
-        said,
+        native,
         agent="cursor",
-        session_id=text(said.get("conversation_id")),
-        cwd=text(said.get("cwd")) or root,
+        session_id=text(native.get("conversation_id")),
+        cwd=text(native.get("cwd")) or root,
         tool_call_id="",
         tool_name=tool,
-        tool_input=given,
-        command=text(said.get("command")) if tool == SHELL else "",
-        paths=hooks.paths_of(said),
-        tool_output=said.get("output", said.get("result_json", said.get("edits"))),
-        message=hooks.first_text(said, "status", "reason"),
+        tool_input=arguments,
+        command=text(native.get("command")) if tool == SHELL else "",
+        paths=hooks.input_paths(native),
+        tool_output=native.get("output", native.get("result_json", native.get("edits"))),
+        message=hooks.first_text(native, "status", "reason"),
     )
 
 
-def _tool(event: str, said: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
+def _tool(event: str, native: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
     if "Shell" in event:
-        return SHELL, {"command": said.get("command")}
+        return SHELL, {"command": native.get("command")}
     if "MCP" in event:
-        return text(said.get("tool_name")), _object(said.get("tool_input"))
+        return text(native.get("tool_name")), _object(native.get("tool_input"))
     if event.endswith(("ReadFile", "FileEdit")):
-        return READ if event.endswith("ReadFile") else EDIT, {"file_path": said.get("file_path")}
+        return READ if event.endswith("ReadFile") else EDIT, {"file_path": native.get("file_path")}
     return "", None
 
 
-def _object(given: Any) -> dict[str, Any] | None:
-    if isinstance(given, str):
+def _object(arguments: Any) -> dict[str, Any] | None:
+    if isinstance(arguments, str):
         try:
-            given = json.loads(given)
+            arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return None
-    return given if isinstance(given, dict) else None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Cursor. It takes no other input for a tool."""
+    """Return the answer of a decision in Cursor's format, which cannot modify a tool's input."""
     if call.hook_type == "prompt_submit" and decision.behavior == "deny":
-        return hooks.as_json({"continue": False, "user_message": hooks.reason_of(decision)})
+        return hooks.stdout_answer({"continue": False, "user_message": hooks.denial_reason(decision)})
     if call.hook_type != "pre_tool_use" or decision.behavior is None:
         return HookAnswer()
-    why = hooks.reason_of(decision) if decision.behavior == "deny" else decision.reason
-    told = {} if why is None else {"user_message": why, "agent_message": why}
-    return hooks.as_json({"permission": decision.behavior, **told})
+    message = hooks.denial_reason(decision) if decision.behavior == "deny" else decision.reason
+    messages = {} if message is None else {"user_message": message, "agent_message": message}
+    return hooks.stdout_answer({"permission": decision.behavior, **messages})
 
 
 HOOKS = NativeHooks(
@@ -95,8 +95,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use"}),
     place=lambda name: (name,),
-    add=hooks.in_list(lambda command: {"command": command}),
-    remove=hooks.without_in_list,
+    add=hooks.append_entry(lambda command: {"command": command}),
+    remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
     read=read,
     answer=reply,

@@ -1,4 +1,4 @@
-"""How a turn ended: by a `result` line, or, when the CLI gives up, by prose on stderr or in a bare line of stdout."""
+"""How a turn ended: by a `result` line, or by plain text on stdout or stderr when the CLI gives up."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from agent_mux.errors import ErrorCode
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 AUTH_GUIDANCE = "Run `cursor-agent login`, or set CURSOR_API_KEY."
-# Lower case; the first that occurs decides.
+# Lower case; the first phrase that occurs decides.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("authentication required", "AUTH_ERROR"),
     ("not logged in", "AUTH_ERROR"),
@@ -28,7 +28,7 @@ _UNKNOWN: ErrorCode = "AGENT_CRASH"
 
 
 def closing_fact(line: Mapping[str, Any]) -> facts.Fact:
-    """What closes the turn: a `result` line."""
+    """Return the fact of a `result` line, which closes the turn."""
     subtype = text(line.get("subtype"))
     if line.get("is_error") is not True and not subtype.startswith("error"):
         return facts.TurnDone()
@@ -38,31 +38,31 @@ def closing_fact(line: Mapping[str, Any]) -> facts.Fact:
 
 
 def failure_of(message: str) -> facts.Failure:
-    """A failure by its words: there are no codes."""
+    """Return the failure for a message; there are no error codes, so phrases decide."""
     code = code_of(message)
     return facts.Failure(code, message, AUTH_GUIDANCE if code == "AUTH_ERROR" else "")
 
 
 def code_of(message: str) -> ErrorCode:
-    """The code for these words; AGENT_CRASH where they say nothing known."""
-    words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), _UNKNOWN)
+    """Return the error code for a message; AGENT_CRASH when no phrase is known."""
+    lowered = message.lower()
+    return next((code for phrase, code in _PHRASES if phrase in lowered), _UNKNOWN)
 
 
-def last_words(said: list[str]) -> facts.Failure | None:
-    """The failure that the CLI's last lines of prose are about; None when they are about nothing known."""
-    known = next((words for words in reversed(said) if code_of(words) != _UNKNOWN), None)
+def failure_in_output(lines: list[str]) -> facts.Failure | None:
+    """Return the failure that the CLI's last plain text lines state; None when no phrase is known."""
+    known = next((message_text for message_text in reversed(lines) if code_of(message_text) != _UNKNOWN), None)
     return failure_of(known.removeprefix("Error: ")) if known is not None else None
 
 
 def usage_of(line: Mapping[str, Any]) -> tuple[facts.Fact, ...]:
-    """The tokens of the turn, where the line has them. `inputTokens` leave out what the cache gave or took."""
-    told = mapping(line.get("usage"))
+    """Return the tokens of the turn; nothing when the line has none. `inputTokens` exclude cached tokens."""
+    usage_fields = mapping(line.get("usage"))
     usage = facts.Usage(
-        input_tokens=whole(told.get("inputTokens")),
-        output_tokens=whole(told.get("outputTokens")),
-        cached_tokens=optional_whole(told.get("cacheReadTokens")),
-        cache_creation_tokens=optional_whole(told.get("cacheWriteTokens")),
+        input_tokens=whole(usage_fields.get("inputTokens")),
+        output_tokens=whole(usage_fields.get("outputTokens")),
+        cached_tokens=optional_whole(usage_fields.get("cacheReadTokens")),
+        cache_creation_tokens=optional_whole(usage_fields.get("cacheWriteTokens")),
         of_one_call=False,
     )
-    return (usage,) if told else ()
+    return (usage,) if usage_fields else ()

@@ -1,4 +1,4 @@
-"""What the tools of cursor-agent are to us. A tool call is an object with one key, `<name>ToolCall`, among siblings."""
+"""The tools of cursor-agent. A call is an object with one key `<name>ToolCall` among other fields."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapp
 
 SUFFIX = "ToolCall"
 FUNCTION = "function"
-"""The key of a tool that has none of its own: `{"name": ..., "arguments": <JSON text>}`."""
+"""The key of tools without one of their own: `{"name": ..., "arguments": <JSON text>}`."""
 
 SHELL = "shell"
 READ = "read"
@@ -21,7 +21,7 @@ MCP = "mcp"
 TASK = "task"
 
 ASKING = frozenset({"askQuestion", "createPlan", "switchMode"})
-"""They ask for more than a yes or no; in print mode nobody answers."""
+"""Tools that ask a person for more than yes or no; print mode skips them."""
 
 ACTIONS: Mapping[str, str] = {
     SHELL: "Run a shell command",
@@ -33,17 +33,17 @@ ACTIONS: Mapping[str, str] = {
     "webSearch": "Search the web",
     TASK: "Start a sub-agent",
 }
-"""What somebody would have been asked to approve."""
+"""The action that a person would have been asked to approve."""
 
 DETAILS = ("command", "path", "url", "searchTerm", "query", "prompt")
-"""Fields of the input that say it all; where there is none, it is the whole input."""
+"""Input fields that are shown for approval; without any of them it is the whole input."""
 
 LOW_RISK = frozenset({READ, "ls", "glob", "grep", "semSearch", "readLints", "updateTodos", "readTodos"})
 HIGH_RISK = frozenset({DELETE, "webFetch", "webSearch"})
 
 
 def split(tool_call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The name of the tool and what the line says of it. Raises `WrongShapeError` when there is none."""
+    """Return the tool's name and the call's data. Raises `WrongShapeError` when the line names no tool."""
     for key, value in tool_call.items():
         if key.endswith(SUFFIX) and isinstance(value, dict):
             return key.removesuffix(SUFFIX), value
@@ -55,7 +55,10 @@ def split(tool_call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
-    """The command of a foreground shell call. A background command's exit is not the call's: it has no projection."""
+    """Return the command of a foreground shell call; None for other calls.
+
+    A background command outlives its call, so it has no shell events.
+    """
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("isBackground") is True:
         return None
@@ -63,13 +66,13 @@ def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
 
 
 def server_and_tool(arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """The server and its tool; `name` is both, `<server>-<tool>`."""
+    """Return the MCP server and its tool; `name` contains both as `<server>-<tool>`."""
     server, tool, name = (text(arguments.get(field)) for field in ("providerIdentifier", "toolName", "name"))
     return server or name.removesuffix(f"-{tool}") or MCP, tool or name.removeprefix(f"{server}-")
 
 
 def action_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """What somebody would have been asked to approve."""
+    """Return the action that a person would have been asked to approve."""
     if name == MCP:
         server, tool = server_and_tool(arguments)
         return f"Use {tool} of the MCP server {server}"
@@ -77,15 +80,15 @@ def action_of(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """The one thing to look at before approving."""
+    """Return the detail that a person needs to see before approving."""
     if name == MCP:
         return as_json(arguments.get("args"))
-    said = (text(arguments.get(field)) for field in DETAILS)
-    return next((detail for detail in said if detail), "") or as_json(arguments)
+    details = (text(arguments.get(field)) for field in DETAILS)
+    return next((detail for detail in details if detail), "") or as_json(arguments)
 
 
 def risk_of(name: str, arguments: Mapping[str, Any]) -> Risk:
-    """A guess by the kind of tool, or by the command."""
+    """Return the risk by the kind of tool or by the command."""
     if name == SHELL:
         return risk_of_command(text(arguments.get("command")))
     if name in LOW_RISK:

@@ -1,4 +1,4 @@
-"""Gemini CLI: stream-json one-shot, ACP two-way."""
+"""The adapter of Gemini CLI: stream-json one-shot, ACP two-way."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from agent_mux.home import AgentHome
 from agent_mux.sessions.store import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import offered
-from agent_mux_adapters.gemini.acp import GeminiAcpCodec
+from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
 from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
-from agent_mux_adapters.gemini.failures import GUIDANCE
-from agent_mux_adapters.gemini.stream_json import StreamJsonCodec
+from agent_mux_adapters.gemini.outcome import GUIDANCE
+from agent_mux_adapters.gemini.stream_json_codec import GeminiStreamJsonCodec
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
 
@@ -59,7 +59,7 @@ _OF_STREAM_JSON: Mapping[str, frozenset[str]] = {
 
 
 def is_stream_json_line(line: Mapping[str, Any]) -> bool:
-    """A line of the one-shot mode."""
+    """Return whether this is a line of the one-shot format."""
     kind = line.get("type")
     fields = _OF_STREAM_JSON.get(kind) if isinstance(kind, str) else None
     return fields is not None and fields <= line.keys()
@@ -72,7 +72,7 @@ def _sessions() -> SessionStore:
 
 
 def _home() -> AgentHome:
-    from agent_mux_adapters.gemini.home import HOME  # noqa: PLC0415  # a run does without
+    from agent_mux_adapters.gemini.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
 
@@ -89,15 +89,15 @@ ADAPTER = Adapter(
     protocols={
         STREAM_JSON: NativeProtocol(
             name=STREAM_JSON,
-            codec=StreamJsonCodec,
+            codec=GeminiStreamJsonCodec,
             streams=frozenset({"text"}),
             two_way=False,
             sniff=is_stream_json_line,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask, without attachments and MCP servers of the run",
+            chosen_for="one prompt in mode `yolo`, without callbacks, attachments and MCP servers of the run",
             loses=(
                 "thoughts",
-                "what was read, and what sub-agents reported",
-                "whether a written file was there before",
+                "the content of read files, and the reports of sub-agents",
+                "whether a written file existed before",
                 "where model calls begin, and the tokens of each: their sum comes at the end",
                 "retries",
                 "tool inputs as they stream, and the output of commands while they run",

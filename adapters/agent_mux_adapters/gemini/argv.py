@@ -1,18 +1,19 @@
-"""How to start Gemini CLI for given options. Pure; every flag was tried on 0.61.0.
+"""Run options to the command line of Gemini CLI. Every flag was tried on 0.61.0.
 
-One-shot (`--output-format=stream-json`, the prompt on stdin) where nobody may be asked: it tells every tool call with
-its input, even one of an unknown tool, and all tokens, those of thoughts and from the cache too. ACP (`--acp`) for
-everything else: approvals, conversations, MCP servers of the run (which the CLI takes from nowhere else for one run),
-attachments. ACP tells thoughts and real diffs, but no inputs, and not all tokens.
+One-shot (`--output-format=stream-json`, the prompt on stdin) when no approval or question can occur: it reports every
+tool call with its input, even of an unknown tool, and all tokens including thinking and cached ones. ACP (`--acp`) for
+everything else: approvals, conversations, MCP servers of the run (which have no other way into the CLI), attachments.
+ACP reports thoughts and real diffs, but no inputs, and not all tokens.
 
-`--debug` is always on: without it neither protocol tells how a command exited, and ACP not even what it printed. What
-it adds on standard error (about 20 kB for each call, and each output a few times) is ignored (`stderr.py`).
+`--debug` is always on. Without it neither protocol reports how a command exited, and ACP not even what it printed. The
+additional lines on stderr (about 20 kB per call) are ignored (see `notices.py`).
 
-Settings for one run do not exist: the file of `GEMINI_CLI_SYSTEM_SETTINGS_PATH` is read only if root owns it and all
-directories above it. So turns are counted by the mux, and there is no way to set the temperature and the like.
+There are no settings for one run: the file of `GEMINI_CLI_SYSTEM_SETTINGS_PATH` is read only if root owns it and all
+directories above it. So agent-mux counts the turns, and temperature and similar options cannot be set.
 
-Only in mode `yolo` is the directory trusted for the run: a trusted project may start programs unasked (hooks, MCP
-servers). The one-shot mode refuses to start in any other; ACP leaves out what is configured there.
+The directory is trusted for the run only in mode `yolo`, because a trusted project may start programs without approval
+(hooks, MCP servers). The one-shot mode refuses to start in an untrusted directory; ACP ignores the project's
+configuration there.
 """
 
 from collections.abc import Iterator
@@ -29,20 +30,20 @@ SYSTEM_PROMPT_FILE = "system.md"
 TRUST = "GEMINI_CLI_TRUST_WORKSPACE"
 
 NO_LAUNCHER = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-"""The CLI's launcher swallows signals; it is only there to give the CLI more memory."""
+"""Disables the CLI's launcher, which only gives the CLI more memory, but swallows signals."""
 
 NO_KNOB = ("temperature", "top_p", "top_k", "output_limit")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, environment, files and remarks for these options."""
+    """Return the command line, environment, files and notes for these options."""
     two_way = needs_acp(options)
     flags = ["--acp" if two_way else "--output-format=stream-json", "--debug"]
     flags.append(f"--approval-mode={'yolo' if _is_unasked(options) else 'default'}")
     if options.model is not None:
         flags.append(f"--model={options.model}")
     if options.session_id is not None:
-        # With ACP, too: there the session is loaded over the protocol, but the CLI would delete it as it starts.
+        # Also with ACP, which loads the session over the protocol: without the flag the CLI would delete it at start.
         flags.append(f"--resume={options.session_id}")
     return SpawnArgs(
         argv=(environment.executable, *flags),
@@ -56,13 +57,13 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know: the prompt only where the codec sends it."""
+    """Return what the codec needs; the prompt only if the codec sends it."""
     context = acp_context("gemini", options, spawn)
     return context if spawn.protocol == ACP else replace(context, prompt=None)
 
 
 def needs_acp(options: RunOptions) -> bool:
-    """Whether the run needs more than the one-shot mode has."""
+    """Return whether the run needs more than the one-shot mode supports."""
     return options.interactive or not _is_unasked(options) or bool(options.mcp_servers) or bool(options.attachments)
 
 

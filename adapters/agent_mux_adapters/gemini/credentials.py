@@ -1,4 +1,8 @@
-"""How Gemini CLI is authenticated: one setting says in which way, and then no other way counts."""
+"""Where Gemini CLI keeps its files, and how it authenticates.
+
+Its variable `GEMINI_CLI_HOME` moves the user's home, not the directory `.gemini` itself. One setting selects the
+authentication method; all others are ignored then.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,44 +15,68 @@ from agent_mux.documents.values import value_at
 from agent_mux.place import Place
 from agent_mux.storage import read_text
 from agent_mux_adapters._dialects.tolerant import text
-from agent_mux_adapters.gemini.places import directory, user_home
+
+
+def user_home(place: Place) -> Path:
+    """Return the directory that the CLI uses as the user's home."""
+    moved = place.environ.get("GEMINI_CLI_HOME")
+    return Path(moved).expanduser() if moved else place.home
+
+
+def gemini_directory(place: Place) -> Path:
+    """Return the CLI's own directory, by default `~/.gemini`."""
+    return place.directory if place.directory is not None else user_home(place) / ".gemini"
+
+
+def project_file(place: Place, *names: str) -> Path | None:
+    """Return a file of the project.
+
+    None without a project, or when the project is the home directory, whose files are global.
+    """
+    return None if place.project == user_home(place) else place.project_file(*names)
+
+
+# -- authentication
 
 OAUTH, API_KEY, VERTEX, COMPUTE = "oauth-personal", "gemini-api-key", "vertex-ai", "compute-default-credentials"
-WAYS = (OAUTH, API_KEY, VERTEX, COMPUTE, "gateway", "cloud-shell")
-"""What `security.auth.selectedType` can be."""
+AUTH_METHODS = (OAUTH, API_KEY, VERTEX, COMPUTE, "gateway", "cloud-shell")
+"""The values of `security.auth.selectedType`."""
 _GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def way(place: Place) -> str | None:
-    """The way it will go: as its settings say, else as the variables say. Raises `ValueError` for broken settings."""
+def auth_method(place: Place) -> str | None:
+    """Return the authentication method: that of the settings, or the one that variables select.
+
+    Raises `ValueError` for broken settings.
+    """
     selected = _selected(place)
     if selected:
         return COMPUTE if selected == "cloud-shell" and _is_compute(place) else selected
-    said = variables(place)
-    if said.get("GOOGLE_GENAI_USE_GCA") == "true":
+    values = variables(place)
+    if values.get("GOOGLE_GENAI_USE_GCA") == "true":
         return OAUTH
-    if said.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
+    if values.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
         return VERTEX
-    if said.get("GOOGLE_GEMINI_BASE_URL"):
+    if values.get("GOOGLE_GEMINI_BASE_URL"):
         return "gateway"
-    if said.get("GEMINI_API_KEY"):
+    if values.get("GEMINI_API_KEY"):
         return API_KEY
     return COMPUTE if _is_compute(place) else None
 
 
 def variables(place: Place) -> Mapping[str, str]:
-    """The environment, and what the `.env` file adds to it."""
+    """Return the environment together with the variables of the `.env` file."""
     return {**_dotenv(_dotenv_file(place)), **place.environ}
 
 
 def _selected(place: Place) -> str:
-    path = directory(place) / "settings.json"
+    path = gemini_directory(place) / "settings.json"
     settings = read_text(path)
     try:
-        said = open_document(settings, "json").data() if settings is not None else {}
+        values = open_document(settings, "json").data() if settings is not None else {}
     except DocumentError as error:
         raise ValueError(f"{path}: {error}") from error
-    return text(value_at(said, ("security", "auth", "selectedType"), ""))
+    return text(value_at(values, ("security", "auth", "selectedType"), ""))
 
 
 def _is_compute(place: Place) -> bool:
@@ -56,7 +84,7 @@ def _is_compute(place: Place) -> bool:
 
 
 def _dotenv_file(place: Place) -> Path | None:
-    """The first there is, and only that one: from the working directory up, then in the home directory."""
+    """Return the only `.env` file that is read: the first from the working directory up, then in the home directory."""
     return next((path for path in _dotenv_files(place) if path.is_file()), None)
 
 
@@ -68,33 +96,33 @@ def _dotenv_files(place: Place) -> Iterator[Path]:
 
 
 def _dotenv(path: Path | None) -> dict[str, str]:
-    said = {}
+    values = {}
     for line in "" if path is None else path.read_text("utf-8", "replace").splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            said[name.strip()] = value.strip().strip("\"'`")
-    return said
+            values[name.strip()] = value.strip().strip("\"'`")
+    return values
 
 
 def _evidence(place: Place, name: str) -> Evidence | None:
-    """A variable, and where it is set."""
+    """Return where a variable is set; None when it is not set."""
     if place.environ.get(name):
         return Evidence(where=name)
     return Evidence(where=f"{_dotenv_file(place)} ({name})") if variables(place).get(name) else None
 
 
 def _key(place: Place) -> Evidence | None:
-    return _evidence(place, "GEMINI_API_KEY") if way(place) == API_KEY else None
+    return _evidence(place, "GEMINI_API_KEY") if auth_method(place) == API_KEY else None
 
 
 def _login(place: Place) -> Evidence | None:
-    if way(place) != OAUTH:
+    if auth_method(place) != OAUTH:
         return None
     if variables(place).get("GOOGLE_GENAI_USE_GCA") and variables(place).get("GOOGLE_CLOUD_ACCESS_TOKEN"):
         return _evidence(place, "GOOGLE_CLOUD_ACCESS_TOKEN")
     if variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
         return _google_file(place)
-    path = directory(place) / "oauth_creds.json"
+    path = gemini_directory(place) / "oauth_creds.json"
     tokens = _read(path)
     if not (tokens.get("access_token") or tokens.get("refresh_token")):
         return _google_file(place)
@@ -104,12 +132,12 @@ def _login(place: Place) -> Evidence | None:
 
 
 def _vertex(place: Place) -> Evidence | None:
-    if way(place) != VERTEX:
+    if auth_method(place) != VERTEX:
         return None
-    said = variables(place)
-    if said.get("GOOGLE_API_KEY"):
+    values = variables(place)
+    if values.get("GOOGLE_API_KEY"):
         return _evidence(place, "GOOGLE_API_KEY")
-    has_project = said.get("GOOGLE_CLOUD_PROJECT") and said.get("GOOGLE_CLOUD_LOCATION")
+    has_project = values.get("GOOGLE_CLOUD_PROJECT") and values.get("GOOGLE_CLOUD_LOCATION")
     return (_google_file(place) or _gcloud(place)) if has_project else None
 
 
@@ -119,7 +147,7 @@ def _google_file(place: Place) -> Evidence | None:
 
 
 def _gcloud(place: Place) -> Evidence | None:
-    """Where `gcloud auth application-default login` puts them."""
+    """Return the file of `gcloud auth application-default login`; None when it does not exist."""
     moved = place.environ.get("CLOUDSDK_CONFIG")
     path = (Path(moved) if moved else place.home / ".config" / "gcloud") / "application_default_credentials.json"
     return Evidence(where=str(path)) if path.is_file() else None
@@ -135,14 +163,14 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _elsewhere(place: Place) -> str | None:
     try:
-        going = way(place)
-    except ValueError:  # the methods said so
+        method = auth_method(place)
+    except ValueError:  # the methods report broken settings
         return None
-    if going == API_KEY:
+    if method == API_KEY:
         return "the keyring of the system, or an encrypted file of Gemini CLI"
-    if going == OAUTH and variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
+    if method == OAUTH and variables(place).get("GEMINI_FORCE_ENCRYPTED_FILE_STORAGE") == "true":
         return "the keyring of the system, or an encrypted file of Gemini CLI"
-    if going == COMPUTE or (going == VERTEX and variables(place).get("GOOGLE_CLOUD_PROJECT")):
+    if method == COMPUTE or (method == VERTEX and variables(place).get("GOOGLE_CLOUD_PROJECT")):
         return "the metadata server of the cloud"
     return None
 

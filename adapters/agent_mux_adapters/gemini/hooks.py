@@ -1,4 +1,4 @@
-"""Gemini CLI's hooks: `hooks` in its settings. Over ACP (0.61.0) it calls none before and after tools."""
+"""The hooks of Gemini CLI, in `hooks` of its settings. Over ACP (0.61.0) no tool hooks are called."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,39 +24,39 @@ SHELL = "run_shell_command"
 MILLISECONDS = 1000
 
 
-def read(hook_type: HookType, said: Mapping[str, Any]) -> HookCall:
-    """What Gemini CLI tells a hook."""
-    given = said.get("tool_input")
-    is_command = text(said.get("tool_name")) == SHELL
+def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
+    """Parse the input that Gemini CLI passes to a hook."""
+    arguments = native.get("tool_input")
+    is_command = text(native.get("tool_name")) == SHELL
     return hooks.hook_call(
         hook_type,
-        said,
+        native,
         agent="gemini",
-        tool_input=given if isinstance(given, dict) else None,
-        command=text(mapping(given).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(given)),
-        tool_output=said.get("tool_response"),
-        message=hooks.first_text(said, "prompt_response", "message", "source", "reason", "trigger"),
+        tool_input=arguments if isinstance(arguments, dict) else None,
+        command=text(mapping(arguments).get("command")) if is_command else "",
+        paths=hooks.input_paths(mapping(arguments)),
+        tool_output=native.get("tool_response"),
+        message=hooks.first_text(native, "prompt_response", "message", "source", "reason", "trigger"),
     )
 
 
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
-    """A decision, for Gemini CLI. It cannot be made to ask."""
+    """Return the answer of a decision in Gemini CLI's format, which cannot ask the user."""
     plain: dict[str, Any] = {}
     output: dict[str, Any] = {}
-    if decision.behavior == "deny" and call.hook_type in HOOKS.decides and not hooks.is_pressed_on(call):
-        plain = {"decision": "deny", "reason": hooks.reason_of(decision)}
+    if decision.behavior == "deny" and call.hook_type in HOOKS.decides and not hooks.is_stop_hook_active(call):
+        plain = {"decision": "deny", "reason": hooks.denial_reason(decision)}
     elif call.hook_type == "pre_tool_use" and decision.modified_input is not None:
         output["tool_input"] = dict(decision.modified_input)
     if decision.context and call.hook_type in {"session_start", "prompt_submit", "post_tool_use"}:
         output["additionalContext"] = decision.context
     if output:
         plain["hookSpecificOutput"] = {"hookEventName": TYPES[call.hook_type][0], **output}
-    return hooks.as_json(plain)
+    return hooks.stdout_answer(plain)
 
 
 def is_off(data: Mapping[str, Any]) -> bool:
-    """All hooks are switched off, or some that may be ours."""
+    """Return whether all hooks are disabled, or some that may be ours."""
     switches = mapping(data.get("hooksConfig"))
     return switches.get("enabled") is False or bool(switches.get("disabled"))
 
@@ -79,8 +79,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"prompt_submit", "pre_tool_use", "post_tool_use", "stop"}),
     place=lambda name: (name,),
-    add=hooks.in_group(hooks.PATIENCE * MILLISECONDS),
-    remove=hooks.without_in_groups,
+    add=hooks.append_group(hooks.HOOK_TIMEOUT * MILLISECONDS),
+    remove=hooks.remove_from_groups,
     commands=hooks.commands_in_groups,
     read=read,
     answer=reply,

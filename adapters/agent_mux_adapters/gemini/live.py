@@ -1,4 +1,4 @@
-"""Gemini CLI against the scripted model: where it is from, what it gets, how its model says things."""
+"""The test kit of Gemini CLI: installation, environment, and how its model states each part of a script."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from agent_mux.testing.model_server import ToolUse
 from agent_mux.testing.model_server.script import Block
 from agent_mux_adapters.gemini.argv import ACP
 
-# The model is named, or each run begins with a request to a router.
+# Without an explicit model each run begins with a request to a router.
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -40,14 +40,14 @@ _SETTINGS = {
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All that Gemini CLI gets."""
+    """Return the complete environment of Gemini CLI."""
     place.leave(".gemini/settings.json", json.dumps(_SETTINGS))
-    # In a directory that is not trusted, the CLI connects to no MCP server, not even to those of the run.
+    # In an untrusted directory the CLI connects to no MCP server, not even to those of the run.
     return place.minimal(GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=place.url, GEMINI_CLI_TRUST_WORKSPACE="true")
 
 
 def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
-    """A part as a content block; the model server makes a part of the Gemini API of it."""
+    """Convert a part of a script to a block, which the model server converts to a part of the Gemini API."""
     match part:
         case Shell(command):
             return ToolUse("run_shell_command", {"command": command, "description": "Run it"})
@@ -73,15 +73,15 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
 
 
 def extension(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
-    """A folder with an extension."""
+    """Create a directory with an extension."""
     directory.mkdir()
-    said = {"name": "demo", "version": "1.2.0", "description": "A demo"}
-    (directory / "gemini-extension.json").write_text(json.dumps(said), "utf-8")
+    manifest = {"name": "demo", "version": "1.2.0", "description": "A demo"}
+    (directory / "gemini-extension.json").write_text(json.dumps(manifest), "utf-8")
     return (), str(directory), "demo"
 
 
 def agree(home: Path, workspace: Path, main: Path) -> None:
-    """Agree to a sub-agent of a project, as its terminal does; sub-agents of the user need no consent."""
+    """Confirm a sub-agent of a project as the CLI does; sub-agents of the user need no confirmation."""
     if main.is_relative_to(workspace / ".gemini" / "agents"):
         path = home / ".gemini" / "acknowledgments" / "agents.json"
         path.parent.mkdir()
@@ -91,15 +91,15 @@ def agree(home: Path, workspace: Path, main: Path) -> None:
 
 _NEVER_ASKS = Gap("never", "the question tool exists at a terminal only")
 _DROPPED = Gap("not_yet", "a model call whose stream breaks off is not tried again")
-_NO_RETRIES = Gap("not_yet", "the ACP mode tells of retries at its end only, on standard error")
+_NO_RETRIES = Gap("not_yet", "the ACP mode reports retries only at its end, on standard error")
 _NO_DELEGATION = Gap("not_yet", "the ACP mode refuses sub-agents: denied by policy")
 _GAPS = {
-    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; that is told, not prevented"),
+    "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
     "approve_file_change": Gap("never", "files of git are out of reach of the tools"),
     "deny_reason_reaches_the_model": Gap("not_yet", "a refused permission has no field for a reason"),
     "dropped_stream_then_recovers/one_shot": _DROPPED,
     "dropped_stream_then_recovers/two_way": _DROPPED,
-    "file_edits/one_shot": Gap("not_yet", "stream-json does not tell whether a file was there before"),
+    "file_edits/one_shot": Gap("not_yet", "stream-json does not report whether a file existed before"),
     "fork": Gap("never", "sessions cannot be forked"),
     "no_session": Gap("never", "every session is saved"),
     "output_schema": Gap("never", "an answer cannot be given a schema"),
@@ -110,13 +110,13 @@ _GAPS = {
     "server_error_for_good/two_way": _NO_RETRIES,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
     "stored_session_forked": Gap("never", "sessions cannot be forked"),
-    "stored_session/two_way": Gap("not_yet", "the ACP mode tells the input of a call in other words than are stored"),
+    "stored_session/two_way": Gap("not_yet", "the ACP mode reports the input of a call differently than it is stored"),
     "stored_session_resumed/two_way": Gap("not_yet", "the ACP mode loses sessions that are less than a minute old"),
     "subagent": _NO_DELEGATION,
     "subagent_shown": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),
-    "thinking_effort": Gap("never", "there is no setting for one run"),
-    "unknown_tool": Gap("not_yet", "the ACP mode does not tell of calls of unknown tools"),
+    "thinking_effort": Gap("never", "no setting for a single run"),
+    "unknown_tool": Gap("not_yet", "the ACP mode does not report calls of unknown tools"),
 }
 
 KIT = LiveKit(
@@ -134,7 +134,7 @@ KIT = LiveKit(
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=17, thinking_tokens=5, cached_tokens=30, source="computed"
     ),
-    # The ACP mode tells neither the tokens of thoughts nor which of the input were cached.
+    # The ACP mode reports neither thinking tokens nor cached input tokens.
     per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
     once=("-p",),
     baseline=Path(__file__).with_name("baseline.json"),

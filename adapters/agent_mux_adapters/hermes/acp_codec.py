@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import STDOUT, CodecContext, NativeProtocol, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact, Failure, RequestSettled, Shell, TextDelta, ToolDone, ToolReady
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Call, ToolReader, acp_protocol
+from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.approvals import DENIED_BY_RULE, denied_action
 from agent_mux_adapters.hermes.mcp_servers import is_mcp_tool
@@ -45,12 +45,12 @@ _FAILURE = re.compile(r"(\w+) failed: (.*)", re.DOTALL)
 class HermesAcpTools(ToolReader):
     """Reads the tool calls of `hermes acp`."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """Return the tool named by the first word of the title."""
         title = _TITLE.match(call.first_title)
         return _TOOL_NAMES[title[1]] if title is not None else super().name(call)
 
-    def input(self, call: Call) -> Any:
+    def input(self, call: AcpCall) -> Any:
         """Return the arguments that permission was asked for, else what the title contains of them."""
         arguments = mapping(call.raw_input).get("arguments")
         if isinstance(arguments, dict):
@@ -65,7 +65,7 @@ class HermesAcpTools(ToolReader):
             return {"goal": title[2]}
         return super().input(call)
 
-    def shell(self, call: Call) -> Shell | None:
+    def shell(self, call: AcpCall) -> Shell | None:
         """Return the command of a call of `terminal`; scripts and delegations have the same kind, but run none.
 
         The title shortens long commands; the content has them in full.
@@ -77,7 +77,7 @@ class HermesAcpTools(ToolReader):
         command = shown.removeprefix("$ ") if shown.startswith("$ ") else title[2] if title is not None else ""
         return Shell(command) if command else None
 
-    def call_for(self, asked: Call, open_calls: Sequence[Call]) -> str | None:
+    def call_for(self, asked: AcpCall, open_calls: Sequence[AcpCall]) -> str | None:
         """Return the open call with the same files or command: permission is asked for under an id of its own."""
         paths = {diff.path for diff in asked.diffs}
         command = text(mapping(asked.raw_input).get("command"))
@@ -86,7 +86,7 @@ class HermesAcpTools(ToolReader):
         runs = [call_id for call_id, shell in shells if shell is not None and shell.command == command]
         return next(reversed([*edits, *runs]), None)
 
-    def output(self, call: Call) -> str:
+    def output(self, call: AcpCall) -> str:
         """Return the output without the Markdown frame around it."""
         shown = super().output(call)
         result = _COMMAND_RESULT.fullmatch(shown)
@@ -94,16 +94,16 @@ class HermesAcpTools(ToolReader):
             return result[1] or ""
         return shown.removeprefix(f"{self.name(call)} result\n- **result:** ")
 
-    def output_so_far(self, call: Call) -> str:  # noqa: ARG002  # as in the base
+    def output_so_far(self, call: AcpCall) -> str:  # noqa: ARG002  # as in the base
         """Return nothing: Hermes shows no output before the end."""
         return ""
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """Return the exit code in the frame around the output."""
         result = _COMMAND_RESULT.fullmatch(super().output(call))
         return int(result[2]) if result is not None else super().exit_code(call)
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """Return the error of a failed call. A failed MCP tool has the status `completed` and an error text."""
         error = super().error(call)
         failed = _FAILURE.fullmatch(self.output(call))
@@ -111,7 +111,7 @@ class HermesAcpTools(ToolReader):
             return error
         return failed[2]
 
-    def ends_silently(self, call: Call) -> bool:
+    def ends_silently(self, call: AcpCall) -> bool:
         """Return whether the call is of a file tool, whose success is not reported."""
         return call.name in _WITHOUT_END
 

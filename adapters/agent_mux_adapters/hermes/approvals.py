@@ -14,7 +14,7 @@ from agent_mux.actions import Answer, Approve, Deny
 from agent_mux.adapter import Step
 from agent_mux.effects import Refuse, WriteStdin
 from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.tools import BLOCKED, QUESTION, SCRIPT, SHELL, HermesCall
 
@@ -85,7 +85,7 @@ class HermesApprovals:
         if self._is_observed:
             return (note,)
         params = {"session_id": session, "request_id": payload.get("request_id"), field: ""}
-        return note, WriteStdin(self._rpc.ask(method, params))
+        return note, WriteStdin(self._rpc.request(method, params))
 
     def call_ended(self, payload: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Settle the requests of a tool call that ended: they were decided elsewhere, or timed out."""
@@ -140,7 +140,7 @@ class HermesApprovals:
                 return *steering, *self._write_decisions(session), RequestSettled(key, granted=False, reason=reason)
         return (Refuse("VALIDATION_ERROR", f"{key} is an approval: approve or deny it"),)
 
-    def response_observed(self, asked: Asked) -> tuple[Fact, ...]:
+    def response_observed(self, asked: PendingRequest) -> tuple[Fact, ...]:
         """Settle what another client responded to in a transcript."""
         params = mapping(asked.params)
         question = text(params.get("request_id"))
@@ -171,7 +171,7 @@ class HermesApprovals:
         return tuple(writes)
 
     def _ask(self, method: str, session: str, **params: Any) -> tuple[WriteStdin, ...]:
-        return (WriteStdin(self._rpc.ask(method, {"session_id": session, **params})),)
+        return (WriteStdin(self._rpc.request(method, {"session_id": session, **params})),)
 
     def _settle_questions(self) -> tuple[Fact, ...]:
         keys, self._questions = [*self._questions], {}

@@ -12,8 +12,8 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Fact, Ignored, LogLine, Note
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.approvals import RESPONSE_METHODS
 from agent_mux_adapters.hermes.gateway_reader import GatewayReader, unknown_line
@@ -54,7 +54,7 @@ class HermesGatewayCodec:
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Return the effects of an action of the consumer."""
         respond = partial(self._reader.approvals.respond, self._turns.session or "")
-        return carry_out(action, self._turns, respond)
+        return dispatch_action(action, self._turns, respond)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""
@@ -74,7 +74,7 @@ class HermesGatewayCodec:
         return unknown_line(text(message.get("method")) or "message", line)
 
     def _receive_response(self, message: dict[str, Any]) -> tuple[Step, ...]:
-        asked = self._rpc.take(message["id"])
+        asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
             if asked is None:
@@ -91,7 +91,9 @@ class HermesGatewayCodec:
         """Read a response whose request is not in the transcript: one that opens a session is known by its fields."""
         fields = mapping(result)
         if self._is_observed and "session_id" in fields and "message_count" in fields:
-            return self._turns.response(Asked("session.resume" if "resumed" in fields else "session.create"), result)
+            return self._turns.response(
+                PendingRequest("session.resume" if "resumed" in fields else "session.create"), result
+            )
         return (Ignored("response", "an answer whose request was not seen"),)
 
     # -- stdin of another client
@@ -104,7 +106,7 @@ class HermesGatewayCodec:
         if not isinstance(method, str):
             return unknown_line("stdin", line)
         if "id" in message:
-            self._rpc.overhear(message["id"], method, message.get("params"))
+            self._rpc.observe_request(message["id"], method, message.get("params"))
         self._turns.request_observed(method)
         return (Ignored(f"stdin:{method}", "our own side"),)
 

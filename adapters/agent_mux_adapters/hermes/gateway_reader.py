@@ -193,7 +193,7 @@ class GatewayReader:
         if self._is_observed:
             return (ignored,)
         params = {"session_id": self._turns.session, "request_id": payload.get("request_id"), "text": ""}
-        return ignored, WriteStdin(self._rpc.ask("terminal.read.respond", params))
+        return ignored, WriteStdin(self._rpc.request("terminal.read.respond", params))
 
     # -- notices
 

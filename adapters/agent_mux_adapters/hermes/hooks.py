@@ -34,7 +34,7 @@ def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
         tool_call_id=text(extra.get("tool_call_id")),
         tool_input=tool_input if isinstance(tool_input, dict) else None,
         command=text(mapping(tool_input).get("command")) if is_command else "",
-        paths=hooks.paths_of(mapping(tool_input)) + hooks.patch_paths(text(mapping(tool_input).get("patch"))),
+        paths=hooks.input_paths(mapping(tool_input)) + hooks.patch_paths(text(mapping(tool_input).get("patch"))),
         tool_output=extra.get("result"),
         message=hooks.first_text(extra, "assistant_response", "child_summary", "reason"),
     )
@@ -43,9 +43,9 @@ def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
 def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
     """Format a decision: Hermes Agent lets a hook block a tool call, and add context to a prompt."""
     if call.hook_type == "pre_tool_use" and decision.behavior == "deny":
-        return hooks.as_json({"action": "block", "message": hooks.reason_of(decision)})
+        return hooks.stdout_answer({"action": "block", "message": hooks.denial_reason(decision)})
     if call.hook_type == "prompt_submit" and decision.context:
-        return hooks.as_json({"context": decision.context})
+        return hooks.stdout_answer({"context": decision.context})
     return HookAnswer()
 
 
@@ -61,8 +61,8 @@ HOOKS = NativeHooks(
     types=TYPES,
     decides=frozenset({"pre_tool_use"}),
     place=lambda name: (name,),
-    add=hooks.in_list(lambda command: {"command": command, "timeout": hooks.PATIENCE}),
-    remove=hooks.without_in_list,
+    add=hooks.append_entry(lambda command: {"command": command, "timeout": hooks.HOOK_TIMEOUT}),
+    remove=hooks.remove_from_list,
     commands=hooks.commands_in_list,
     read=read,
     answer=reply,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, SessionKnown, Trouble
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.hermes.outcome import code_of
 
 TEXT = "text"
@@ -42,7 +42,7 @@ class HermesTextCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Return the effects of an action: the program can be signalled, and reads nothing."""
-        return of_one_prompt(action, "hermes chat -q")
+        return one_shot_action(action, "hermes chat -q")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""

@@ -28,7 +28,7 @@ from agent_mux.facts import (
 )
 from agent_mux.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import LARGEST, as_json, mapping, text
-from agent_mux_adapters._dialects.unified import NO_NEWLINE, from_replacements, relative_to, with_header
+from agent_mux_adapters._dialects.unified_diff import NO_NEWLINE, from_replacements, relative_to, with_header
 from agent_mux_adapters.hermes.mcp_servers import HermesMcpServers, is_mcp_tool
 
 SHELL = "terminal"

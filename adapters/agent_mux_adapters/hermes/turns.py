@@ -11,8 +11,8 @@ from typing import Any, Literal
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, Effect, WriteStdin
 from agent_mux.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.outcome import failure_of, session_failure
 from agent_mux_adapters.hermes.session_setup import SessionSetup, count_prompts, mime_type_of, opening_request
@@ -65,7 +65,7 @@ class HermesSteering:
         return undelivered
 
 
-class HermesTurns(Prompting):
+class HermesTurns(PromptQueue):
     """The session, the turn that is open, and the prompts that wait.
 
     In a transcript of another client it only tracks the session and writes nothing.
@@ -121,7 +121,7 @@ class HermesTurns(Prompting):
 
     # -- responses of the gateway
 
-    def response(self, asked: Asked, result: Any) -> tuple[Step, ...]:
+    def response(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
         """Read the result of one of our requests."""
         fields = mapping(result)
         match asked.method:
@@ -135,7 +135,7 @@ class HermesTurns(Prompting):
                 return Ignored(_response_kind(asked), "the run is ending"), *self._delete_session(asked)
         return self._response_fact(asked, fields), *self._continue(asked)
 
-    def error_response(self, asked: Asked, error: RpcError) -> tuple[Step, ...]:
+    def error_response(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
         """Read the error that one of our requests ended with."""
         if asked.method in _OPENING_METHODS:
             return TurnFailed(session_failure(error.code, error.message)), *self._hang_up()
@@ -198,7 +198,7 @@ class HermesTurns(Prompting):
 
     # -- internals
 
-    def _opened(self, asked: Asked, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
         session = text(fields.get("session_id"))
         if not session:
             return TurnFailed(failure_of("hermes opened no session")), *self._hang_up()
@@ -227,7 +227,7 @@ class HermesTurns(Prompting):
             return ()
         return tuple(self._ask(method, params) for method, params in self._setup.immediate_requests(self.session))
 
-    def _response_fact(self, asked: Asked, fields: Mapping[str, Any]) -> Fact:
+    def _response_fact(self, asked: PendingRequest, fields: Mapping[str, Any]) -> Fact:
         match asked.method:
             case "image.attach" | "image.attach_bytes":
                 return ImageTaken(mime_type_of(text(fields.get("name"))))
@@ -235,7 +235,7 @@ class HermesTurns(Prompting):
                 return Note(text(fields["warning"]), "warn")
         return Ignored(_response_kind(asked), "the events report its effect")
 
-    def _continue(self, asked: Asked) -> tuple[Step, ...]:
+    def _continue(self, asked: PendingRequest) -> tuple[Step, ...]:
         self._setup.done(asked.method)
         return self.next()
 
@@ -244,7 +244,7 @@ class HermesTurns(Prompting):
         return self.send(message) if message and not self._is_observed and not self._closed else ()
 
     def _ask(self, method: str, params: dict[str, Any]) -> WriteStdin:
-        return WriteStdin(self._rpc.ask(method, params))
+        return WriteStdin(self._rpc.request(method, params))
 
     def next(self) -> tuple[Effect, ...]:
         """Return the next request of the setup, the next prompt, or the end of our input, if one of them is due."""
@@ -265,7 +265,7 @@ class HermesTurns(Prompting):
         self._closed = True
         return (self._ask("session.close", {"session_id": self.session}),)
 
-    def _delete_session(self, asked: Asked) -> tuple[Effect, ...]:
+    def _delete_session(self, asked: PendingRequest) -> tuple[Effect, ...]:
         """Delete the stored session after it was closed; hang up after it was deleted."""
         is_close = asked.method == "session.close"
         stored = self._reported.session_id if self._reported is not None and is_close else ""
@@ -289,5 +289,5 @@ class HermesTurns(Prompting):
         return tuple(effects)
 
 
-def _response_kind(asked: Asked) -> str:
+def _response_kind(asked: PendingRequest) -> str:
     return f"response:{asked.method}"

@@ -8,12 +8,12 @@ import re
 from collections.abc import Collection
 
 from agent_mux.facts import Fact, Failure, FileEffect, Shell, TextDelta
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters._dialects.pi.flavor import ShellResult
 from agent_mux_adapters._dialects.pi.outcome import failure_of
 from agent_mux_adapters._dialects.pi.tool_results import PiToolResult, read_result
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified import relative_to
+from agent_mux_adapters._dialects.unified_diff import relative_to
 from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 _NAMES = {"read": "read", "fetch": "web_search", "think": "todo"}
@@ -27,7 +27,7 @@ _PROVIDER_ERROR = re.compile(r"\d{3} .*\n.*\(type=\w+[^)]*\)(?:\nraw-http-reques
 class OmpAcpTools(ToolReader):
     """The meaning of omp's tool calls."""
 
-    def name(self, call: Call) -> str:
+    def name(self, call: AcpCall) -> str:
         """Return the tool's name, from its kind and its input; else from the title, if that contains a name."""
         given = mapping(call.raw_input)
         match call.kind:
@@ -42,40 +42,40 @@ class OmpAcpTools(ToolReader):
         title = _TITLE.fullmatch(call.first_title)
         return title[1] if title is not None else "task" if _is_task(call) else "tool"
 
-    def shell(self, call: Call) -> Shell | None:
+    def shell(self, call: AcpCall) -> Shell | None:
         """Return the command of a foreground call."""
         return shell_of(self.name(call), mapping(call.raw_input))
 
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
+    def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
         """Return server and tool, if the title contains the name of an MCP tool."""
         return split_mcp_name(self.name(call), servers)
 
-    def subagent(self, call: Call) -> tuple[str, str] | None:
+    def subagent(self, call: AcpCall) -> tuple[str, str] | None:
         """Return the agent and its task, if the call starts a sub-agent."""
         given, name = mapping(call.raw_input), self.name(call)
         return (text(given.get("agent")) or name, text(given.get("task"))) if name in DELEGATING else None
 
-    def output(self, call: Call) -> str:
+    def output(self, call: AcpCall) -> str:
         """Return the text that the model sees."""
         return self._result(call).shown
 
-    def output_so_far(self, call: Call) -> str:
+    def output_so_far(self, call: AcpCall) -> str:
         """Return the output of the command so far."""
         return self._shell_result(call).stdout
 
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
+    def streams(self, call: AcpCall) -> tuple[str | None, str | None]:
         """Return the output as stdout; omp merges both streams."""
         return self._shell_result(call).stdout, None
 
-    def exit_code(self, call: Call) -> int | None:
+    def exit_code(self, call: AcpCall) -> int | None:
         """Return the exit code of a command; None if it did not exit."""
         return self._shell_result(call).exit_code if call.is_shell else None
 
-    def error(self, call: Call) -> str | None:
+    def error(self, call: AcpCall) -> str | None:
         """Return the error of a failed call; a command with a nonzero exit code is one."""
         return self._result(call).error if call.status == "failed" else None
 
-    def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
+    def files(self, call: AcpCall, cwd: str) -> tuple[FileEffect, ...]:
         """Return the effects on files, from the details of the result as in rpc mode."""
         effects = FILE_EFFECTS.get(call.name)
         if effects is None:
@@ -83,15 +83,15 @@ class OmpAcpTools(ToolReader):
         done = effects(mapping(call.raw_input), self._result(call).details)
         return tuple(relative_to(cwd, effect) for effect in done)
 
-    def _shell_result(self, call: Call) -> ShellResult:
+    def _shell_result(self, call: AcpCall) -> ShellResult:
         result = self._result(call)
         return read_shell_result(result.shown, result.details, result.failed)
 
-    def _result(self, call: Call) -> PiToolResult:
+    def _result(self, call: AcpCall) -> PiToolResult:
         return read_result(call.id, call.raw_output, failed=call.status == "failed")
 
 
-def _is_task(call: Call) -> bool:
+def _is_task(call: AcpCall) -> bool:
     given = mapping(call.raw_input)
     return "agent" in given and "task" in given
 
@@ -103,6 +103,6 @@ def _message_or_failure(message: str) -> Fact | Failure:
 QUIRKS = AcpQuirks(
     agent="omp",
     tools=OmpAcpTools(),
-    plan_is_told_by_its_tool=True,
+    plan_repeats_tool_call=True,
     asides={f"{status} ": _message_or_failure for status in _STATUSES},
 )

@@ -6,13 +6,12 @@ from typing import Any
 from msgspec import structs
 
 from agent_mux.models import ModelCapabilities, ModelListing, Price
-from agent_mux_adapters._dialects.listings import objects_under, price, tokens
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.tolerant import listed_price, mapping, printed_objects, text, token_limit
 
 
 def parse(printed: str) -> tuple[ModelCapabilities, ...]:
     """Parse the list. Raises `ValueError` if the output is not JSON or contains no list of models."""
-    models = objects_under("models", printed)
+    models = printed_objects("models", printed)
     return tuple(_model(model) for model in models if text(model.get("selector")))
 
 
@@ -22,8 +21,8 @@ def _model(model: Mapping[str, Any]) -> ModelCapabilities:
         model_id=text(model.get("selector")),
         provider=text(model.get("provider")),
         display_name=text(model.get("name")),
-        context_window=tokens(model.get("contextWindow")),
-        max_output_tokens=tokens(model.get("maxTokens")),
+        context_window=token_limit(model.get("contextWindow")),
+        max_output_tokens=token_limit(model.get("maxTokens")),
         price=_price(mapping(model.get("cost"))),
         thinking=model.get("reasoning") is True,
         thinking_efforts=tuple(filter(None, map(text, levels))) if isinstance(levels, list) else (),
@@ -33,14 +32,14 @@ def _model(model: Mapping[str, Any]) -> ModelCapabilities:
 
 def _price(cost: Mapping[str, Any]) -> Price | None:
     long = mapping(cost.get("longContext"))
-    base, beyond, threshold = _base_price(cost), _base_price(long), tokens(long.get("inputThreshold"))
+    base, beyond, threshold = _base_price(cost), _base_price(long), token_limit(long.get("inputThreshold"))
     if base is None or beyond is None or threshold is None:
         return base
     return structs.replace(base, threshold=threshold, beyond=beyond)
 
 
 def _base_price(cost: Mapping[str, Any]) -> Price | None:
-    return price(cost, read=cost.get("cacheRead"), written=cost.get("cacheWrite"))
+    return listed_price(cost, read=cost.get("cacheRead"), written=cost.get("cacheWrite"))
 
 
 LISTING = ModelListing(argv=("models", "--json"), parse=parse)

@@ -32,7 +32,7 @@ from agent_mux.facts import (
     TurnStopped,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, Ended, Opened, Request, acp_protocol
+from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, AcpRequest, OpenedSession, PromptOutcome, acp_protocol
 from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 from agent_mux_adapters.openclaw.messages import BLANK, OpenClawMessages
@@ -52,13 +52,13 @@ _DEFERRED_CALL = Ignored("tool_call", "reported with the call that it makes, or 
 _AFTER = "after the end of the turn"
 
 
-def session_settings(context: CodecContext, opened: Opened) -> Sequence[Request | Note]:
+def session_settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
     """Return the request that sets the effort. The model is in the run's configuration."""
     effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
     return [] if effort is None else [effort]
 
 
-def closing_of(ended: Ended) -> Fact | None:
+def closing_of(ended: PromptOutcome) -> Fact | None:
     """Return the failure of a turn without text and tool calls; None for other turns."""
     has_no_output = ended.stop_reason == "end_turn" and not ended.spoke and ended.failure is None
     return TurnFailed(NO_OUTPUT, ended.cost) if has_no_output else None
@@ -75,7 +75,7 @@ QUIRKS = AcpQuirks(
         _NO_REPLY: failure_of,
         _NO_ANSWER: failure_of,
     },
-    ended=closing_of,
+    closing_fact=closing_of,
 )
 
 

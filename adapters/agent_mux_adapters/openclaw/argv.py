@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
 from agent_mux.options import RunOptions
-from agent_mux_adapters._dialects.acp.attachments import acp_context
+from agent_mux_adapters._dialects.acp.requests import acp_context
 from agent_mux_adapters.openclaw.configuration import DEFAULTS, run_config, users_config
 
 EXEC = "exec-json"

@@ -23,7 +23,7 @@ from agent_mux.facts import (
     TurnFailed,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.openclaw.outcome import failure_of, retry_in
 from agent_mux_adapters.openclaw.usage import cost_of, usage_of
@@ -58,7 +58,7 @@ class OpenClawExecCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Return the effects of an action: the program can be signalled, and reads nothing."""
-        return of_one_prompt(action, "openclaw agent exec")
+        return one_shot_action(action, "openclaw agent exec")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
         """Return the collected lines as log lines: they did not become a document."""

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.models import ModelCapabilities, ModelListing
-from agent_mux_adapters._dialects.listings import objects_under, tokens
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import printed_objects, text, token_limit
 
 
 def parse_models(printed: str) -> tuple[ModelCapabilities, ...]:
     """Parse the models that can be used. Raise `ValueError` when the output has no list of models."""
-    entries = objects_under("models", printed)
+    entries = printed_objects("models", printed)
     return tuple(_model(entry) for entry in entries if text(entry.get("key")) and entry.get("available") is not False)
 
 
@@ -23,7 +22,7 @@ def _model(entry: Mapping[str, Any]) -> ModelCapabilities:
         model_id=name,
         provider=name.partition("/")[0],
         display_name=text(entry.get("name")),
-        context_window=tokens(entry.get("contextWindow")),
+        context_window=token_limit(entry.get("contextWindow")),
         image_input="image" in text(entry.get("input")).split("+"),
     )
 

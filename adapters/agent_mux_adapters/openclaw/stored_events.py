@@ -10,7 +10,7 @@ from agent_mux import facts
 from agent_mux.sessions.closing import HeldClosing
 from agent_mux.sessions.lines import milliseconds_of
 from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, Told, UnreadableError
-from agent_mux_adapters._dialects.acp.tools import Tools
+from agent_mux_adapters._dialects.acp.tools import AcpTools
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text, whole
 from agent_mux_adapters.openclaw.messages import HIDDEN_ANSWERS
 from agent_mux_adapters.openclaw.outcome import failure_of
@@ -30,7 +30,7 @@ class StoredEvents:
     """Reads the events of one transcript."""
 
     def __init__(self) -> None:
-        self._tools = Tools(OpenClawTools(), "")
+        self._tools = AcpTools(OpenClawTools(), "")
         self._closing = HeldClosing()
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
             "session": self._session,
@@ -57,7 +57,7 @@ class StoredEvents:
         if version > _NEWEST_VERSION:
             raise UnreadableError(f"its events have version {version}; {_NEWEST_VERSION} is the newest that is known")
         cwd = text(event.get("cwd"))
-        self._tools = Tools(OpenClawTools(), cwd)
+        self._tools = AcpTools(OpenClawTools(), cwd)
         return (Described(cwd=cwd or None),)
 
     def _message(self, event: Mapping[str, Any]) -> Iterable[Told]:

@@ -16,7 +16,7 @@ from agent_mux.mcp.files import McpFiles
 from agent_mux.options import McpServer
 from agent_mux.place import Place
 from agent_mux.plugins.commands import Plugin, PluginCommands
-from agent_mux_adapters._dialects.mcp_servers import texts_of
+from agent_mux_adapters._dialects.mcp_servers import string_map
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.argv import write_server
 from agent_mux_adapters.opencode.credentials import AUTH
@@ -73,11 +73,11 @@ def read_server(name: str, native: Mapping[str, Any]) -> McpServer | None:
     words = native.get("command")
     if isinstance(words, list) and words:
         program, *args = map(str, words)
-        return McpServer(name=name, command=program, args=tuple(args), env=texts_of(native.get("environment")))
+        return McpServer(name=name, command=program, args=tuple(args), env=string_map(native.get("environment")))
     url = text(native.get("url"))
     if not url:
         return None
-    return McpServer(name=name, transport="streamable-http", url=url, headers=texts_of(native.get("headers")))
+    return McpServer(name=name, transport="streamable-http", url=url, headers=string_map(native.get("headers")))
 
 
 def is_enabled(native: Mapping[str, Any]) -> bool:

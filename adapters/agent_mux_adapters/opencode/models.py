@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from agent_mux.models import ModelCapabilities, ModelListing, Price
-from agent_mux_adapters._dialects.listings import price, tokens
-from agent_mux_adapters._dialects.tolerant import mapping, rows, text
+from agent_mux_adapters._dialects.tolerant import listed_price, mapping, rows, text, token_limit
 
 _NAME = re.compile(r"^([^\s/{}\"]+)/([^\s{}\"]+)$", re.MULTILINE)
 
@@ -45,8 +44,8 @@ def _model(name: re.Match[str], fields: Mapping[str, Any]) -> ModelCapabilities:
         model_id=name[0],
         provider=name[1],
         display_name=text(fields.get("name")),
-        context_window=tokens(limit.get("context")),
-        max_output_tokens=tokens(limit.get("output")),
+        context_window=token_limit(limit.get("context")),
+        max_output_tokens=token_limit(limit.get("output")),
         price=_price(mapping(fields.get("cost"))),
         thinking=capabilities.get("reasoning") is True,
         thinking_efforts=tuple(level for level in mapping(fields.get("variants")) if level != "none"),
@@ -67,12 +66,12 @@ def _price(cost: Mapping[str, Any]) -> Price | None:
 
 def _base_price(cost: Mapping[str, Any]) -> Price | None:
     cache = mapping(cost.get("cache"))
-    return price(cost, read=cache.get("read"), written=cache.get("write"))
+    return listed_price(cost, read=cache.get("read"), written=cache.get("write"))
 
 
 def _threshold(tier: Mapping[str, Any]) -> int | None:
     kind = mapping(tier.get("tier"))
-    return tokens(kind.get("size")) if kind.get("type") == "context" else None
+    return token_limit(kind.get("size")) if kind.get("type") == "context" else None
 
 
 LISTING = ModelListing(argv=("models", "--verbose"), parse=parse)

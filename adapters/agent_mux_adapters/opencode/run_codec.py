@@ -21,7 +21,7 @@ from agent_mux.facts import (
     TurnFailed,
 )
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import of_one_prompt
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_overflow
 from agent_mux_adapters.opencode.subagents import OpencodeSessions
@@ -61,7 +61,7 @@ class OpencodeRunCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Interrupt by a signal; refuse further prompts."""
-        return of_one_prompt(action, "opencode run")
+        return one_shot_action(action, "opencode run")
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
         """End the turn: it is completed if the model was done and the exit code is 0."""

@@ -7,7 +7,7 @@ from agent_mux.actions import AnyAction, Cancel, Interrupt
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import Ignored, LogLine, Note, SessionKnown
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.requests import OpencodeRequests
@@ -48,7 +48,7 @@ class OpencodeServeCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Carry out an action of the consumer."""
-        steps = carry_out(action, self._conversation, self._approvals.reply)
+        steps = dispatch_action(action, self._conversation, self._approvals.reply)
         return self._stop_and_withdraw(steps) if isinstance(action, Interrupt | Cancel) else steps
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract

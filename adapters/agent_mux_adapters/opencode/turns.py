@@ -33,7 +33,7 @@ from agent_mux.facts import (
     TurnFailed,
     TurnStopped,
 )
-from agent_mux_adapters._dialects.prompting import Prompting
+from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeMessage, OpencodeSession
@@ -61,7 +61,7 @@ _MAX_USELESS_COMPACTIONS = 2
 """Compactions in a row after which the context is still too long; OpenCode itself would continue forever."""
 
 
-class OpencodeConversation(Prompting):
+class OpencodeConversation(PromptQueue):
     """Our side: the session, the waiting prompts, and the state of the turn. Sends nothing when it only observes."""
 
     def __init__(self, context: CodecContext, server_requests: OpencodeRequests, names: McpToolNames) -> None:

@@ -18,11 +18,10 @@ from agent_loop.cli.turns import ConversationBudget
 from agent_loop.hooks import Hooks, Middleware
 from agent_loop.messages import UserMessage
 from agent_loop.middleware.memory import MemoryMiddleware
-from agent_loop.middleware.skill_files import load_skills
-from agent_loop.middleware.skills import SkillsMiddleware
+from agent_loop.middleware.skills import SkillsMiddleware, load_skills
 from agent_loop.middleware.todos import TodoListMiddleware
 from agent_loop.providers import Provider
-from agent_loop.providers.named import provider_named
+from agent_loop.providers.registry import provider_named
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.ids import new_id
 from agent_loop.sessions.resume import fork, resume

@@ -6,7 +6,7 @@ from typing import Any
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
 from agent_loop.cli.home import MODEL_VARIABLE, settings_model
 from agent_loop.cli.protocol import StartCommand
-from agent_loop.providers.named import NAMES, OFFLINE
+from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
 
 DEFAULT_MODEL = "scripted"
 SYSTEM_PROMPT = """\
@@ -25,8 +25,8 @@ def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
     if start.model is None:
         return default
     vendor, colon, _ = default.partition(":")
-    has_no_provider = ":" not in start.model and start.model not in NAMES
-    return f"{vendor}:{start.model}" if colon and has_no_provider and vendor not in OFFLINE else start.model
+    has_no_provider = ":" not in start.model and start.model not in PROVIDER_NAMES
+    return f"{vendor}:{start.model}" if colon and has_no_provider and vendor not in OFFLINE_PROVIDERS else start.model
 
 
 def behavior_of(start: StartCommand) -> Behavior:

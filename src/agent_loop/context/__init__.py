@@ -1,38 +1,35 @@
-"""Keeping what is sent within the context window."""
+"""Keeping the messages of a request within the context window."""
 
 from agent_loop.context.compaction import Compaction, CompactionStrategy, Summarize, TieredCompaction
 from agent_loop.context.estimation import (
+    ContextTracker,
     Estimator,
     estimate_message,
     estimate_overhead,
     estimate_tokens,
     estimate_tools,
 )
-from agent_loop.context.fitted import Compacted, Fitted
-from agent_loop.context.manager import ContextManager
-from agent_loop.context.output_budget import over_output_budget, turn_output_bytes
+from agent_loop.context.manager import AppliedCompaction, ContextManager, FittedContext
 from agent_loop.context.persistence import ResultPersistence
-from agent_loop.context.stale import elide_stale_reads
-from agent_loop.context.tail import keep_tail
-from agent_loop.context.tracker import ContextTracker
+from agent_loop.context.tool_outputs import elide_old_outputs, elide_stale_reads, over_output_budget, turn_output_bytes
 
 __all__ = [
-    "Compacted",
+    "AppliedCompaction",
     "Compaction",
     "CompactionStrategy",
     "ContextManager",
     "ContextTracker",
     "Estimator",
-    "Fitted",
+    "FittedContext",
     "ResultPersistence",
     "Summarize",
     "TieredCompaction",
+    "elide_old_outputs",
     "elide_stale_reads",
     "estimate_message",
     "estimate_overhead",
     "estimate_tokens",
     "estimate_tools",
-    "keep_tail",
     "over_output_budget",
     "turn_output_bytes",
 ]

@@ -1,33 +1,72 @@
-"""What of a history is sent, so that it fits the window. Source: phi-core, "ContextManager", section 3.3; zidane.
+"""Selection of the messages to send so that a request fits the context window.
 
-Give `fit` the history as it is, and do what else changes messages (stale reads, images) to what it returns.
+Pass the unmodified history to `fit`, and apply other changes (stale reads, images) to its result.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from agent_loop.behavior import ContextSettings
 from agent_loop.context.compaction import CompactionStrategy, Summarize, TieredCompaction
-from agent_loop.context.estimation import Estimator
-from agent_loop.context.fitted import Compacted, Fitted
-from agent_loop.context.overlay import Overlay, loaded, overlay_of, saved
-from agent_loop.context.pairs import problem_of
-from agent_loop.context.tail import keep_tail
-from agent_loop.context.tracker import ContextTracker
+from agent_loop.context.estimation import ContextTracker, Estimator
+from agent_loop.context.overlay import Overlay, load_overlay, make_overlay, save_overlay
+from agent_loop.context.splitting import find_pairing_problem
+from agent_loop.context.tool_outputs import elide_old_outputs
 from agent_loop.errors import MessageError
 from agent_loop.messages import ExtensionMessage, Message
 from agent_loop.usage import Usage
 
-FORCED_SHARE = 0.7
-"""Of what a provider refused as too long: what the next attempt should have at most."""
-LEARNED_SHARE = 0.95
-"""Of what a provider refused as too long: what it may be given ever after."""
+FILLING_SHARE = 0.85
+"""Share of the maximum above which the context counts as nearly full."""
+CLEAR_REDUCTION = 0.9
+"""Maximum share of the size before for a compaction to be worth a retry."""
 
+FORCED_SHARE = 0.7
+"""Maximum size of the next attempt, as a share of the request that the provider rejected as too long."""
+LEARNED_SHARE = 0.95
+"""Maximum size of all later requests, as a share of the request that the provider rejected as too long."""
 View = tuple[Message, ...]
 
 
+class AppliedCompaction(msgspec.Struct, frozen=True):
+    """A compaction that was applied, for the `ContextCompacted` event."""
+
+    tier: str
+    tokens_before: int
+    tokens_after: int
+    summary: str = ""
+    summary_failure: str = ""
+    """Why a digest replaces the summary; empty otherwise."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the reduction is large enough for the provider to accept the request."""
+        return self.tokens_after <= self.tokens_before * CLEAR_REDUCTION
+
+
+class FittedContext(msgspec.Struct, frozen=True):
+    """The messages to send, and their size."""
+
+    messages: tuple[Message, ...]
+    used_tokens: int
+    """Tokens of the whole request."""
+    max_tokens: int
+    """Maximum tokens of the whole request."""
+    compaction: AppliedCompaction | None = None
+    """Compaction applied by this call; None if only earlier compactions apply."""
+    is_exhausted: bool = False
+    """Whether a forced compaction was not effective: a retry cannot succeed."""
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether the context is nearly full."""
+        return self.used_tokens >= self.max_tokens * FILLING_SHARE
+
+
 class ContextManager:
-    """Of one conversation. It keeps what it made of the history, and takes it as it is next time."""
+    """The context of one conversation. It keeps a compaction and reuses it in later requests."""
 
     def __init__(
         self,
@@ -49,68 +88,68 @@ class ContextManager:
         self._sent: tuple[View, int, int] = ((), 0, 0)
         self._stubs = 0
 
-    async def fit(self, messages: Sequence[Message], *, overhead_tokens: int = 0, force: bool = False) -> Fitted:
-        """What of the history to send, beside so many tokens of system prompt, tools, and what else must be reserved.
+    async def fit(self, messages: Sequence[Message], *, overhead_tokens: int = 0, force: bool = False) -> FittedContext:
+        """Return the messages to send, besides `overhead_tokens` for system prompt, tools and reserves.
 
-        `force`: the provider refused what was sent last as too long, so make it clearly smaller. Raises `MessageError`
-        where a strategy of yours tears calls from their results.
+        `force`: the provider rejected the last request as too long, so make it clearly smaller. Raises `MessageError`
+        if a custom strategy separates tool calls from their results.
         """
-        view, compaction = self._tailed(self._view(messages))
+        view, compaction = self._apply_tail(self._view(messages))
         used, budget = self._tracker.used(view), self._budget(overhead_tokens)
         if force:
             self._refused = min(used, used if self._refused is None else self._refused)
             budget = min(budget, int(used * FORCED_SHARE))
         if self._must_shrink(used > budget, force=force):
-            view, smaller = await self._shrunk(messages, view, budget / max(1, used))
+            view, smaller = await self._compact(messages, view, budget / max(1, used))
             used = self._tracker.used(view)
             compaction = smaller or compaction
             exhausted = force and not (smaller is not None and smaller.is_clear)
         else:
             exhausted = force
         self._sent = (view, len(messages), overhead_tokens)
-        self._estimator.forget_others(view)
-        return Fitted(view, used + overhead_tokens, self._max_tokens, compaction, exhausted)
+        self._estimator.retain_only(view)
+        return FittedContext(view, used + overhead_tokens, self._max_tokens, compaction, exhausted)
 
     def record(self, usage: Usage, message_count: int) -> None:
-        """The provider counted this for what `fit` returned last.
+        """Record the provider's token count for the messages that `fit` returned last.
 
-        `message_count`: of the history, or of what was sent of it; a count of anything else is not believed.
+        `message_count`: length of the history or of the sent messages; a count for any other length is ignored.
         """
         view, history_count, overhead = self._sent
         if message_count in {history_count, len(view), sum(not isinstance(each, ExtensionMessage) for each in view)}:
             self._tracker.record(usage.prompt_tokens, view, overhead)
 
     def reset(self) -> None:
-        """Forget what was made of the history: the next one is another."""
+        """Discard the compaction and the recorded counts."""
         self._overlay, self._covered = None, ()
         self._tracker.reset()
 
     def save(self, messages: Sequence[Message]) -> dict[str, Any] | None:
-        """What was made of this history, as plain data for `AgentState.extra["context"]`; None: nothing."""
-        return saved(self._overlay, messages) if self._overlay is not None and self._applies(messages) else None
+        """Return the compaction of this history as plain data for `AgentState.extra`, or None."""
+        return save_overlay(self._overlay, messages) if self._overlay is not None and self._applies(messages) else None
 
-    def load(self, plain: Mapping[str, Any], messages: Sequence[Message]) -> bool:
-        """Go on with what was saved. False: it is of another history, or no such data, and nothing is changed."""
-        overlay = loaded(plain, messages)
+    def load(self, data: Mapping[str, Any], messages: Sequence[Message]) -> bool:
+        """Restore a saved compaction. Return False, without changes, if it belongs to another history or is invalid."""
+        overlay = load_overlay(data, messages)
         if overlay is not None:
-            self._keep(overlay, messages)
+            self._set_overlay(overlay, messages)
         return overlay is not None
 
     def _view(self, messages: Sequence[Message]) -> View:
         if not self._applies(messages):
             self.reset()
-        return tuple(messages) if self._overlay is None else self._overlay.over(messages)
+        return tuple(messages) if self._overlay is None else self._overlay.apply(messages)
 
     def _applies(self, messages: Sequence[Message]) -> bool:
-        # The messages are compared by identity first, so that this takes microseconds for thousands.
+        # Tuples compare elements by identity first, so that this is fast for thousands of messages.
         return tuple(messages[: len(self._covered)]) == self._covered
 
-    def _keep(self, overlay: Overlay, messages: Sequence[Message]) -> None:
+    def _set_overlay(self, overlay: Overlay, messages: Sequence[Message]) -> None:
         self._overlay, self._covered = overlay, tuple(messages[: overlay.covered])
         self._tracker.reset()
 
     def _budget(self, overhead: int) -> int:
-        """Tokens for the messages. The reserve for the system prompt is at most half of a small window."""
+        """Return the tokens for messages. The system prompt's reserve is at most half of a small window."""
         reserve = max(overhead, min(self._settings.system_prompt_tokens, self._max_tokens // 2))
         budget = max(0, self._max_tokens - reserve)
         return budget if self._refused is None else min(budget, int(self._refused * LEARNED_SHARE))
@@ -119,30 +158,34 @@ class ContextManager:
         strategy = self._settings.strategy
         return strategy != "off" and (force or (too_large and strategy == "tiered"))
 
-    def _tailed(self, view: View) -> tuple[View, Compacted | None]:
-        """Where that is the strategy: the view without old tool outputs, and what is new about it."""
+    def _apply_tail(self, view: View) -> tuple[View, AppliedCompaction | None]:
+        """Return the view without old tool outputs, if that is the strategy, and what was newly elided."""
         settings = self._settings
         if settings.strategy != "tail":
             return view, None
-        smaller = tuple(keep_tail(view, threshold=settings.tail_threshold, keep_turns=settings.tail_keep_turns))
+        smaller = tuple(elide_old_outputs(view, threshold=settings.tail_threshold, keep_turns=settings.tail_keep_turns))
         stubs = sum(one is not other for one, other in zip(view, smaller, strict=True))
         is_new, self._stubs = stubs > self._stubs, stubs
         if not is_new:
             return smaller, None
         self._tracker.reset()
-        return smaller, Compacted("tail", self._tracker.local(view), self._tracker.local(smaller))
+        return smaller, AppliedCompaction("tail", self._tracker.estimate(view), self._tracker.estimate(smaller))
 
-    async def _shrunk(self, messages: Sequence[Message], view: View, share: float) -> tuple[View, Compacted | None]:
-        """The view in this share of its tokens, or as near as it goes; as it is where it cannot be smaller."""
+    async def _compact(
+        self, messages: Sequence[Message], view: View, share: float
+    ) -> tuple[View, AppliedCompaction | None]:
+        """Return the view compacted to this share of its tokens, or unchanged if it cannot be smaller."""
         tokens = self._estimator.total(view)
-        made = await self._strategy.compact(view, int(tokens * share))
-        if made is None or self._estimator.total(made.messages) >= tokens:
+        compacted = await self._strategy.compact(view, int(tokens * share))
+        if compacted is None or self._estimator.total(compacted.messages) >= tokens:
             return view, None
-        if problem_of(view) is None and (problem := problem_of(made.messages)) is not None:
+        if find_pairing_problem(view) is None and (problem := find_pairing_problem(compacted.messages)) is not None:
             raise MessageError(
-                f"the compaction strategy {made.tier!r} made a conversation that cannot be sent: {problem}"
+                f"the compaction strategy {compacted.tier!r} made a conversation that cannot be sent: {problem}"
             )
         fresh = len(messages) - (self._overlay.covered if self._overlay is not None else 0)
-        self._keep(overlay_of(view, made.messages, len(messages), fresh), messages)
-        before, after = self._tracker.local(view), self._tracker.local(made.messages)
-        return made.messages, Compacted(made.tier, before, after, made.summary, made.summary_failure)
+        self._set_overlay(make_overlay(view, compacted.messages, len(messages), fresh), messages)
+        before, after = self._tracker.estimate(view), self._tracker.estimate(compacted.messages)
+        return compacted.messages, AppliedCompaction(
+            compacted.tier, before, after, compacted.summary, compacted.summary_failure
+        )

@@ -1,6 +1,6 @@
-"""A compaction that is kept: the history stays as it is, what is sent begins with something shorter.
+"""A stored compaction: the history stays complete, and requests begin with a shorter replacement.
 
-It is used again on later turns, so that what providers cache stays the same and no summary is made twice.
+Later turns reuse the overlay, so that provider caches stay valid and no summary is computed twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,32 +10,32 @@ from typing import Any
 import msgspec
 
 from agent_loop.messages import Message
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 
 
 class Overlay(msgspec.Struct, frozen=True):
-    """So many messages at the beginning of a history, and what is sent in their place."""
+    """The number of replaced messages at the beginning of a history, and their replacement."""
 
     covered: int
     replacement: tuple[Message, ...]
 
-    def over(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The history as it is sent."""
+    def apply(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages to send for this history."""
         return (*self.replacement, *messages[self.covered :])
 
 
-class _Saved(msgspec.Struct, frozen=True):
-    """An overlay as plain data. A number stands for that message of the history, which is stored already."""
+class _StoredOverlay(msgspec.Struct, frozen=True):
+    """An overlay as plain data. A number refers to a message of the stored history by its index."""
 
     fingerprint: str
     covered: int
     parts: tuple[int | Message, ...]
 
 
-def overlay_of(view: Sequence[Message], compacted: Sequence[Message], history_length: int, fresh: int) -> Overlay:
-    """The overlay that makes `compacted` of a history.
+def make_overlay(view: Sequence[Message], compacted: Sequence[Message], history_length: int, fresh: int) -> Overlay:
+    """Return the overlay that turns a history into `compacted`.
 
-    `fresh`: how many messages at the end of `view` are the history's own.
+    `fresh`: number of messages at the end of `view` that are unchanged messages of the history.
     """
     kept = 0
     while kept < min(fresh, len(compacted)) and compacted[-1 - kept] is view[-1 - kept]:
@@ -43,26 +43,28 @@ def overlay_of(view: Sequence[Message], compacted: Sequence[Message], history_le
     return Overlay(history_length - kept, tuple(compacted[: len(compacted) - kept]))
 
 
-def saved(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
-    """The overlay as plain data, for `AgentState.extra`."""
+def save_overlay(overlay: Overlay, messages: Sequence[Message]) -> dict[str, Any]:
+    """Return the overlay as plain data for `AgentState.extra`."""
     covered = messages[: overlay.covered]
     index_of = {id(each): index for index, each in enumerate(covered)}
     parts = tuple(index_of.get(id(each), each) for each in overlay.replacement)
-    plain: dict[str, Any] = msgspec.to_builtins(_Saved(_fingerprint(covered), overlay.covered, parts), enc_hook=str)
+    plain: dict[str, Any] = msgspec.to_builtins(
+        _StoredOverlay(_fingerprint(covered), overlay.covered, parts), enc_hook=str
+    )
     return plain
 
 
-def loaded(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | None:
-    """The overlay, where it was made of this history; None for any other, and for data that is none."""
+def load_overlay(plain: Mapping[str, Any], messages: Sequence[Message]) -> Overlay | None:
+    """Return the overlay if it was made of this history; None for other histories and invalid data."""
     try:
-        data = msgspec.convert(plain, _Saved)
+        data = msgspec.convert(plain, _StoredOverlay)
     except msgspec.ValidationError:
         return None
     covered = messages[: data.covered]
-    is_sound = 0 <= data.covered <= len(messages) and all(
+    is_valid = 0 <= data.covered <= len(messages) and all(
         0 <= part < data.covered for part in data.parts if isinstance(part, int)
     )
-    if not is_sound or data.fingerprint != _fingerprint(covered):
+    if not is_valid or data.fingerprint != _fingerprint(covered):
         return None
     return Overlay(data.covered, tuple(messages[part] if isinstance(part, int) else part for part in data.parts))
 

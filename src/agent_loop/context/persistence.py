@@ -1,6 +1,6 @@
-"""Results that are too large for the context go to the disk; the model gets the beginning and where the rest is.
+"""Storage of large tool results on disk; the model gets a preview and the path of the file.
 
-Source: zidane, "Tool-result persistence". What a tool returned may be secret: directories are 0700, files 0600.
+Results may contain secrets: directories have mode 0700, files 0600.
 """
 
 import os
@@ -20,12 +20,12 @@ from agent_loop.tools.tool import ToolResult
 
 PREVIEW_BYTES = 2 * 1024
 NAME_CHARACTERS = 48
-"""Of an id, in a file name."""
+"""Maximum characters of an id in a file name."""
 END_TAG = "</persisted-output>"
 
 
 class ResultPersistence:
-    """Of one session. What cannot be written stays in the context, and is told of."""
+    """Writes large results of one session. A result that cannot be written stays in the context."""
 
     def __init__(
         self,
@@ -43,41 +43,43 @@ class ResultPersistence:
         self._excluded = frozenset(exclude_tools)
 
     async def persist(self, call_id: str, tool: str, result: ToolResult) -> ToolResult:
-        """The result, with a stub in the place of text of more bytes than the threshold. Pictures stay."""
+        """Return the result with a stub instead of text above the threshold; images stay."""
         content = result.text.encode("utf-8", "backslashreplace")
         if tool in self._excluded or len(content) <= self._threshold:
             return result
-        path = self._base / _name(self._session_id) / f"{_name(call_id)}-{self._digest(call_id, content)}.txt"
+        path = self._base / _safe_name(self._session_id) / f"{_safe_name(call_id)}-{self._digest(call_id, content)}.txt"
         try:
             await anyio.to_thread.run_sync(_write_private, path, content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self._on_problem(f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays as it is")
+            self._on_problem(
+                f"the result of {tool} could not be stored in {path.parent}: {reason}; it stays in the context"
+            )
             return result
         images = tuple(block for block in result.content if isinstance(block, Image))
-        return msgspec.structs.replace(result, content=(Text(stub(tool, content, path)), *images))
+        return msgspec.structs.replace(result, content=(Text(persisted_stub(tool, content, path)), *images))
 
     def _digest(self, call_id: str, content: bytes) -> str:
-        """Makes the name one of its own, and nothing that somebody without the content could guess."""
+        """Return a unique part of the file name that cannot be guessed without the content."""
         return sha256(f"{self._session_id}\0{call_id}\0".encode("utf-8", "backslashreplace") + content).hexdigest()[:24]
 
 
-def stub(tool: str, content: bytes, path: Path) -> str:
-    """What the model gets: how much there is, where, and its beginning. The content cannot end the stub early."""
+def persisted_stub(tool: str, content: bytes, path: Path) -> str:
+    """Return the stub: size, path and beginning of the result. The content cannot close the tag."""
     preview = content[:PREVIEW_BYTES].decode("utf-8", "ignore").replace(END_TAG[:-1], "<\\/persisted-output")
     attributes = f'tool={quoteattr(tool)} bytes="{len(content)}" path={quoteattr(str(path))}'
     return f"<persisted-output {attributes}>\n{preview}\n{END_TAG}"
 
 
-def _name(identifier: str) -> str:
+def _safe_name(identifier: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", identifier)[:NAME_CHARACTERS] or "_"
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Whole or not at all: nobody reads half a file. Raises `OSError`."""
+    """Write the file atomically. Raises `OSError`."""
     path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_private(path.parent)
-    descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mkstemp: 0600, and never through a link
+    descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # mkstemp: mode 0600, follows no link
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -88,10 +90,10 @@ def _write_private(path: Path, content: bytes) -> None:
 
 
 def _make_private(directory: Path) -> None:
-    """A directory that only we can look into. Raises `OSError` for a link or for what somebody else put there."""
+    """Create a directory for the current user only. Raises `OSError` for links and directories of other users."""
     directory.mkdir(mode=0o700, exist_ok=True)
     if directory.is_symlink():
         raise NotADirectoryError(f"{directory} is a link")
     if hasattr(os, "getuid") and directory.lstat().st_uid != os.getuid():
-        raise PermissionError(f"{directory} belongs to somebody else")
+        raise PermissionError(f"{directory} belongs to another user")
     directory.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Being called when something happens in a run, and going around its calls."""
+"""Hooks into the events of a run, and wrappers around its model and tool calls."""
 
 from agent_loop.hooks.contexts import HOOKS, HookContext
 from agent_loop.hooks.registry import Chain, Handler, Hooks, Middleware, ModelCall, ToolRun

@@ -1,7 +1,7 @@
-"""What each hook is given. Source: zidane, "Hook Firing Order"; phi-core, "Event Hook Ordering"; hooks seed, section 4.
+"""The contexts that hooks receive, and the registry of all hooks.
 
-A context may be changed only in the fields that it declares as mutable; the last writer wins. Setting any other field
-raises, so that a hook which hopes for an effect that it cannot have finds out. Lists and arguments are copies.
+A handler may set only the fields that a context declares as mutable; the last handler takes precedence. Setting another
+field raises, so that a handler without the expected effect is noticed. Lists and arguments are copies.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from agent_loop.usage import Usage
 
 @dataclass(kw_only=True)
 class HookContext:
-    """What all hooks know."""
+    """The fields that all contexts have."""
 
     MUTABLE: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a handler may set, and that have an effect."""
+    """Fields that a handler may set, with an effect on the run."""
 
     session_id: str = ""
     loop_id: str = ""
     turn: int = 0
-    """From 0, within the run."""
+    """Number of the turn within the run, from 0."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sealed", True)
@@ -46,18 +46,18 @@ class HookContext:
 
 @dataclass(kw_only=True)
 class BeforeAgent(HookContext):
-    """`agent:before`: once per run, before anything: register tools, load files. Source: hooks seed, phase 1."""
+    """`agent:before`: once per run, before anything else; register tools or load files."""
 
     MUTABLE = frozenset({"tools", "notes"})
     tools: list[Tool]
     state: AgentState
     notes: list[str] = field(default_factory=list)
-    """What a person should know of what was loaded, or was not: told as `noted`."""
+    """Notices for the user about what was loaded or skipped, emitted as `noted` events."""
 
 
 @dataclass(kw_only=True)
 class BeforeLoop(HookContext):
-    """`loop:before`: may stop the run before it begins (`stop`). Source: phi-core, `before_loop`."""
+    """`loop:before`: may stop the run before it starts (`stop`)."""
 
     MUTABLE = frozenset({"stop"})
     messages: list[Message]
@@ -66,21 +66,21 @@ class BeforeLoop(HookContext):
 
 
 @dataclass(kw_only=True)
-class LoopOver(HookContext):
-    """`agent:done`, `session:end`, `loop:after`: the run is over, on whatever path. Source: zidane; phi-core."""
+class LoopEnded(HookContext):
+    """`agent:done`, `session:end`, `loop:after`: the run ended, whatever the outcome."""
 
     status: LoopStatus
     usage: Usage
     turns: int
     turn_range: tuple[int, int]
-    """First and last turn of this run within the session (half open)."""
+    """First turn of this run within the session, and the turn after its last one."""
     messages: list[Message]
     output: Any = None
 
 
 @dataclass(kw_only=True)
 class SessionStart(HookContext):
-    """`session:start`: the run begins."""
+    """`session:start`: the run starts; `resumed` is true for a session with a history."""
 
     resumed: bool = False
 
@@ -94,42 +94,42 @@ class SessionTurns(HookContext):
 
 @dataclass(kw_only=True)
 class SystemBefore(HookContext):
-    """`system:before`: the run has a system prompt of its own. Observational; `system:transform` changes it."""
+    """`system:before`: the run has its own system prompt. Read only; `system:transform` can change it."""
 
     system: str
 
 
 @dataclass(kw_only=True)
 class SteerInject(HookContext):
-    """`steer:inject`: a steering or follow-up message goes into the history."""
+    """`steer:inject`: a steering or follow-up message is added to the history."""
 
     message: UserMessage
 
 
 @dataclass(kw_only=True)
 class Abort(HookContext):
-    """`agent:abort`: somebody called `abort()`."""
+    """`agent:abort`: the run is aborted."""
 
     reason: str
 
 
 @dataclass(kw_only=True)
-class Trouble(HookContext):
-    """`error`: the run fails, because of a model call or anything else. Source: phi-core, `on_error`."""
+class RunFailed(HookContext):
+    """`error`: the run fails, because of a model call or any other exception."""
 
     error: Exception
 
 
 @dataclass(kw_only=True)
 class IncompleteWork(HookContext):
-    """`work:incomplete`: the model is about to end; a `prompt` makes it go on. Source: loop spec, section 7."""
+    """`work:incomplete`: the model is about to end its work; a `prompt` makes it continue."""
 
     MUTABLE = frozenset({"prompt"})
     state: AgentState
     text: str
-    """What it would end with."""
+    """The answer with which the run would end."""
     reminders: int
-    """Times it was reminded in this run already."""
+    """Number of reminders in this run so far."""
     prompt: str | None = None
 
 
@@ -138,7 +138,7 @@ class IncompleteWork(HookContext):
 
 @dataclass(kw_only=True)
 class TransformContext(HookContext):
-    """`context:transform`: the messages that will be sent; the history itself stays. Source: zidane; hooks seed."""
+    """`context:transform`: the messages that will be sent; the history itself stays unchanged."""
 
     MUTABLE = frozenset({"messages"})
     messages: list[Message]
@@ -146,7 +146,7 @@ class TransformContext(HookContext):
 
 @dataclass(kw_only=True)
 class TransformSystem(HookContext):
-    """`system:transform`: the system prompt of this call."""
+    """`system:transform`: the system prompt of this model call."""
 
     MUTABLE = frozenset({"system"})
     system: str
@@ -154,7 +154,7 @@ class TransformSystem(HookContext):
 
 @dataclass(kw_only=True)
 class TurnBefore(HookContext):
-    """`turn:before`: may end the run here (`stop`). Source: zidane; phi-core, `before_turn`."""
+    """`turn:before`: may end the run before this turn (`stop`)."""
 
     MUTABLE = frozenset({"stop"})
     messages: list[Message]
@@ -163,21 +163,21 @@ class TurnBefore(HookContext):
 
 @dataclass(kw_only=True)
 class StreamChunk(HookContext):
-    """`stream:text`, `stream:thinking`: a fragment."""
+    """`stream:text`, `stream:thinking`: a fragment of the streamed answer."""
 
     text: str
 
 
 @dataclass(kw_only=True)
 class StreamEnd(HookContext):
-    """`stream:end`: the text is complete; only where there is some."""
+    """`stream:end`: the text of the answer is complete; only for answers with text."""
 
     text: str
 
 
 @dataclass(kw_only=True)
 class TurnAfter(HookContext):
-    """`turn:after`: always, also after an error (with no usage then)."""
+    """`turn:after`: after each model call, also a failed one (then without usage)."""
 
     messages: list[AssistantMessage]
     usage: Usage
@@ -187,8 +187,8 @@ class TurnAfter(HookContext):
 
 
 @dataclass(kw_only=True)
-class TurnOver(HookContext):
-    """`turn:end`: the turn is over, its tools included. Source: phi-core, `after_turn`."""
+class TurnEnded(HookContext):
+    """`turn:end`: the turn ended, its tools included."""
 
     messages: list[AssistantMessage]
     tool_results: list[ToolMessage]
@@ -196,30 +196,30 @@ class TurnOver(HookContext):
 
 
 @dataclass(kw_only=True)
-class UsageTold(HookContext):
-    """`usage`: running totals."""
+class UsageUpdated(HookContext):
+    """`usage`: the usage of a model call and the total of the run."""
 
     usage: Usage
     total: Usage
 
 
 @dataclass(kw_only=True)
-class OutputTold(HookContext):
-    """`output`: the structured answer."""
+class OutputReady(HookContext):
+    """`output`: the structured answer is available."""
 
     value: Any
 
 
 @dataclass(kw_only=True)
-class BudgetOver(HookContext):
-    """`budget:exceeded`: more bytes of tool output in this turn than the budget allows."""
+class OutputBudgetExceeded(HookContext):
+    """`budget:exceeded`: the tool output of this turn exceeds the budget."""
 
     bytes: int
     budget: int
 
 
 @dataclass(kw_only=True)
-class ToolBudgetOver(HookContext):
+class ToolBudgetExceeded(HookContext):
     """`tool-budget:exceeded`: a tool was called more often than its budget allows."""
 
     tool: str
@@ -233,7 +233,7 @@ class ToolBudgetOver(HookContext):
 
 @dataclass(kw_only=True)
 class ToolHook(HookContext):
-    """What the hooks of a tool call know. `run_tool_counts` is a snapshot from before the call, of this run."""
+    """The fields of all tool hooks. `run_tool_counts` is a snapshot of the run's calls before this one."""
 
     call_id: str
     name: str
@@ -243,7 +243,7 @@ class ToolHook(HookContext):
 
 @dataclass(kw_only=True)
 class ToolGate(ToolHook):
-    """`tool:gate`: refuse (`block`, `reason`), answer in its place (`result`), or neither. A block beats a result.
+    """`tool:gate`: refuse the call (`block`, `reason`), answer it (`result`), or neither. A block takes precedence.
 
     A handler that raises blocks the call.
     """
@@ -258,7 +258,7 @@ class ToolGate(ToolHook):
 
 @dataclass(kw_only=True)
 class ToolUnknown(ToolHook):
-    """`tool:unknown`: there is no such tool. `result` is what the model gets; `suppress_error` skips `tool:error`."""
+    """`tool:unknown`: no tool has this name. `result` replaces the error; `suppress_error` skips `tool:error`."""
 
     MUTABLE = frozenset({"result", "suppress_error"})
     arguments: Mapping[str, Any]
@@ -268,7 +268,7 @@ class ToolUnknown(ToolHook):
 
 @dataclass(kw_only=True)
 class ValidationRejected(ToolHook):
-    """`validation:reject`: the arguments are not what the tool takes."""
+    """`validation:reject`: the arguments do not match the tool's parameters."""
 
     arguments: Mapping[str, Any]
     problem: str
@@ -276,59 +276,59 @@ class ValidationRejected(ToolHook):
 
 @dataclass(kw_only=True)
 class ValidationCoerced(ToolHook):
-    """`validation:coerce`: some arguments were made to fit."""
+    """`validation:coerce`: some arguments were converted to the expected types."""
 
     arguments: Mapping[str, Any]
     coercions: tuple[str, ...]
-    """What was done, one phrase for each argument."""
+    """The conversions, one phrase for each argument."""
 
 
 @dataclass(kw_only=True)
 class ToolBefore(ToolHook):
-    """`tool:before`: the tool runs next. `skip` leaves it out, with a skipped result. Source: phi-core."""
+    """`tool:before`: the tool runs next. `skip` replaces the execution by a skipped result."""
 
     MUTABLE = frozenset({"skip"})
     arguments: Mapping[str, Any]
     coercions: tuple[str, ...] = ()
     prior_content: str | None = None
-    """What a file held that is about to be written, for the write tool."""
+    """Content of the file that the tool is about to write, if the tool provides it."""
     skip: bool = False
 
 
 @dataclass(kw_only=True)
 class ToolUpdating(ToolHook):
-    """`tool:update`: a partial result; `suppress` keeps it from the stream. `tool:updated` comes after it was told."""
+    """`tool:update`: a partial result; `suppress` keeps it from the stream. `tool:updated` follows its event."""
 
     MUTABLE = frozenset({"suppress"})
     text: str
     stream: OutputStream = "stdout"
-    """The one of the command that printed it; of other tools it says nothing."""
+    """The stream of the command that printed the text; always "stdout" for tools without a command."""
     suppress: bool = False
 
 
 @dataclass(kw_only=True)
 class ToolTransform(ToolHook):
-    """`tool:transform`: change the result."""
+    """`tool:transform`: change the result before the model gets it."""
 
     MUTABLE = frozenset({"result"})
     result: ToolResult
     output_bytes: int
-    """Before the change: UTF-8 bytes of text, base64 characters of images."""
+    """Size before the change: UTF-8 bytes of text, base64 characters of images."""
 
 
 @dataclass(kw_only=True)
 class ToolAfter(ToolHook):
-    """`tool:after`: the call is over."""
+    """`tool:after`: the call ended; the result is final."""
 
     result: ToolResult
     output_bytes: int
-    """After the change."""
+    """Size after the change."""
     duration_ms: int = 0
 
 
 @dataclass(kw_only=True)
 class ToolFailed(ToolHook):
-    """`tool:error`: the tool raised, or does not exist; `result` takes the place of the error."""
+    """`tool:error`: the tool raised or does not exist; `result` replaces the error."""
 
     MUTABLE = frozenset({"result"})
     error: Exception
@@ -337,7 +337,7 @@ class ToolFailed(ToolHook):
 
 @dataclass(kw_only=True)
 class ToolResultsAfter(HookContext):
-    """`tool-results:after`: calls and results are in the history as a pair: the moment to store them."""
+    """`tool-results:after`: calls and results were added to the history together and can be stored."""
 
     assistant: list[AssistantMessage]
     results: list[ToolMessage]
@@ -347,27 +347,27 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "agent:before": BeforeAgent,
     "session:start": SessionStart,
     "session:turns": SessionTurns,
-    "session:end": LoopOver,
+    "session:end": LoopEnded,
     "system:before": SystemBefore,
     "loop:before": BeforeLoop,
-    "loop:after": LoopOver,
+    "loop:after": LoopEnded,
     "agent:abort": Abort,
-    "agent:done": LoopOver,
+    "agent:done": LoopEnded,
     "steer:inject": SteerInject,
     "work:incomplete": IncompleteWork,
-    "error": Trouble,
+    "error": RunFailed,
     "context:transform": TransformContext,
     "system:transform": TransformSystem,
     "turn:before": TurnBefore,
     "turn:after": TurnAfter,
-    "turn:end": TurnOver,
+    "turn:end": TurnEnded,
     "stream:text": StreamChunk,
     "stream:thinking": StreamChunk,
     "stream:end": StreamEnd,
-    "usage": UsageTold,
-    "output": OutputTold,
-    "budget:exceeded": BudgetOver,
-    "tool-budget:exceeded": ToolBudgetOver,
+    "usage": UsageUpdated,
+    "output": OutputReady,
+    "budget:exceeded": OutputBudgetExceeded,
+    "tool-budget:exceeded": ToolBudgetExceeded,
     "tool:gate": ToolGate,
     "tool:unknown": ToolUnknown,
     "validation:reject": ValidationRejected,
@@ -380,4 +380,4 @@ HOOKS: Mapping[str, type[HookContext]] = {
     "tool:error": ToolFailed,
     "tool-results:after": ToolResultsAfter,
 }
-"""Every hook there is, and what it is given."""
+"""Every hook and the type of its context."""

@@ -1,1 +1,1 @@
-"""The engine: turns, tool calls, limits, queues."""
+"""The engine of a run: turns, model calls, tool calls, limits and user input."""

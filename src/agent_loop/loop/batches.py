@@ -1,107 +1,104 @@
-"""All tool calls of one turn: in which order they run, and that each of them is answered, whatever happens.
-
-Source: phi-core, "ToolExecutionStrategy"; zidane, "Single Turn" (steering and abort between tools).
-"""
+"""Execution of all tool calls of one turn: their order and concurrency, and a result for each of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import anyio
 
 from agent_loop.behavior import ToolExecution
-from agent_loop.loop.run import Run
-from agent_loop.loop.tool_calls import Execution, Outcome, begin, conclude
+from agent_loop.loop.run import LoopRun
+from agent_loop.loop.tool_calls import ToolCallExecution, ToolOutcome, emit_call_result, emit_call_start
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.results import failure
 from agent_loop.tools.tool import DoneSignal, is_sequential
 
-AT_ONCE = 64
-"""Calls that run at the same time at most: a model may ask for thousands, and each may be a process."""
-STEERED = "Skipped: the user said something new; look at that first."
-ENDED = "Skipped: the run was over before it was this tool's turn."
+MAX_CONCURRENT_CALLS = 64
+"""Maximum of concurrent calls: a model may request thousands, and each may start a process."""
+STEERED_TEXT = "Skipped: the user sent a new message; handle it first."
+ENDED_TEXT = "Skipped: the run ended before this tool was started."
 
 
-class Batch:
-    """The calls of a turn. `close` answers those that `carry_out` did not come to."""
+class ToolBatch:
+    """The tool calls of a turn. `close` adds results for the calls that `execute` did not reach."""
 
-    def __init__(self, run: Run, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, run: LoopRun, calls: Sequence[ToolCall]) -> None:
         self._run = run
         self._calls = calls
-        self._begun: set[str] = set()
-        self._outcomes: dict[str, Outcome] = {}
+        self._announced: set[str] = set()
+        self._outcomes: dict[str, ToolOutcome] = {}
         self.done: DoneSignal | None = None
-        """Of the first tool that ended the run."""
+        """Signal of the first tool that ended the run."""
 
-    async def carry_out(self) -> None:
-        """Run them by the strategy, until all are answered, somebody steers, or a tool says that it is done."""
-        one_by_one = self._run.behavior.tool_execution == "sequential"
+    async def execute(self) -> None:
+        """Run the calls by the strategy until all have results, a steering message arrives or a tool ends the run."""
+        is_sequential_run = self._run.behavior.tool_execution == "sequential"
         for index, group in enumerate(self._groups()):
-            if self._run.steering and (index > 0 or one_by_one):
-                await self.close(STEERED)
+            if self._run.steering and (index > 0 or is_sequential_run):
+                await self.close(STEERED_TEXT)
                 return
-            await self._together(group)
+            await self._run_group(group)
             signals = (self._outcomes[call.id].done for call in group)
             self.done = next((signal for signal in signals if signal is not None), None)
             if self.done is not None:
-                await self.close(ENDED)
+                await self.close(ENDED_TEXT)
                 return
 
     async def close(self, text: str) -> None:
-        """Answer every call that has no result yet with this."""
+        """Add an error result with this text for every call without a result."""
         for call in self._calls:
             if call.id not in self._outcomes:
-                if call.id not in self._begun:
-                    self._begun.add(call.id)
-                    await begin(self._run, call)
-                self._outcomes[call.id] = Outcome(await conclude(self._run, call, failure(text)))
+                if call.id not in self._announced:
+                    self._announced.add(call.id)
+                    await emit_call_start(self._run, call)
+                self._outcomes[call.id] = ToolOutcome(await emit_call_result(self._run, call, failure(text)))
 
     @property
     def results(self) -> list[ToolMessage]:
-        """What came of them, in the order of the calls."""
+        """The results so far, in the order of the calls."""
         return [self._outcomes[call.id].message for call in self._calls if call.id in self._outcomes]
 
     @property
     def output_bytes(self) -> int:
-        """Of all results together."""
+        """Total size of all results in bytes."""
         return sum(outcome.output_bytes for outcome in self._outcomes.values())
 
     def _groups(self) -> Iterator[Sequence[ToolCall]]:
-        """Calls that may run together; a tool that wants to be alone makes a group of its own."""
+        """Yield groups of calls that may run concurrently; a sequential tool forms its own group."""
         size = group_size(self._run.behavior.tool_execution, self._run.behavior.batch_size)
         group: list[ToolCall] = []
         for call in self._calls:
             tool = self._run.toolset.get(call.name)
-            alone = tool is not None and is_sequential(tool)
-            if group and (alone or len(group) == size):
+            is_alone = tool is not None and is_sequential(tool)
+            if group and (is_alone or len(group) == size):
                 yield group
                 group = []
-            if alone:
+            if is_alone:
                 yield [call]
             else:
                 group.append(call)
         if group:
             yield group
 
-    async def _together(self, group: Sequence[ToolCall]) -> None:
-        counts = dict(self._run.tool_counts)  # from before the whole group: its calls begin in no order
+    async def _run_group(self, group: Sequence[ToolCall]) -> None:
+        counts = dict(self._run.tool_counts)  # snapshot before the group: its calls start in any order
         if len(group) == 1:
-            await self._one(group[0], counts)
+            await self._execute_call(group[0], counts)
             return
         waiting = iter(group)
         async with anyio.create_task_group() as tasks:
-            for _ in group[:AT_ONCE]:
-                tasks.start_soon(self._one_after_another, waiting, counts)
+            for _ in group[:MAX_CONCURRENT_CALLS]:
+                tasks.start_soon(self._run_calls_in_turn, waiting, counts)
 
-    async def _one_after_another(self, waiting: Iterator[ToolCall], counts: Mapping[str, int]) -> None:
+    async def _run_calls_in_turn(self, waiting: Iterator[ToolCall], counts: Mapping[str, int]) -> None:
         for call in waiting:
-            await self._one(call, counts)
+            await self._execute_call(call, counts)
 
-    async def _one(self, call: ToolCall, counts: Mapping[str, int]) -> None:
-        self._begun.add(call.id)
-        self._outcomes[call.id] = await Execution(self._run, call, counts).carry_out()
+    async def _execute_call(self, call: ToolCall, counts: Mapping[str, int]) -> None:
+        self._announced.add(call.id)
+        self._outcomes[call.id] = await ToolCallExecution(self._run, call, counts).execute()
 
 
 def group_size(strategy: ToolExecution, batch_size: int) -> int:
-    """How many calls run together at most."""
+    """Return the maximum number of concurrent calls of a strategy."""
     if strategy == "sequential":
         return 1
     return batch_size if strategy == "batched" else 1_000_000_000

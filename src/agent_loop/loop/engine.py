@@ -1,6 +1,6 @@
-"""One run: its beginning, its turns, its end. Source: loop spec, section 2; zidane, "Per run".
+"""Execution of one run: its start, its turns, its end.
 
-Whatever happens in it, it ends with `loop_end`, every tool call has its answer, and the session can go on.
+Whatever fails, the run ends with `loop_end`, every tool call has a result, and the session can be continued.
 """
 
 from collections import deque
@@ -16,8 +16,8 @@ from agent_loop.errors import (
     ContextExceededError,
     ProviderError,
     RateLimitedError,
-    lone,
-    words_of,
+    error_text,
+    first_error,
 )
 from agent_loop.events import (
     Final,
@@ -31,29 +31,28 @@ from agent_loop.hooks.contexts import (
     Abort,
     BeforeAgent,
     BeforeLoop,
-    LoopOver,
+    LoopEnded,
+    RunFailed,
     SessionStart,
     SystemBefore,
-    Trouble,
 )
-from agent_loop.loop.ending import STOPPED_BY_HOOK, Ending
-from agent_loop.loop.filters import InputFilter, filtered
-from agent_loop.loop.run import Run
-from agent_loop.loop.turns import Turns
+from agent_loop.loop.inputs import InputFilter, apply_filters
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun
+from agent_loop.loop.turns import TurnLoop
 from agent_loop.messages import UserMessage
 from agent_loop.tools.toolset import Toolset
 
 CLEANUP = 5.0
-"""Seconds for leaving things in order when the task itself is cancelled."""
-Step = Callable[[], Awaitable[None]]
+"""Seconds for cleanup when the surrounding task is cancelled."""
+EndStep = Callable[[], Awaitable[None]]
 
 
 class Engine:
-    """One run, from the first hook to `loop_end`."""
+    """Executes one run, from the first hook to `loop_end`."""
 
     def __init__(
         self,
-        run: Run,
+        run: LoopRun,
         prompts: Sequence[UserMessage],
         *,
         filters: Sequence[InputFilter] = (),
@@ -63,22 +62,27 @@ class Engine:
         self._prompts = prompts
         self._filters = filters
         self._make_toolset = make_toolset
-        self._turns = Turns(run)
-        self._to_do: deque[Step] = deque((self._begin_at_last, self._tell_final, self._tell_hooks, self._tell_end))
-        """What is left of the end, in order."""
+        self._turns = TurnLoop(run)
+        self._end_steps: deque[EndStep] = deque(
+            (self._ensure_loop_start, self._emit_final, self._fire_end_hooks, self._emit_loop_end)
+        )
+        """Remaining steps of the end, in order."""
         self.scope = anyio.CancelScope()
         self.ending = Ending(status="aborted")
 
     def abort(self, reason: str) -> None:
-        """Stop as soon as possible, in order. For the event loop's own thread."""
+        """Cancel the run and end it in an orderly way. Call it from the event loop's thread only."""
         if self._run.abort_reason is None:
             self._run.abort_reason = reason
             self.scope.cancel()
 
     async def execute(self) -> Ending:
-        """All of it. Raises cancellation from outside, and what a watcher raises at the end, with things in order."""
+        """Execute the whole run and return its outcome.
+
+        Cancellation from outside and exceptions of a subscriber are raised after the run has been closed.
+        """
         try:
-            await self._carried_out()
+            await self._run_until_aborted()
             await self._end()
         except BaseException:
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLEANUP):
@@ -86,53 +90,53 @@ class Engine:
             raise
         return self.ending
 
-    async def _carried_out(self) -> None:
+    async def _run_until_aborted(self) -> None:
         with self.scope:
-            self.ending = await self._within_time()
+            self.ending = await self._run_within_time()
         if self.scope.cancelled_caught:
             reason = self._run.abort_reason or "aborted"
             self.ending = Ending(status="aborted", error=AbortedError(reason))
-            await self._run.hooks.fire("agent:abort", Abort(reason=reason, **self._run.where))
+            await self._run.hooks.fire("agent:abort", Abort(reason=reason, **self._run.hook_fields))
 
     # -- beginning and end ------------------------------------------------------------------------------------------
 
-    async def _within_time(self) -> Ending:
+    async def _run_within_time(self) -> Ending:
         ending: Ending | None = None
         with anyio.move_on_after(self._seconds()):
-            ending = await self._guarded()
-        return ending if ending is not None else await self._turns.stopped(self._run.tracker.out_of_time())
+            ending = await self._run_guarded()
+        return ending if ending is not None else await self._turns.stop_at_limit(self._run.tracker.out_of_time())
 
     def _seconds(self) -> float | None:
         seconds = self._run.tracker.remaining_seconds()
         return None if seconds == float("inf") else seconds
 
-    async def _guarded(self) -> Ending:
+    async def _run_guarded(self) -> Ending:
         try:
-            return await self._begin() or await self._turns.play()
-        except Exception as several:  # noqa: BLE001  # whatever it is, the run ends in order and says it
-            error = lone(several)
-            await self._run.hooks.fire("error", Trouble(error=error, **self._run.where))
+            return await self._begin() or await self._turns.run()
+        except Exception as raised:  # noqa: BLE001  # any failure ends the run in an orderly way
+            error = first_error(raised)
+            await self._run.hooks.fire("error", RunFailed(error=error, **self._run.hook_fields))
             return Ending(status="failed", error=error)
 
     async def _begin(self) -> Ending | None:
         run = self._run
-        loading = BeforeAgent(tools=list(run.toolset), state=run.state, **run.where)
-        await run.hooks.fire("agent:before", loading)
-        for note in loading.notes:
-            await run.tell(Noted(loop_id=run.loop_id, text=str(note)))
-        run.toolset = self._make_toolset(loading.tools)
+        context = BeforeAgent(tools=list(run.toolset), state=run.state, **run.hook_fields)
+        await run.hooks.fire("agent:before", context)
+        for note in context.notes:
+            await run.emit(Noted(loop_id=run.loop_id, text=str(note)))
+        run.toolset = self._make_toolset(context.tools)
         run.tool_tokens = estimate_tools(run.toolset.definitions())
-        await run.hooks.fire("session:start", SessionStart(resumed=run.base > 0, **run.where))
-        if run.own_system:
-            await run.hooks.fire("system:before", SystemBefore(system=run.system, **run.where))
-        before = BeforeLoop(messages=list(run.history), loop_index=run.loop_index, **run.where)
+        await run.hooks.fire("session:start", SessionStart(resumed=run.base > 0, **run.hook_fields))
+        if run.overrides_system:
+            await run.hooks.fire("system:before", SystemBefore(system=run.system, **run.hook_fields))
+        before = BeforeLoop(messages=list(run.history), loop_index=run.loop_index, **run.hook_fields)
         await run.hooks.fire("loop:before", before)
-        await run.tell(self._start())
+        await run.emit(self._loop_start_event())
         if before.stop:
             return Ending(status="aborted", error=AbortedError(STOPPED_BY_HOOK))
         return await self._take_prompts()
 
-    def _start(self) -> LoopStart:
+    def _loop_start_event(self) -> LoopStart:
         run = self._run
         return LoopStart(
             loop_id=run.loop_id,
@@ -150,56 +154,56 @@ class Engine:
 
     async def _take_prompts(self) -> Ending | None:
         run = self._run
-        done = await filtered(self._prompts, self._filters)
-        for warning in done.warnings:
-            await run.tell(InputWarning(loop_id=run.loop_id, message=warning))
-        if done.rejection is not None:
-            await run.tell(InputRejected(loop_id=run.loop_id, reason=done.rejection))
-            return Ending(status="rejected", rejection=done.rejection)
-        await run.add(*done.prompts)
+        outcome = await apply_filters(self._prompts, self._filters)
+        for warning in outcome.warnings:
+            await run.emit(InputWarning(loop_id=run.loop_id, message=warning))
+        if outcome.rejection is not None:
+            await run.emit(InputRejected(loop_id=run.loop_id, reason=outcome.rejection))
+            return Ending(status="rejected", rejection=outcome.rejection)
+        await run.add(*outcome.prompts)
         return None
 
     async def _end(self) -> None:
-        """Close what is open, and tell the end. Where it was broken off, it goes on behind that: nothing is twice."""
+        """Close the open turn and emit the final events. A repeated call resumes at the step that was interrupted."""
         try:
             await self._turns.close(f"Aborted: {self._run.abort_reason or 'the run ended before this tool did'}")
-        except AgentLoopError as error:  # it cannot be stored; what happened before is worse news
+        except AgentLoopError as error:  # the session cannot be stored; an earlier error takes precedence
             if self.ending.error is None:
                 self.ending = Ending(status="failed", error=error)
-        while self._to_do:
-            await self._to_do.popleft()()
+        while self._end_steps:
+            await self._end_steps.popleft()()
 
-    async def _begin_at_last(self) -> None:
-        """A run that was over before its beginning was told has both."""
+    async def _ensure_loop_start(self) -> None:
+        """Emit `loop_start` if the run ended before it was emitted."""
         if not self._run.has_begun:
-            await self._run.tell(self._start())
+            await self._run.emit(self._loop_start_event())
 
-    async def _tell_final(self) -> None:
+    async def _emit_final(self) -> None:
         run, ending = self._run, self.ending
         if ending.text is not None:
-            await run.tell(Final(loop_id=run.loop_id, text=ending.text, output=ending.output))
+            await run.emit(Final(loop_id=run.loop_id, text=ending.text, output=ending.output))
 
-    async def _tell_hooks(self) -> None:
+    async def _fire_end_hooks(self) -> None:
         for hook in ("agent:done", "session:end"):
-            await self._run.hooks.fire(hook, self._over())
+            await self._run.hooks.fire(hook, self._loop_ended_context())
 
-    async def _tell_end(self) -> None:
-        await self._run.tell(self._told_end())
-        await self._run.hooks.fire("loop:after", self._over())
+    async def _emit_loop_end(self) -> None:
+        await self._run.emit(self._loop_end_event())
+        await self._run.hooks.fire("loop:after", self._loop_ended_context())
 
-    def _over(self) -> LoopOver:
+    def _loop_ended_context(self) -> LoopEnded:
         run, ending = self._run, self.ending
-        return LoopOver(
+        return LoopEnded(
             status=ending.status,
             usage=run.tracker.usage,
             turns=run.tracker.turns,
             turn_range=(run.prior_turns, run.prior_turns + run.tracker.turns),
             messages=run.added,
             output=ending.output,
-            **run.where,
+            **run.hook_fields,
         )
 
-    def _told_end(self) -> LoopEnd:
+    def _loop_end_event(self) -> LoopEnd:
         run, ending = self._run, self.ending
         error = ending.error
         kind = error.kind if isinstance(error, ProviderError) else None if error is None else "internal"
@@ -210,7 +214,7 @@ class Engine:
             turns=run.tracker.turns,
             messages=tuple(run.added),
             rejection=ending.rejection,
-            error=None if error is None else words_of(error) or type(error).__name__,
+            error=None if error is None else error_text(error) or type(error).__name__,
             error_kind="aborted" if isinstance(error, AbortedError) else kind,
             retry_after=error.retry_after if isinstance(error, RateLimitedError) else None,
             used_tokens=error.used_tokens if isinstance(error, ContextExceededError) else None,

@@ -1,4 +1,4 @@
-"""How much of a run there has been, and whether it is enough. Source: phi-core, "ExecutionTracker"."""
+"""Tracking of turns, tokens, cost and time of a run against its limits."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -9,49 +9,49 @@ from agent_loop.usage import Usage
 Limit = Literal["turns", "tokens", "duration", "cost"]
 
 
-class Reached(NamedTuple):
-    """A limit that was reached."""
+class ReachedLimit(NamedTuple):
+    """A limit that the run reached, and a sentence that states it."""
 
     limit: Limit
     reason: str
 
 
 class ExecutionTracker:
-    """Counts turns, tokens, cost and time of one run."""
+    """Counts turns, tokens, cost and time of one run and compares them with the limits."""
 
     def __init__(self, limits: ExecutionLimits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
         self._monotonic = monotonic
-        self._begun = monotonic()
+        self._started_at = monotonic()
         self.turns = 0
         self.usage = Usage()
 
     def add_turn(self) -> None:
-        """A turn begins."""
+        """Count a turn that starts."""
         self.turns += 1
 
     def add_usage(self, usage: Usage) -> None:
-        """A model call was paid for: also those that are no turn, as summaries."""
+        """Add the usage of a model call, including calls outside of turns, such as summaries."""
         self.usage += usage
 
     def remaining_seconds(self) -> float:
-        """Until the time limit; infinite without one."""
+        """Return the seconds until the time limit; infinite without one."""
         limit = self._limits.max_duration
-        return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._begun))
+        return float("inf") if limit is None else max(0.0, limit - (self._monotonic() - self._started_at))
 
-    def reached(self) -> Reached | None:
-        """The first limit that does not allow another turn."""
+    def reached(self) -> ReachedLimit | None:
+        """Return the first limit that does not allow another turn; None if all do."""
         limits = self._limits
         if limits.max_turns is not None and self.turns >= limits.max_turns:
-            return Reached("turns", f"{self.turns} of {limits.max_turns} turns were used")
+            return ReachedLimit("turns", f"{self.turns} of {limits.max_turns} turns were used")
         tokens = self.usage.total_tokens
         if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
-            return Reached("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
+            return ReachedLimit("tokens", f"{tokens} of {limits.max_total_tokens} tokens were used")
         cost = self.usage.cost_usd
         if limits.max_cost_usd is not None and cost is not None and cost >= limits.max_cost_usd:
-            return Reached("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
+            return ReachedLimit("cost", f"{cost:.4f} of {limits.max_cost_usd} USD were spent")
         return self.out_of_time() if self.remaining_seconds() <= 0 else None
 
-    def out_of_time(self) -> Reached:
-        """The time limit, said."""
-        return Reached("duration", f"the {self._limits.max_duration} seconds of this run are over")
+    def out_of_time(self) -> ReachedLimit:
+        """Return the time limit as reached."""
+        return ReachedLimit("duration", f"the time limit of {self._limits.max_duration} seconds was reached")

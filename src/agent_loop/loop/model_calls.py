@@ -1,6 +1,7 @@
-"""Asking the model: what is sent, what is told while it speaks, what happens when it fails."""
+"""Model calls: building the request, streaming the answer, retries and recovery from failures."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -8,10 +9,10 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
+from agent_loop.behavior import ThinkingDecay
 from agent_loop.context.estimation import estimate_tokens
-from agent_loop.context.sightless import without_any_image
-from agent_loop.context.stale import elide_stale_reads
-from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, words_of
+from agent_loop.context.tool_outputs import elide_stale_reads, replace_images
+from agent_loop.errors import AgentLoopError, ContextExceededError, ProviderError, error_text
 from agent_loop.events import (
     ContextCompacted,
     ContextFilling,
@@ -22,10 +23,10 @@ from agent_loop.events import (
     ToolInputDelta,
     UsageReported,
 )
-from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageTold
-from agent_loop.loop.responses import sound, storable
-from agent_loop.loop.run import Run
-from agent_loop.loop.schemas import is_object
+from agent_loop.hooks.contexts import StreamChunk, TransformContext, TransformSystem, UsageUpdated
+from agent_loop.loop.responses import check_storable, describes_object, normalize_response
+from agent_loop.loop.retry import call_with_retries
+from agent_loop.loop.run import LoopRun
 from agent_loop.providers import (
     Chunk,
     ModelRequest,
@@ -35,50 +36,48 @@ from agent_loop.providers import (
     TextChunk,
     ThinkingChunk,
 )
-from agent_loop.providers.retry import with_retries
-from agent_loop.providers.thinking import decayed_budget
 from agent_loop.usage import Usage
 
 MAX_OVERFLOW_RECOVERIES = 3
-"""Times that the context is made smaller for one call, after the provider found it too large."""
+"""How often one call is retried with a smaller context after the provider found it too large."""
 
 
 @dataclass(slots=True)
-class _Spoken:
-    """Whether anything was told of an answer that is still coming."""
+class _StreamState:
+    """Whether chunks of the current answer were emitted that a failure would invalidate."""
 
-    begun: bool = False
+    has_chunks: bool = False
 
 
-async def answered(run: Run, request: ModelRequest) -> ModelResponse:
-    """The answer of this turn. Raises `ProviderError` when there is none after all retries and recoveries.
+async def request_answer(run: LoopRun, request: ModelRequest) -> ModelResponse:
+    """Return the model's answer for this turn. Raises `ProviderError` after all retries and recoveries.
 
-    A request that was too large is made again, smaller. Source: phi-core, "Context Overflow Recovery".
+    After `ContextExceededError`, the context is compacted and the request repeated.
     """
     for _ in range(MAX_OVERFLOW_RECOVERIES):
         try:
-            return await call(run, request)
+            return await call_model(run, request)
         except ContextExceededError:
             if run.behavior.context.strategy == "off":
                 raise
-            request = await prepared(run, force=True)
-    return await call(run, request)
+            request = await prepare_request(run, force=True)
+    return await call_model(run, request)
 
 
-async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
-    """What this turn sends: history, compacted and transformed; system prompt, transformed; tools; settings."""
+async def prepare_request(run: LoopRun, *, force: bool = False) -> ModelRequest:
+    """Build the request of this turn: compacted and transformed messages, system prompt, tools and settings."""
     history = run.sendable()
     run.fitted = len(history)
     fitted = await run.context.fit(history, overhead_tokens=_overhead(run), force=force)
     if fitted.compaction is not None:
-        done = fitted.compaction
-        await run.tell(
+        applied = fitted.compaction
+        await run.emit(
             ContextCompacted(
                 loop_id=run.loop_id,
-                tier=done.tier,
-                tokens_before=done.tokens_before,
-                tokens_after=done.tokens_after,
-                summary=done.summary,
+                tier=applied.tier,
+                tokens_before=applied.tokens_before,
+                tokens_after=applied.tokens_after,
+                summary=applied.summary,
             )
         )
     if fitted.is_exhausted:
@@ -89,15 +88,15 @@ async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
             max_tokens=fitted.max_tokens,
         )
     if fitted.compaction is None and fitted.is_filling:
-        await run.tell(
+        await run.emit(
             ContextFilling(loop_id=run.loop_id, used_tokens=fitted.used_tokens, max_tokens=fitted.max_tokens)
         )
     sent = elide_stale_reads(fitted.messages) if run.behavior.elide_stale_reads else fitted.messages
     if not run.provider.capabilities.vision:
-        sent = without_any_image(sent)
-    messages = TransformContext(messages=list(sent), **run.where)
+        sent = replace_images(sent)
+    messages = TransformContext(messages=list(sent), **run.hook_fields)
     await run.hooks.fire("context:transform", messages)
-    system = TransformSystem(system=run.system, **run.where)
+    system = TransformSystem(system=run.system, **run.hook_fields)
     await run.hooks.fire("system:transform", system)
     return ModelRequest(
         system=system.system,
@@ -109,21 +108,21 @@ async def prepared(run: Run, *, force: bool = False) -> ModelRequest:
     )
 
 
-def _overhead(run: Run) -> int:
+def _overhead(run: LoopRun) -> int:
     return estimate_tokens(run.system) + run.tool_tokens
 
 
-def _native_schema(run: Run) -> dict[str, object] | None:
+def _native_schema(run: LoopRun) -> dict[str, object] | None:
     schema = run.behavior.output_schema
-    if schema is None or not run.provider.capabilities.structured_output or not is_object(schema):
+    if schema is None or not run.provider.capabilities.structured_output or not describes_object(schema):
         return None
     return dict(schema)
 
 
-def settings_of(run: Run) -> ModelSettings:
-    """How the model is to answer in this turn."""
+def settings_of(run: LoopRun) -> ModelSettings:
+    """Return the model settings of the current turn."""
     behavior = run.behavior
-    plain = ModelSettings(
+    settings = ModelSettings(
         max_tokens=behavior.max_tokens,
         temperature=behavior.temperature,
         top_p=behavior.top_p,
@@ -134,44 +133,65 @@ def settings_of(run: Run) -> ModelSettings:
         parallel_tool_calls=False if behavior.tool_execution == "sequential" else None,
         timeout=behavior.request_timeout,
     )
-    base = plain.thinking_tokens
+    base = settings.thinking_tokens
     if behavior.thinking_decay is None or not base:
-        return plain
-    return replace(plain, thinking_budget=decayed_budget(base, behavior.thinking_decay, run.turn))
+        return settings
+    return replace(settings, thinking_budget=decayed_budget(base, behavior.thinking_decay, run.turn))
 
 
-async def call(run: Run, request: ModelRequest, *, shown: bool = True) -> ModelResponse:
-    """One call with all wrappers around it, repeated where that can help; paid for and made sound.
+def decayed_budget(base: int, decay: ThinkingDecay | Callable[[int, int], float] | None, turn: int) -> int:
+    """Return the thinking budget of this turn (from 0) in tokens, clamped to 0 and `base`.
 
-    `shown=False`: nothing of it is told, as with summaries. Raises `ProviderError`, and nothing else of providers.
+    A `ThinkingDecay` reduces it geometrically from `after_turn` on, down to its floor. A function receives the turn and
+    the base; NaN counts as the base.
     """
-    respond = run.hooks.around_model_call(partial(_respond, run, shown))
+    if decay is None:
+        return base
+    tokens = _tapered_budget(base, decay, turn) if isinstance(decay, ThinkingDecay) else float(decay(turn, base))
+    if math.isnan(tokens):
+        return base
+    return int(max(0, min(base, tokens)))
+
+
+def _tapered_budget(base: int, decay: ThinkingDecay, turn: int) -> float:
+    if turn < decay.after_turn:
+        return base
+    return max(decay.floor, base * decay.factor ** (turn - decay.after_turn + 1))
+
+
+async def call_model(run: LoopRun, request: ModelRequest, *, is_streamed: bool = True) -> ModelResponse:
+    """Call the model once through all wrappers and retries; record the usage and normalize the answer.
+
+    With `is_streamed=False`, for example for summaries, no chunks are emitted. Exceptions of the provider and of
+    wrappers are raised as `ProviderError`.
+    """
+    respond = run.hooks.around_model_call(partial(_respond, run, is_streamed))
     with _provider_errors(run):
-        answer = storable(await respond(request), run.provider.id)
-    await _paid(run, answer.usage)
-    named = ModelResponse(tuple(map(run.toolset.to_canonical, answer.messages)), answer.usage)
-    return sound(named, run.call_ids, run.surroundings.new_id)
+        answer = check_storable(await respond(request), run.provider.id)
+    await _record_usage(run, answer.usage)
+    renamed = ModelResponse(tuple(map(run.toolset.to_canonical, answer.messages)), answer.usage)
+    return normalize_response(renamed, run.call_ids, run.surroundings.new_id)
 
 
-async def _paid(run: Run, usage: Usage) -> None:
+async def _record_usage(run: LoopRun, usage: Usage) -> None:
     run.tracker.add_usage(usage)
     total = run.tracker.usage
-    await run.tell(UsageReported(loop_id=run.loop_id, usage=usage, total=total))
-    if run.hooks.listens("usage"):
-        await run.hooks.fire("usage", UsageTold(usage=usage, total=total, **run.where))
+    await run.emit(UsageReported(loop_id=run.loop_id, usage=usage, total=total))
+    if run.hooks.has_handlers("usage"):
+        await run.hooks.fire("usage", UsageUpdated(usage=usage, total=total, **run.hook_fields))
 
 
-async def _respond(run: Run, shown: bool, request: ModelRequest) -> ModelResponse:
-    spoken = _Spoken()
+async def _respond(run: LoopRun, is_streamed: bool, request: ModelRequest) -> ModelResponse:
+    state = _StreamState()
 
     async def on_chunk(chunk: Chunk) -> None:
-        if shown:
-            spoken.begun = True
-            await _tell_chunk(run, chunk)
+        if is_streamed:
+            state.has_chunks = True
+            await _emit_chunk(run, chunk)
 
     async def on_retry(attempt: int, max_attempts: int, error: ProviderError, delay: float) -> None:
-        await _abandon(run, spoken)
-        await run.tell(
+        await _emit_abandoned(run, state)
+        await run.emit(
             Retrying(
                 loop_id=run.loop_id,
                 attempt=attempt,
@@ -182,55 +202,55 @@ async def _respond(run: Run, shown: bool, request: ModelRequest) -> ModelRespons
             )
         )
 
-    around = run.surroundings
+    surroundings = run.surroundings
     try:
-        response = await with_retries(
-            partial(_once, run, request, on_chunk),
+        response = await call_with_retries(
+            partial(_respond_once, run, request, on_chunk),
             run.behavior.retry,
-            sleep=around.sleep,
-            chance=around.chance,
+            sleep=surroundings.sleep,
+            chance=surroundings.chance,
             on_retry=on_retry,
         )
-        spoken.begun = False
+        state.has_chunks = False
         return response
     finally:
-        await _abandon(run, spoken)
+        await _emit_abandoned(run, state)
 
 
-async def _once(run: Run, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
+async def _respond_once(run: LoopRun, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
     with _provider_errors(run):
         return await run.provider.respond(request, on_chunk)
 
 
 @contextmanager
-def _provider_errors(run: Run) -> Iterator[None]:
-    """Whatever a provider or a wrapper raises is an error of the provider."""
+def _provider_errors(run: LoopRun) -> Iterator[None]:
+    """Convert any exception of a provider or a wrapper to `ProviderError`."""
     try:
         yield
     except AgentLoopError:
         raise
     except Exception as error:
-        raise ProviderError(f"{type(error).__name__}: {words_of(error)}", provider=run.provider.id) from error
+        raise ProviderError(f"{type(error).__name__}: {error_text(error)}", provider=run.provider.id) from error
 
 
-async def _abandon(run: Run, spoken: _Spoken) -> None:
-    """What was told of an answer counts for nothing."""
-    if spoken.begun:
-        spoken.begun = False
+async def _emit_abandoned(run: LoopRun, state: _StreamState) -> None:
+    """Emit `MessageAbandoned` if chunks of the failed answer were emitted."""
+    if state.has_chunks:
+        state.has_chunks = False
         with anyio.CancelScope(shield=True):
-            await run.tell(MessageAbandoned(loop_id=run.loop_id))
+            await run.emit(MessageAbandoned(loop_id=run.loop_id))
 
 
-async def _tell_chunk(run: Run, chunk: Chunk) -> None:
+async def _emit_chunk(run: LoopRun, chunk: Chunk) -> None:
     match chunk:
         case TextChunk(text):
-            await run.tell(TextDelta(loop_id=run.loop_id, text=text))
-            if run.hooks.listens("stream:text"):
-                await run.hooks.fire("stream:text", StreamChunk(text=text, **run.where))
+            await run.emit(TextDelta(loop_id=run.loop_id, text=text))
+            if run.hooks.has_handlers("stream:text"):
+                await run.hooks.fire("stream:text", StreamChunk(text=text, **run.hook_fields))
         case ThinkingChunk(text):
-            await run.tell(ThinkingDelta(loop_id=run.loop_id, text=text))
-            if run.hooks.listens("stream:thinking"):
-                await run.hooks.fire("stream:thinking", StreamChunk(text=text, **run.where))
+            await run.emit(ThinkingDelta(loop_id=run.loop_id, text=text))
+            if run.hooks.has_handlers("stream:thinking"):
+                await run.hooks.fire("stream:thinking", StreamChunk(text=text, **run.hook_fields))
         case _:
             name = run.toolset.canonical(chunk.name)
-            await run.tell(ToolInputDelta(loop_id=run.loop_id, call_id=chunk.id, name=name, delta=chunk.delta))
+            await run.emit(ToolInputDelta(loop_id=run.loop_id, call_id=chunk.id, name=name, delta=chunk.delta))

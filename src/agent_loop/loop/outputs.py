@@ -1,6 +1,6 @@
-"""Answers that are no turn: the final summary, the structured output, summaries of old messages.
+"""Model calls outside of turns: the final summary, the structured output, summaries of old messages.
 
-None of them touches the history. Source: loop spec, section 6; zidane, "Single Turn" (`behavior.schema`).
+None of them changes the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,46 +8,46 @@ from typing import Any
 
 import msgspec
 
-from agent_loop.context.summary_request import SUMMARY_REQUEST
+from agent_loop.context.summaries import SUMMARY_REQUEST
 from agent_loop.errors import InvalidArgumentsError, ProviderError
-from agent_loop.loop.model_calls import call, settings_of
-from agent_loop.loop.run import Run
-from agent_loop.loop.schemas import fitting, unwrapped, wrapped
+from agent_loop.loop.model_calls import call_model, settings_of
+from agent_loop.loop.responses import unwrap_value, validate_output, wrap_schema
+from agent_loop.loop.run import LoopRun
 from agent_loop.messages import Message, user
 from agent_loop.providers import ModelRequest, ModelResponse, ToolDefinition
 
 OUTPUT_TOOL = "__output__"
 OUTPUT_ATTEMPTS = 2
 FINAL_REQUEST = (
-    "You have used all the turns that you were given. Do not call any tool. Say what you did, what you found, and what "
-    "is left to do."
+    "You have used all available turns. Do not call any tool. Summarize what you did, what you found, and "
+    "what is left to do."
 )
 OUTPUT_REQUEST = f"Now give your answer by calling {OUTPUT_TOOL}, once."
 
 
-def without_final(turns: int) -> str:
-    """What is said when the model cannot say it itself."""
-    return f"The agent stopped after {turns} turns, its limit. No summary could be made of what it did."
+def no_summary_text(turns: int) -> str:
+    """Return the final text of a run whose model produced no summary."""
+    return f"The agent stopped at its limit of {turns} turns. No summary of its work is available."
 
 
-async def final_summary(run: Run) -> str:
-    """The model's last word when its turns are used up; a sentence of ours when it has none."""
+async def request_final_summary(run: LoopRun) -> str:
+    """Return the model's final summary at the iteration limit, or a fixed sentence if it fails."""
     request = ModelRequest(
         system=run.system,
-        messages=[*await _fitting(run), user(FINAL_REQUEST)],
+        messages=[*await _fitted_messages(run), user(FINAL_REQUEST)],
         tool_choice="none",
         settings=settings_of(run),
         purpose="final",
     )
     try:
-        answer = await call(run, request, shown=False)
+        answer = await call_model(run, request, is_streamed=False)
     except ProviderError:
-        return without_final(run.tracker.turns)
-    return answer.text.strip() or without_final(run.tracker.turns)
+        return no_summary_text(run.tracker.turns)
+    return answer.text.strip() or no_summary_text(run.tracker.turns)
 
 
-async def summary(run: Run, messages: Sequence[Message]) -> str:
-    """What these messages come to. Raises `ProviderError`."""
+async def request_summary(run: LoopRun, messages: Sequence[Message]) -> str:
+    """Return the model's summary of these messages. Raises `ProviderError`."""
     request = ModelRequest(
         system=run.system,
         messages=[*run.toolset.to_wire(messages), user(SUMMARY_REQUEST)],
@@ -55,47 +55,50 @@ async def summary(run: Run, messages: Sequence[Message]) -> str:
         settings=settings_of(run),
         purpose="summary",
     )
-    text = (await call(run, request, shown=False)).text.strip()
+    text = (await call_model(run, request, is_streamed=False)).text.strip()
     if not text:
-        raise ProviderError("the model gave an empty summary", provider=run.provider.id)
+        raise ProviderError("the model returned an empty summary", provider=run.provider.id)
     return text
 
 
-async def structured(run: Run, schema: Mapping[str, Any], text: str) -> Any:
-    """The answer by this schema: what the model wrote, if it fits; else it is made to call a tool for it.
+async def request_structured_output(run: LoopRun, schema: Mapping[str, Any], text: str) -> Any:
+    """Return the answer that matches the schema.
 
-    Raises `ProviderError` when it does not come to an answer that fits.
+    The text counts if it is JSON that fits; otherwise the model is asked to call an output tool. Raises `ProviderError`
+    if no attempt produces a fitting value.
     """
     try:
-        return fitting(schema, msgspec.json.decode(text))
+        return validate_output(schema, msgspec.json.decode(text))
     except (msgspec.DecodeError, InvalidArgumentsError):
-        pass  # no JSON, or another one: asked for below
+        pass  # not JSON, or not matching: request it below
     problem = ""
     for _ in range(OUTPUT_ATTEMPTS):
-        answer = await call(run, await _output_request(run, schema, problem), shown=False)
+        answer = await call_model(run, await _output_request(run, schema, problem), is_streamed=False)
         try:
-            return fitting(schema, _given(answer, schema))
+            return validate_output(schema, _output_argument(answer, schema))
         except InvalidArgumentsError as error:
-            problem = f" The last one did not fit: {error}"
-    raise ProviderError(f"the model gave no answer that fits the output schema:{problem}", provider=run.provider.id)
+            problem = f" The last one did not match: {error}"
+    raise ProviderError(
+        f"the model returned no answer that matches the output schema:{problem}", provider=run.provider.id
+    )
 
 
-def _given(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:
+def _output_argument(answer: ModelResponse, schema: Mapping[str, Any]) -> Any:
     if not answer.tool_calls:
         raise InvalidArgumentsError(f"you did not call {OUTPUT_TOOL}")
-    return unwrapped(schema, answer.tool_calls[0].arguments)
+    return unwrap_value(schema, answer.tool_calls[0].arguments)
 
 
-async def _output_request(run: Run, schema: Mapping[str, Any], problem: str) -> ModelRequest:
+async def _output_request(run: LoopRun, schema: Mapping[str, Any], problem: str) -> ModelRequest:
     return ModelRequest(
         system=run.system,
-        messages=[*await _fitting(run), user(OUTPUT_REQUEST + problem)],
-        tools=(ToolDefinition(OUTPUT_TOOL, "Gives the final answer.", wrapped(schema)),),
+        messages=[*await _fitted_messages(run), user(OUTPUT_REQUEST + problem)],
+        tools=(ToolDefinition(OUTPUT_TOOL, "Gives the final answer.", wrap_schema(schema)),),
         tool_choice=OUTPUT_TOOL,
         settings=settings_of(run),
         purpose="output",
     )
 
 
-async def _fitting(run: Run) -> Sequence[Message]:
+async def _fitted_messages(run: LoopRun) -> Sequence[Message]:
     return run.toolset.to_wire((await run.context.fit(run.sendable())).messages)

@@ -1,84 +1,130 @@
-"""Making sure of an answer before it goes into the history: whatever the provider sent, it can be sent back.
-
-Source: loop spec, section 2.2 (messages are kept as they came); and what real providers refuse.
-"""
+"""Validation of model answers: messages that can be stored and sent back, and values that match an output schema."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from agent_loop.errors import ModelAbortedError, ProviderError, words_of
+from agent_loop.errors import InvalidArgumentsError, ModelAbortedError, ProviderError, error_text
+from agent_loop.json_schema import misfit
 from agent_loop.messages import AssistantMessage, Block, ToolCall
-from agent_loop.messages.encoding import encode_json
-from agent_loop.messages.validation import says_something
+from agent_loop.messages.formatting import encode_json
+from agent_loop.messages.validation import has_content
 from agent_loop.providers import ModelResponse
+from agent_loop.tools.coercion import type_of
+from agent_loop.tools.validation import validate_arguments
 from agent_loop.usage import Usage
 
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _DECODER = msgspec.json.Decoder(tuple[tuple[AssistantMessage, ...], Usage])
-NAMELESS = "nameless"
-"""What a tool is called in the history that the model called by no name."""
-LONGEST_NAME = 64
-"""Characters that all providers take in a tool's name."""
+UNNAMED_TOOL = "nameless"
+"""Tool name in the history for a call without a name."""
+MAX_TOOL_NAME_CHARACTERS = 64
+"""Length of a tool name that all providers accept."""
+
+DEFINITION_KEYS = ("$defs", "definitions")
+"""Keys of a schema to which its references point; they must remain at the root."""
+TYPELESS_KEYWORDS = frozenset({"anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
+"""Keywords by which a schema without `type` may allow values other than objects."""
 
 
-def storable(answer: object, provider: str) -> ModelResponse:
-    """The answer, when a session that holds it can be stored and read again. Raises `ProviderError` for any other."""
+def check_storable(answer: object, provider: str) -> ModelResponse:
+    """Return the answer if a session that contains it can be stored and loaded. Raises `ProviderError` otherwise."""
     if not isinstance(answer, ModelResponse):
-        raise ProviderError(f"the model call gave {type(answer).__name__}, which is no answer", provider=provider)
+        raise ProviderError(
+            f"the model call returned {type(answer).__name__} instead of a ModelResponse", provider=provider
+        )
     try:
         _DECODER.decode(encode_json((tuple(answer.messages), answer.usage)))
     except Exception as error:
-        raise ProviderError(f"the answer is none that can be stored: {words_of(error)}", provider=provider) from error
+        raise ProviderError(f"the answer cannot be stored: {error_text(error)}", provider=provider) from error
     return answer
 
 
-def sound(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str]) -> ModelResponse:
-    """The answer with an id of its own for each tool call, and without messages that say nothing.
+def normalize_response(response: ModelResponse, known_ids: set[str], new_id: Callable[[], str]) -> ModelResponse:
+    """Return the answer with unique call ids, valid tool names and no empty messages.
 
-    `known_ids` are those of the history; the new ones are added. Raises `ProviderError` where the answer is an error.
+    `known_ids` are the call ids of the history; new ids are added to it. Raises `ProviderError` if the answer reports
+    an error.
     """
     for message in response.messages:
-        _check(message)
-    said = [message for message in response.messages if says_something(message)]
-    # Calls must be answered before the model speaks again: where they are not in the last message, it is all one.
-    together = [reduce(_joined, said)] if any(message.tool_calls for message in said[:-1]) else said
-    return ModelResponse(tuple(_named(message, known_ids, new_id) for message in together), response.usage)
+        _raise_if_failed(message)
+    messages = [message for message in response.messages if has_content(message)]
+    # Results must follow their calls: if calls precede the last message, merge all messages.
+    merged = [reduce(_join_messages, messages)] if any(message.tool_calls for message in messages[:-1]) else messages
+    return ModelResponse(tuple(_with_valid_calls(message, known_ids, new_id) for message in merged), response.usage)
 
 
-def stamped(response: ModelResponse, now_ms: int) -> ModelResponse:
-    """The answer with the time at which it was whole, where nobody said another one."""
-    messages = tuple(one if one.timestamp else replace(one, timestamp=now_ms) for one in response.messages)
+def with_timestamps(response: ModelResponse, now_ms: int) -> ModelResponse:
+    """Return the answer with `now_ms` as timestamp of each message that has none."""
+    messages = tuple(
+        message if message.timestamp else replace(message, timestamp=now_ms) for message in response.messages
+    )
     return ModelResponse(messages, response.usage)
 
 
-def _check(message: AssistantMessage) -> None:
+def _raise_if_failed(message: AssistantMessage) -> None:
     if message.stop_reason == "aborted":
-        raise ModelAbortedError(message.error or "the provider broke off the answer", provider=message.provider)
+        raise ModelAbortedError(message.error or "the provider interrupted the answer", provider=message.provider)
     if message.stop_reason == "error":
         raise ProviderError(message.error or "the provider ended the answer with an error", provider=message.provider)
 
 
-def _joined(one: AssistantMessage, other: AssistantMessage) -> AssistantMessage:
-    return replace(other, content=one.content + other.content, usage=one.usage + other.usage, native=None)
+def _join_messages(message: AssistantMessage, other: AssistantMessage) -> AssistantMessage:
+    return replace(other, content=message.content + other.content, usage=message.usage + other.usage, native=None)
 
 
-def _named(message: AssistantMessage, known: set[str], new_id: Callable[[], str]) -> AssistantMessage:
+def _with_valid_calls(message: AssistantMessage, known: set[str], new_id: Callable[[], str]) -> AssistantMessage:
     content: Sequence[Block] = [
-        _call(block, known, new_id) if isinstance(block, ToolCall) else block for block in message.content
+        _with_valid_name(block, known, new_id) if isinstance(block, ToolCall) else block for block in message.content
     ]
     if all(new is old for new, old in zip(content, message.content, strict=True)):
         return message
-    # What the provider made holds the old names: sent back verbatim, its results would belong to nothing.
+    # The native form contains the old ids and names, which the results would not match.
     return replace(message, content=tuple(content), native=None)
 
 
-def _call(call: ToolCall, known: set[str], new_id: Callable[[], str]) -> ToolCall:
-    """The very call, where it can be sent back as it is."""
+def _with_valid_name(call: ToolCall, known: set[str], new_id: Callable[[], str]) -> ToolCall:
+    """Return the call itself if its id and name can be sent back, else a corrected copy."""
     call_id = f"call_{new_id()}" if not call.id or call.id in known else call.id
-    name = _UNFIT.sub("_", call.name)[:LONGEST_NAME] or NAMELESS
+    name = _INVALID_CHARACTERS.sub("_", call.name)[:MAX_TOOL_NAME_CHARACTERS] or UNNAMED_TOOL
     known.add(call_id)
     return call if (call_id, name) == (call.id, call.name) else replace(call, id=call_id, name=name)
+
+
+def describes_object(schema: Mapping[str, Any]) -> bool:
+    """Return whether every value that matches the schema is an object."""
+    return schema["type"] == "object" if "type" in schema else not TYPELESS_KEYWORDS & schema.keys()
+
+
+def wrap_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of tool arguments that contains this schema."""
+    if describes_object(schema):
+        return dict(schema)
+    roots = {key: schema[key] for key in DEFINITION_KEYS if key in schema}
+    value = {key: each for key, each in schema.items() if key not in roots}
+    return {"type": "object", "properties": {"value": value}, "required": ["value"], **roots}
+
+
+def unwrap_value(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the value in the arguments of the output tool."""
+    return dict(arguments) if describes_object(schema) else arguments.get("value")
+
+
+def validate_output(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return the value, coerced at its top level where necessary.
+
+    Raises `InvalidArgumentsError` if it does not match, at any depth, and `ConfigurationError` if the schema has an
+    unresolvable reference.
+    """
+    candidate = value if describes_object(schema) else {"value": value}
+    if not isinstance(candidate, Mapping):
+        raise InvalidArgumentsError(f"the answer must be an object, not {type_of(candidate)}")
+    output = unwrap_value(schema, validate_arguments(wrap_schema(schema), candidate).arguments)
+    problem = misfit(schema, output)
+    if problem is not None:
+        raise InvalidArgumentsError(problem)
+    return output

@@ -1,45 +1,90 @@
-"""All that one run of the loop knows: what its parts share."""
+"""State of one run that the parts of the loop share, and the environment that the run depends on."""
 
+import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import anyio
 
 from agent_loop.behavior import Behavior
 from agent_loop.context.manager import ContextManager
 from agent_loop.context.persistence import ResultPersistence
-from agent_loop.errors import words_of
+from agent_loop.errors import error_text
 from agent_loop.events import (
     ContinuationKind,
     HookFailed,
     LoopEvent,
     LoopStart,
+    LoopStatus,
     MessageInjected,
     TurnTrigger,
 )
 from agent_loop.hooks.contexts import SessionTurns, SteerInject
 from agent_loop.hooks.registry import Chain, Hooks
+from agent_loop.loop.inputs import MessageQueue
 from agent_loop.loop.limits import ExecutionTracker
-from agent_loop.loop.queues import MessageQueue
-from agent_loop.loop.surroundings import Surroundings
 from agent_loop.messages import AssistantMessage, ExtensionMessage, Message, ToolCall, UserMessage
 from agent_loop.providers import Provider
 from agent_loop.state import AgentState
 from agent_loop.tools.toolset import Toolset
 from agent_loop.workspace import Workspace
 
-Tell = Callable[[LoopEvent], Awaitable[None]]
-Ask = Callable[[str, tuple[str, ...]], Awaitable[str]]
+STOPPED_BY_HOOK = "a hook stopped the run"
+EventSink = Callable[[LoopEvent], Awaitable[None]]
+AskUser = Callable[[str, tuple[str, ...]], Awaitable[str]]
 Save = Callable[[], Awaitable[None]]
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The environment of a run besides its model and tools: clock, sleep, randomness and ids.
+
+    Tests replace them so that a run can be repeated exactly.
+    """
+
+    now_ms: Callable[[], int] = _now_ms
+    """Milliseconds since the Unix epoch."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds of a clock that never jumps."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """Wait for this number of seconds."""
+    chance: Callable[[], float] = random.random
+    """Random number from 0 to 1, for jitter."""
+    new_id: Callable[[], str] = _new_id
+    """Return a new unique id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The outcome of a run, from which the engine builds the last events."""
+
+    status: LoopStatus
+    text: str | None = None
+    """The final answer, None if the run has none."""
+    output: Any = None
+    error: Exception | None = None
+    rejection: str | None = None
+
+
 async def _no_save() -> None:
-    """There is no store."""
+    """Do nothing: the run has no store."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
-    """One run. Made by the agent, used by the engine, gone with it."""
+class LoopRun:
+    """One run. The agent creates it, the engine executes it."""
 
     loop_id: str
     session_id: str
@@ -49,18 +94,18 @@ class Run:
     system: str
     behavior: Behavior
     scopes: tuple[Hooks, ...]
-    """Agent, run; the framework's own are put behind them."""
+    """Hooks of the agent, its middleware and the run; `add_scope` appends the built-in gates."""
     history: list[Message]
-    """Of the session; the run adds to it."""
+    """The history of the session; the run appends to it."""
     base: int
-    """How much of it was there before."""
+    """Length of the history before the run."""
     state: AgentState
     workspace: Workspace | None
     steering: MessageQueue
     follow_ups: MessageQueue
     surroundings: Surroundings
-    sink: Tell
-    ask: Ask | None = None
+    sink: EventSink
+    ask: AskUser | None = None
     save: Save = _no_save
     parent_loop_id: str | None = None
     kind: ContinuationKind | None = None
@@ -68,22 +113,22 @@ class Run:
     loop_index: int = 0
     prior_turns: int = 0
     metadata: Any = None
-    own_system: bool = False
-    """The run has a system prompt of its own."""
+    overrides_system: bool = False
+    """Whether the run has its own system prompt instead of the agent's."""
     abort_reason: str | None = None
     turn: int = 0
     tool_counts: dict[str, int] = field(default_factory=dict)
-    """Calls of this run by tool, blocked ones not counted."""
+    """Calls of this run by tool, without blocked ones."""
     call_ids: set[str] = field(default_factory=set)
-    """Of the whole history: an id is never used twice."""
+    """Ids of all tool calls in the history; an id is never used twice."""
     reminders: int = 0
     fitted: int = 0
-    """How long the history was that the last request was made of."""
+    """Number of history messages from which the last request was built."""
     tool_tokens: int = 0
-    """What the definitions of the tools take in each request, estimated."""
-    _early: list[LoopEvent] | None = field(default_factory=list)
+    """Estimated tokens of the tool definitions in each request."""
+    _early_events: list[LoopEvent] | None = field(default_factory=list)
     context: ContextManager = field(init=False)
-    """Set before the run begins: it needs the run to summarize with."""
+    """Assigned before the run starts, because its summaries need the run."""
     persistence: ResultPersistence | None = field(init=False)
     tracker: ExecutionTracker = field(init=False)
     _problems: list[str] = field(default_factory=list)
@@ -96,7 +141,7 @@ class Run:
         self.persistence = self._new_persistence()
 
     def add_scope(self, hooks: Hooks) -> None:
-        """Behind all others."""
+        """Append a scope of hooks that fires after all others."""
         self.scopes = (*self.scopes, hooks)
         self.hooks = Chain(self.scopes, self._hook_failed)
 
@@ -112,65 +157,67 @@ class Run:
             exclude_tools=behavior.persist_exclude_tools,
         )
 
-    async def tell_problems(self) -> None:
-        """What went wrong beside the run."""
+    async def emit_problems(self) -> None:
+        """Emit the failures of result persistence as `HookFailed` events."""
         while self._problems:
-            told = self._problems.pop(0)
-            await self.tell(HookFailed(loop_id=self.loop_id, hook="result persistence", error=told))
+            error = self._problems.pop(0)
+            await self.emit(HookFailed(loop_id=self.loop_id, hook="result persistence", error=error))
 
     def sendable(self) -> list[Message]:
-        """The history without what no model sees."""
+        """Return the history without the messages that are never sent to a model."""
         return [message for message in self.history if not isinstance(message, ExtensionMessage)]
 
     @property
     def added(self) -> list[Message]:
-        """What this run put into the history."""
+        """The messages that this run added to the history."""
         return self.history[self.base :]
 
     @property
     def has_begun(self) -> bool:
-        """`loop_start` was told."""
-        return self._early is None
+        """Whether `loop_start` was already emitted."""
+        return self._early_events is None
 
     @property
-    def where(self) -> Mapping[str, Any]:
-        """What every hook is told."""
+    def hook_fields(self) -> Mapping[str, Any]:
+        """The fields that every hook context has."""
         return {"session_id": self.session_id, "loop_id": self.loop_id, "turn": self.turn}
 
-    async def tell(self, event: LoopEvent) -> None:
-        """To whoever watches. What is told before the beginning comes right after it."""
+    async def emit(self, event: LoopEvent) -> None:
+        """Emit an event to the subscriber; events before `loop_start` are held back and follow it."""
         if isinstance(event, LoopStart):
-            early, self._early = self._early or [], None
+            early, self._early_events = self._early_events or [], None
             for each in (event, *early):
                 await self.sink(each)
-        elif self._early is not None:
-            self._early.append(event)
+        elif self._early_events is not None:
+            self._early_events.append(event)
         else:
             await self.sink(event)
 
     async def _hook_failed(self, hook: str, error: Exception) -> None:
-        await self.tell(HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {words_of(error)}"))
+        await self.emit(
+            HookFailed(loop_id=self.loop_id, hook=hook, error=f"{type(error).__name__}: {error_text(error)}")
+        )
 
     async def inject(self, message: UserMessage) -> None:
-        """A message of a person, or of the loop itself, goes into the history."""
+        """Append a user message to the history, with a timestamp, and emit it."""
         stamped = message if message.timestamp else _stamped(message, self.surroundings.now_ms())
         self.history.append(stamped)
-        if stamped.origin in {"steering", "follow_up"} and self.hooks.listens("steer:inject"):
-            await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.where))
-        await self.tell(MessageInjected(loop_id=self.loop_id, message=stamped))
+        if stamped.origin in {"steering", "follow_up"} and self.hooks.has_handlers("steer:inject"):
+            await self.hooks.fire("steer:inject", SteerInject(message=stamped, **self.hook_fields))
+        await self.emit(MessageInjected(loop_id=self.loop_id, message=stamped))
 
     async def add(self, *messages: UserMessage) -> None:
-        """These go into the history, and are kept; nothing happens where there are none."""
-        since = len(self.history)
+        """Append messages to the history and store them; without messages, do nothing."""
+        start = len(self.history)
         for message in messages:
             await self.inject(message)
         if messages:
-            await self.keep(since)
+            await self.store_since(start)
 
-    async def keep(self, since: int) -> None:
-        """What was added since then is complete: hooks hear of it, and it is stored."""
-        if self.hooks.listens("session:turns"):
-            await self.hooks.fire("session:turns", SessionTurns(messages=self.history[since:], **self.where))
+    async def store_since(self, start: int) -> None:
+        """Fire `session:turns` with the messages from index `start`, then save the session."""
+        if self.hooks.has_handlers("session:turns"):
+            await self.hooks.fire("session:turns", SessionTurns(messages=self.history[start:], **self.hook_fields))
         await self.save()
 
 
@@ -179,7 +226,7 @@ def _stamped(message: UserMessage, now_ms: int) -> UserMessage:
 
 
 def known_call_ids(history: list[Message]) -> set[str]:
-    """The ids of all tool calls in it."""
+    """Return the ids of all tool calls in the history."""
     return {
         block.id
         for message in history

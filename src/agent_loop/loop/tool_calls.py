@@ -1,6 +1,6 @@
-"""One tool call, from the gate to the result. Source: zidane, "Tool Execution"; loop spec, section 4.
+"""Processing of one tool call, from the gate to the result.
 
-gate -> (blocked | substituted | known?) -> validation -> before -> execute -> (error) -> transform -> after
+gate -> (blocked | substituted | unknown) -> validation -> before -> execute -> (error) -> transform -> after
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from agent_loop.errors import InvalidArgumentsError, ToolError, words_of
+from agent_loop.errors import InvalidArgumentsError, ToolError, error_text
 from agent_loop.events import HookFailed, ToolCalled, ToolCallEnd, ToolCallStart, ToolProgress, ToolResulted, ToolUpdate
 from agent_loop.hooks.contexts import (
     ToolAfter,
@@ -28,10 +28,10 @@ from agent_loop.hooks.contexts import (
     ValidationCoerced,
     ValidationRejected,
 )
-from agent_loop.loop.run import Run
+from agent_loop.loop.run import LoopRun
 from agent_loop.messages import ToolCall, ToolMessage
 from agent_loop.tools.effects import OutputStream
-from agent_loop.tools.results import failure, output_bytes, result_or_failure, sound_result, without_images
+from agent_loop.tools.results import failure, output_bytes, result_or_failure, valid_result, without_images
 from agent_loop.tools.tool import (
     DoneSignal,
     Output,
@@ -45,30 +45,30 @@ from agent_loop.tools.tool import (
 )
 from agent_loop.tools.validation import Validated, validate_arguments
 
-GATE_FAILED = "a gate that decides about tools failed"
+GATE_FAILED = "a tool gate failed"
 SKIPPED_BY_HOOK = "Skipped: a hook kept this tool from running."
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a call."""
+class ToolOutcome:
+    """The result of a processed call."""
 
     message: ToolMessage
     output_bytes: int = 0
     done: DoneSignal | None = None
 
 
-async def begin(run: Run, call: ToolCall) -> None:
-    """Tell that this call is taken up."""
+async def emit_call_start(run: LoopRun, call: ToolCall) -> None:
+    """Emit the start of a tool call and the call itself."""
     tool = run.toolset.get(call.name)
     command = None if tool is None else shell_command_of(tool, call.arguments)
-    with anyio.CancelScope(shield=True):  # both or none: what comes after counts on it
-        await run.tell(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
-        await run.tell(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
+    with anyio.CancelScope(shield=True):  # both events or none: later events rely on it
+        await run.emit(ToolCallStart(loop_id=run.loop_id, call_id=call.id, name=call.name))
+        await run.emit(ToolCalled(loop_id=run.loop_id, call=call, shell_command=command))
 
 
-async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
-    """Tell what came of it; the message for the history."""
+async def emit_call_result(run: LoopRun, call: ToolCall, result: ToolResult, duration_ms: int = 0) -> ToolMessage:
+    """Emit the result and the end of a tool call; return the message for the history."""
     message = ToolMessage(
         tool_call_id=call.id,
         name=call.name,
@@ -77,98 +77,100 @@ async def conclude(run: Run, call: ToolCall, result: ToolResult, duration_ms: in
         details=result.details,
         timestamp=run.surroundings.now_ms(),
     )
-    told = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
-    ended = ToolCallEnd(
+    result_event = ToolResulted(loop_id=run.loop_id, message=message, effects=result.effects, duration_ms=duration_ms)
+    end = ToolCallEnd(
         loop_id=run.loop_id, call_id=call.id, name=call.name, status="error" if result.is_error else "completed"
     )
     with anyio.CancelScope(shield=True):
-        await run.tell(told)
-        await run.tell(ended)
+        await run.emit(result_event)
+        await run.emit(end)
     return message
 
 
-class Execution:
-    """The way of one call. `counts`: calls of this run by tool, from before this one or those beside it."""
+class ToolCallExecution:
+    """The processing of one call. `counts`: calls of this run by tool, before this call and concurrent ones."""
 
-    def __init__(self, run: Run, call: ToolCall, counts: Mapping[str, int]) -> None:
+    def __init__(self, run: LoopRun, call: ToolCall, counts: Mapping[str, int]) -> None:
         self.run = run
         self.call = call
         self.tool: Tool | None = run.toolset.get(call.name)
         self.done: DoneSignal | None = None
-        self._began = run.surroundings.monotonic()
-        self._about: dict[str, Any] = {
-            **run.where,
+        self._started = run.surroundings.monotonic()
+        self._hook_fields: dict[str, Any] = {
+            **run.hook_fields,
             "call_id": call.id,
             "name": call.name,
             "label": run.toolset.wire(call.name) if self.tool is None else label_of(self.tool),
             "run_tool_counts": MappingProxyType(counts),
         }
 
-    async def carry_out(self) -> Outcome:
-        """All of it. What tools and hooks raise becomes a result; only cancellation comes out of here."""
-        await begin(self.run, self.call)
-        gate = ToolGate(arguments=own_copy(self.call.arguments), tool=self.tool, **self._about)
+    async def execute(self) -> ToolOutcome:
+        """Process the call. Exceptions of tools and hooks become results; only cancellation is raised."""
+        await emit_call_start(self.run, self.call)
+        gate = ToolGate(arguments=copy_arguments(self.call.arguments), tool=self.tool, **self._hook_fields)
         if not await self.run.hooks.fire("tool:gate", gate) and not gate.block:
-            gate.block, gate.reason = True, GATE_FAILED  # nobody knows what it would have said
+            gate.block, gate.reason = True, GATE_FAILED  # the verdict of the failed gate is unknown
         if gate.block:
-            return await self._concluded(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
+            return await self._conclude(failure(f"Blocked: {gate.reason or 'a policy does not allow this call'}"), 0)
         self.run.tool_counts[self.call.name] = self.run.tool_counts.get(self.call.name, 0) + 1
         if gate.result is not None:
-            return await self._finished(result_or_failure(gate.result))
+            return await self._finish(result_or_failure(gate.result))
         if self.tool is None:
-            return await self._finished(await self._unknown())
-        return await self._validated(self.tool)
+            return await self._finish(await self._unknown_tool_result())
+        return await self._validate_and_execute(self.tool)
 
-    async def _unknown(self) -> ToolResult:
-        told = ToolUnknown(arguments=own_copy(self.call.arguments), **self._about)
-        await self.run.hooks.fire("tool:unknown", told)
-        if told.result is not None:
-            return result_or_failure(told.result)
-        sentence = f"Unknown tool '{self.call.name}'"
-        if told.suppress_error:
-            return failure(f"Error: {sentence}")
-        return await self._failed(ToolError(sentence))
+    async def _unknown_tool_result(self) -> ToolResult:
+        context = ToolUnknown(arguments=copy_arguments(self.call.arguments), **self._hook_fields)
+        await self.run.hooks.fire("tool:unknown", context)
+        if context.result is not None:
+            return result_or_failure(context.result)
+        message = f"Unknown tool '{self.call.name}'"
+        if context.suppress_error:
+            return failure(f"Error: {message}")
+        return await self._error_result(ToolError(message))
 
-    async def _validated(self, tool: Tool) -> Outcome:
-        """Arguments that are no JSON object reach tools that take them raw, and no others."""
+    async def _validate_and_execute(self, tool: Tool) -> ToolOutcome:
+        """Validate the arguments and run the tool; only a `RawTool` gets arguments other than a JSON object."""
         if self.call.is_unparsable and isinstance(tool, RawTool):
-            return await self._executed(tool, dict(self.call.arguments), ())
+            return await self._execute(tool, dict(self.call.arguments), ())
         try:
-            # A copy: what a tool does with its arguments must not change what the model said.
-            checked = validated(tool, replace(self.call, arguments=own_copy(self.call.arguments)))
+            # A copy, so that the tool cannot change the model's arguments in the history.
+            validated = validate_call(tool, replace(self.call, arguments=copy_arguments(self.call.arguments)))
         except InvalidArgumentsError as error:
-            told = ValidationRejected(arguments=own_copy(self.call.arguments), problem=str(error), **self._about)
-            await self.run.hooks.fire("validation:reject", told)
-            return await self._concluded(failure(f"Validation error: {error}"), 0)
-        if checked.coercions and self.run.hooks.listens("validation:coerce"):
+            context = ValidationRejected(
+                arguments=copy_arguments(self.call.arguments), problem=str(error), **self._hook_fields
+            )
+            await self.run.hooks.fire("validation:reject", context)
+            return await self._conclude(failure(f"Validation error: {error}"), 0)
+        if validated.coercions and self.run.hooks.has_handlers("validation:coerce"):
             coerced = ValidationCoerced(
-                arguments=own_copy(checked.arguments), coercions=checked.coercions, **self._about
+                arguments=copy_arguments(validated.arguments), coercions=validated.coercions, **self._hook_fields
             )
             await self.run.hooks.fire("validation:coerce", coerced)
-        return await self._executed(tool, checked.arguments, checked.coercions)
+        return await self._execute(tool, validated.arguments, validated.coercions)
 
-    async def _executed(self, tool: Tool, arguments: dict[str, Any], coercions: tuple[str, ...]) -> Outcome:
+    async def _execute(self, tool: Tool, arguments: dict[str, Any], coercions: tuple[str, ...]) -> ToolOutcome:
         context = self._context()
-        if self.run.hooks.listens("tool:before"):
+        if self.run.hooks.has_handlers("tool:before"):
             before = ToolBefore(
-                arguments=own_copy(arguments),
+                arguments=copy_arguments(arguments),
                 coercions=coercions,
-                prior_content=await self._prior(tool, arguments, context),
-                **self._about,
+                prior_content=await self._read_prior_content(tool, arguments, context),
+                **self._hook_fields,
             )
             await self.run.hooks.fire("tool:before", before)
             if before.skip:
-                return await self._concluded(failure(SKIPPED_BY_HOOK), 0)
+                return await self._conclude(failure(SKIPPED_BY_HOOK), 0)
 
         async def inner(call: ToolCall) -> ToolResult:
             return await self._run_tool(tool, call, context)
 
         call = ToolCall(self.call.id, self.call.name, arguments, self.call.raw_arguments)
         try:
-            result = sound_result(await self.run.hooks.around_tool_call(inner)(call))
-        except Exception as error:  # noqa: BLE001  # a tool of anybody: the model is told. Source: loop spec, 4.3
-            result = await self._failed(error)
-        return await self._finished(result)
+            result = valid_result(await self.run.hooks.around_tool_call(inner)(call))
+        except Exception as error:  # noqa: BLE001  # foreign tool code; the model gets the error
+            result = await self._error_result(error)
+        return await self._finish(result)
 
     async def _run_tool(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult:
         try:
@@ -179,57 +181,62 @@ class Execution:
         except TaskComplete as complete:
             output = complete.signal
         except SystemExit as error:
-            raise ToolError(f"the tool wanted to end the whole program ({error.code}); it is not let") from error
+            raise ToolError(f"the tool tried to exit the process (code {error.code}), which is not allowed") from error
         except anyio.get_cancelled_exc_class() as error:
             if await is_cancelled():
                 raise
-            raise ToolError("the tool waited for something that was cancelled by somebody else") from error
+            raise ToolError("the tool awaited a task that was cancelled") from error
         if isinstance(output, DoneSignal):
             self.done = output
-        return sound_result(output)
+        return valid_result(output)
 
-    async def _prior(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
-        """What a file holds that is about to be written, where the tool can say it. It blocks: asked in a thread."""
-        ask = getattr(tool, "prior_content", None)
+    async def _read_prior_content(self, tool: Tool, arguments: dict[str, Any], context: ToolContext) -> str | None:
+        """Return the content of a file before the tool overwrites it, if the tool can read it.
+
+        The tool reads the file in a thread, because the call blocks.
+        """
+        read = getattr(tool, "prior_content", None)
         try:
-            return None if ask is None else await to_thread.run_sync(ask, own_copy(arguments), context)
-        except Exception as error:  # noqa: BLE001  # a tool of anybody
-            said = f"{type(error).__name__}: {words_of(error)}"
-            await self.run.tell(HookFailed(loop_id=self.run.loop_id, hook=f"prior_content of {tool.name}", error=said))
+            return None if read is None else await to_thread.run_sync(read, copy_arguments(arguments), context)
+        except Exception as error:  # noqa: BLE001  # foreign tool code
+            problem = f"{type(error).__name__}: {error_text(error)}"
+            await self.run.emit(
+                HookFailed(loop_id=self.run.loop_id, hook=f"prior_content of {tool.name}", error=problem)
+            )
             return None
 
-    async def _failed(self, error: Exception) -> ToolResult:
-        told = ToolFailed(error=error, **self._about)
-        await self.run.hooks.fire("tool:error", told)
-        if told.result is not None:
-            return result_or_failure(told.result)
-        return failure(f"Error: {words_of(error) or type(error).__name__}")
+    async def _error_result(self, error: Exception) -> ToolResult:
+        context = ToolFailed(error=error, **self._hook_fields)
+        await self.run.hooks.fire("tool:error", context)
+        if context.result is not None:
+            return result_or_failure(context.result)
+        return failure(f"Error: {error_text(error) or type(error).__name__}")
 
-    async def _finished(self, result: ToolResult) -> Outcome:
-        if self.run.hooks.listens("tool:transform"):
-            told = ToolTransform(result=result, output_bytes=output_bytes(result.content), **self._about)
-            await self.run.hooks.fire("tool:transform", told)
-            result = result if told.result is result else result_or_failure(told.result)
-        result = await self._bounded(result)
+    async def _finish(self, result: ToolResult) -> ToolOutcome:
+        if self.run.hooks.has_handlers("tool:transform"):
+            context = ToolTransform(result=result, output_bytes=output_bytes(result.content), **self._hook_fields)
+            await self.run.hooks.fire("tool:transform", context)
+            result = result if context.result is result else result_or_failure(context.result)
+        result = await self._limit_result(result)
         size = output_bytes(result.content)
-        duration_ms = round((self.run.surroundings.monotonic() - self._began) * 1000)
-        if self.run.hooks.listens("tool:after"):
-            after = ToolAfter(result=result, output_bytes=size, duration_ms=duration_ms, **self._about)
+        duration_ms = round((self.run.surroundings.monotonic() - self._started) * 1000)
+        if self.run.hooks.has_handlers("tool:after"):
+            after = ToolAfter(result=result, output_bytes=size, duration_ms=duration_ms, **self._hook_fields)
             await self.run.hooks.fire("tool:after", after)
-        return await self._concluded(result, size, duration_ms)
+        return await self._conclude(result, size, duration_ms)
 
-    async def _bounded(self, result: ToolResult) -> ToolResult:
+    async def _limit_result(self, result: ToolResult) -> ToolResult:
         if self.run.persistence is not None:
             result = await self.run.persistence.persist(self.call.id, self.call.name, result)
-            await self.run.tell_problems()
+            await self.run.emit_problems()
         return result if self.run.provider.capabilities.vision else without_images(result)
 
-    async def _concluded(self, result: ToolResult, size: int, duration_ms: int = 0) -> Outcome:
-        return Outcome(await conclude(self.run, self.call, result, duration_ms), size, self.done)
+    async def _conclude(self, result: ToolResult, size: int, duration_ms: int = 0) -> ToolOutcome:
+        return ToolOutcome(await emit_call_result(self.run, self.call, result, duration_ms), size, self.done)
 
     def _context(self) -> ToolContext:
         run = self.run
-        known: dict[str, Any] = {} if run.ask is None else {"ask": run.ask}
+        optional: dict[str, Any] = {} if run.ask is None else {"ask": run.ask}
         return ToolContext(
             call_id=self.call.id,
             tool_name=self.call.name,
@@ -239,28 +246,31 @@ class Execution:
             update=self._update,
             progress=self._progress,
             is_cancelled=lambda: run.abort_reason is not None,
-            **known,
+            **optional,
         )
 
     async def _update(self, text: str, stream: OutputStream = "stdout") -> None:
         hooks, call = self.run.hooks, self.call
         update = ToolUpdate(loop_id=self.run.loop_id, call_id=call.id, name=call.name, text=text, stream=stream)
-        if not (hooks.listens("tool:update") or hooks.listens("tool:updated")):
-            await self.run.tell(update)
+        if not (hooks.has_handlers("tool:update") or hooks.has_handlers("tool:updated")):
+            await self.run.emit(update)
             return
-        told = ToolUpdating(text=text, stream=stream, **self._about)
-        await hooks.fire("tool:update", told)
-        if not told.suppress:
-            await self.run.tell(update)
-            await hooks.fire("tool:updated", told)
+        context = ToolUpdating(text=text, stream=stream, **self._hook_fields)
+        await hooks.fire("tool:update", context)
+        if not context.suppress:
+            await self.run.emit(update)
+            await hooks.fire("tool:updated", context)
 
     async def _progress(self, text: str) -> None:
-        told = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
-        await self.run.tell(told)
+        progress = ToolProgress(loop_id=self.run.loop_id, call_id=self.call.id, name=self.call.name, text=text)
+        await self.run.emit(progress)
 
 
 async def is_cancelled() -> bool:
-    """Somebody cancels us. On asyncio a tool can also raise the cancellation of a task that it waited for."""
+    """Return whether the current task is cancelled.
+
+    On asyncio a tool can also raise the cancellation of another task that it awaited.
+    """
     try:
         await anyio.lowlevel.checkpoint_if_cancelled()
     except anyio.get_cancelled_exc_class():
@@ -273,17 +283,17 @@ def _is_cancelled_by_asyncio() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for somebody who may do with them what they like: those of the history are never given away."""
+def copy_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the arguments, so that tools and hooks cannot change those of the history."""
     copied: dict[str, Any] = msgspec.to_builtins(arguments, enc_hook=str)
     return copied
 
 
-def validated(tool: Tool, call: ToolCall) -> Validated:
-    """The arguments as the tool takes them. Raises `InvalidArgumentsError`."""
+def validate_call(tool: Tool, call: ToolCall) -> Validated:
+    """Return the validated and coerced arguments of the call. Raises `InvalidArgumentsError`."""
     if call.is_unparsable:
         shown = call.raw_arguments[:200]
         raise InvalidArgumentsError(
-            f"the arguments of {call.name} are no JSON object: {shown!r}; send them again as one JSON object"
+            f"the arguments of {call.name} are not a JSON object: {shown!r}; send them again as one JSON object"
         )
     return validate_arguments(tool.parameters, call.arguments)

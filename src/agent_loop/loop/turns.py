@@ -1,131 +1,127 @@
-"""Turn after turn: a model call and its tools, and whether that was the end.
-
-Source: loop spec, section 2.2; zidane, "Turn Loop", "Single Turn".
-"""
+"""The turns of a run: model calls with their tools, until a turn ends the run."""
 
 from dataclasses import dataclass, field
 
 import anyio
 
-from agent_loop.context.output_budget import output_budget_message
+from agent_loop.context.tool_outputs import output_budget_message
 from agent_loop.errors import AbortedError, ProviderError
 from agent_loop.events import BudgetExceeded, LimitReached, OutputProduced, Reasoning, TextSaid, TurnEnd, TurnStart
 from agent_loop.hooks.contexts import (
-    BudgetOver,
     IncompleteWork,
-    OutputTold,
+    OutputBudgetExceeded,
+    OutputReady,
     StreamEnd,
     ToolResultsAfter,
     TurnAfter,
     TurnBefore,
-    TurnOver,
+    TurnEnded,
 )
-from agent_loop.loop.batches import Batch
-from agent_loop.loop.ending import STOPPED_BY_HOOK, Ending
-from agent_loop.loop.limits import Reached
-from agent_loop.loop.model_calls import answered, prepared
-from agent_loop.loop.outputs import final_summary, structured
-from agent_loop.loop.responses import stamped
-from agent_loop.loop.run import Run
+from agent_loop.loop.batches import ToolBatch
+from agent_loop.loop.limits import ReachedLimit
+from agent_loop.loop.model_calls import prepare_request, request_answer
+from agent_loop.loop.outputs import request_final_summary, request_structured_output
+from agent_loop.loop.responses import with_timestamps
+from agent_loop.loop.run import STOPPED_BY_HOOK, Ending, LoopRun
 from agent_loop.messages import AssistantMessage, user
 from agent_loop.providers import ModelResponse
 from agent_loop.usage import Usage
 
 
 @dataclass(slots=True)
-class _Turn:
-    """The turn that goes on."""
+class _OpenTurn:
+    """The turn in progress."""
 
     response: ModelResponse | None = None
-    batch: Batch | None = None
+    batch: ToolBatch | None = None
     history_at: int = 0
     usage: Usage = field(default_factory=Usage)
 
 
-class Turns:
-    """The turns of one run. Where it is broken off, `close` puts the turn that goes on in order."""
+class TurnLoop:
+    """Executes the turns of one run. `close` completes the open turn if the run is interrupted."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: LoopRun) -> None:
         self._run = run
-        self._turn: _Turn | None = None
+        self._turn: _OpenTurn | None = None
 
-    async def play(self) -> Ending:
-        """Turn after turn, until there is an ending."""
+    async def run(self) -> Ending:
+        """Execute turns until one of them ends the run."""
         run = self._run
         while True:
             await run.add(*run.steering.take(run.behavior.steering_mode))
             reached = run.tracker.reached()
             if reached is not None:
-                return await self.stopped(reached)
+                return await self.stop_at_limit(reached)
             if run.tracker.turns >= run.behavior.max_iterations:
-                return await self._out_of_iterations()
-            ending = await self._one_turn()
+                return await self._stop_at_max_iterations()
+            ending = await self._run_turn()
             if ending is not None:
                 return ending
             run.turn += 1
 
-    async def stopped(self, reached: Reached) -> Ending:
-        """At a limit: the history says so, nothing more is asked. Source: phi-core, "Execution Limit Exhaustion"."""
+    async def stop_at_limit(self, reached: ReachedLimit) -> Ending:
+        """End the run at a limit: record it in the history, without a further model call."""
         run = self._run
         await self.close(f"Aborted: {reached.reason}")
         since = len(run.history)
         await run.inject(user(f"[Agent stopped: {reached.reason}]", origin="limit"))
-        await run.tell(LimitReached(loop_id=run.loop_id, limit=reached.limit, reason=reached.reason))
-        await run.keep(since)
+        await run.emit(LimitReached(loop_id=run.loop_id, limit=reached.limit, reason=reached.reason))
+        await run.store_since(since)
         return Ending(status="limited")
 
-    async def _out_of_iterations(self) -> Ending:
+    async def _stop_at_max_iterations(self) -> Ending:
         run = self._run
         reason = f"{run.behavior.max_iterations} iterations were used"
-        await run.tell(LimitReached(loop_id=run.loop_id, limit="iterations", reason=reason))
-        return Ending(status="limited", text=await final_summary(run))
+        await run.emit(LimitReached(loop_id=run.loop_id, limit="iterations", reason=reason))
+        return Ending(status="limited", text=await request_final_summary(run))
 
-    async def _one_turn(self) -> Ending | None:
-        """One model call and its tools. None: there is more to do."""
+    async def _run_turn(self) -> Ending | None:
+        """Execute one model call and its tools. Return None if the run continues."""
         run = self._run
-        request = await prepared(run)
-        before = TurnBefore(messages=list(request.messages), **run.where)
+        request = await prepare_request(run)
+        before = TurnBefore(messages=list(request.messages), **run.hook_fields)
         await run.hooks.fire("turn:before", before)
         if before.stop:
             return Ending(status="aborted", error=AbortedError(STOPPED_BY_HOOK))
-        self._turn = turn = _Turn(history_at=len(run.history))
+        self._turn = turn = _OpenTurn(history_at=len(run.history))
         run.tracker.add_turn()
-        await run.tell(
+        await run.emit(
             TurnStart(loop_id=run.loop_id, turn=run.turn, trigger=run.trigger if run.turn == 0 else "continuation")
         )
         try:
-            turn.response = stamped(await answered(run, request), run.surroundings.now_ms())
+            turn.response = with_timestamps(await request_answer(run, request), run.surroundings.now_ms())
         except ProviderError as error:
             await run.hooks.fire("turn:after", self._after(turn, error))
             raise
         turn.usage = turn.response.usage
         run.context.record(turn.response.usage, run.fitted)
-        await self._told(turn.response)
+        await self._emit_response(turn.response)
         await run.hooks.fire("turn:after", self._after(turn, None))
         if turn.response.tool_calls:
             return await self._run_tools(turn, turn.response)
-        return await self._terminal(turn.response)
+        return await self._finish_without_tools(turn.response)
 
-    def _after(self, turn: _Turn, error: Exception | None) -> TurnAfter:
+    def _after(self, turn: _OpenTurn, error: Exception | None) -> TurnAfter:
         counts: dict[str, int] = {}
         for call in () if turn.response is None else turn.response.tool_calls:
             counts[call.name] = counts.get(call.name, 0) + 1
         messages: list[AssistantMessage] = [] if turn.response is None else list(turn.response.messages)
-        return TurnAfter(messages=messages, usage=turn.usage, tool_counts=counts, error=error, **self._run.where)
+        return TurnAfter(messages=messages, usage=turn.usage, tool_counts=counts, error=error, **self._run.hook_fields)
 
-    async def _told(self, response: ModelResponse) -> None:
+    async def _emit_response(self, response: ModelResponse) -> None:
         run = self._run
         if response.thinking:
-            await run.tell(Reasoning(loop_id=run.loop_id, text=response.thinking))
+            await run.emit(Reasoning(loop_id=run.loop_id, text=response.thinking))
         if response.text:
-            await run.hooks.fire("stream:end", StreamEnd(text=response.text, **run.where))
+            await run.hooks.fire("stream:end", StreamEnd(text=response.text, **run.hook_fields))
             if response.tool_calls:
-                await run.tell(TextSaid(loop_id=run.loop_id, text=response.text))
+                await run.emit(TextSaid(loop_id=run.loop_id, text=response.text))
 
-    async def _run_tools(self, turn: _Turn, response: ModelResponse) -> Ending | None:
+    async def _run_tools(self, turn: _OpenTurn, response: ModelResponse) -> Ending | None:
         run = self._run
-        turn.batch = Batch(run, response.tool_calls)
-        await turn.batch.carry_out()
+        turn.batch = ToolBatch(run, response.tool_calls)
+        await turn.batch.execute()
         done = turn.batch.done
         size = turn.batch.output_bytes
         await self.close("")
@@ -137,14 +133,14 @@ class Turns:
         await self._check_output_budget(size)
         return None
 
-    async def _terminal(self, response: ModelResponse) -> Ending | None:
-        """The model wants no more tools: is that the end? Source: zidane, "Turn Loop"; loop spec, section 7."""
+    async def _finish_without_tools(self, response: ModelResponse) -> Ending | None:
+        """Decide what follows an answer without tool calls: another turn or the end of the run."""
         run = self._run
         text = response.text.strip()
         steered = bool(run.steering)
-        reminder = None if steered else await self._reminder(text)
+        reminder = None if steered else await self._ask_for_reminder(text)
         if steered or reminder is not None or run.follow_ups:
-            await self._said(response)
+            await self._emit_text(response)
         await self.close("")
         if steered:
             return None
@@ -154,41 +150,41 @@ class Turns:
         if run.follow_ups:
             await self._take_follow_ups()
             return None
-        return await self._answer(text)
+        return await self._complete_run(text)
 
-    async def _said(self, response: ModelResponse) -> None:
-        """What looked like the answer was not the last word."""
+    async def _emit_text(self, response: ModelResponse) -> None:
+        """Emit the text of an answer that turned out not to be the last one."""
         if response.text:
-            await self._run.tell(TextSaid(loop_id=self._run.loop_id, text=response.text))
+            await self._run.emit(TextSaid(loop_id=self._run.loop_id, text=response.text))
 
-    async def _answer(self, text: str) -> Ending:
+    async def _complete_run(self, text: str) -> Ending:
         run = self._run
         schema = run.behavior.output_schema
         if schema is None:
             return Ending(status="completed", text=text)
-        value = await structured(run, schema, text)
-        await run.hooks.fire("output", OutputTold(value=value, **run.where))
-        await run.tell(OutputProduced(loop_id=run.loop_id, value=value))
+        value = await request_structured_output(run, schema, text)
+        await run.hooks.fire("output", OutputReady(value=value, **run.hook_fields))
+        await run.emit(OutputProduced(loop_id=run.loop_id, value=value))
         return Ending(status="completed", text=text, output=value)
 
-    async def _reminder(self, text: str) -> str | None:
+    async def _ask_for_reminder(self, text: str) -> str | None:
         run = self._run
-        told = IncompleteWork(state=run.state, text=text, reminders=run.reminders, **run.where)
-        await run.hooks.fire("work:incomplete", told)
-        if told.prompt is not None:
+        context = IncompleteWork(state=run.state, text=text, reminders=run.reminders, **run.hook_fields)
+        await run.hooks.fire("work:incomplete", context)
+        if context.prompt is not None:
             run.reminders += 1
-        return told.prompt
+        return context.prompt
 
     async def _take_follow_ups(self) -> None:
         await self._run.add(*self._run.follow_ups.take(self._run.behavior.follow_up_mode))
 
     async def close(self, unanswered: str) -> None:
-        """The turn's messages go into the history as a whole: calls and their results, or neither."""
+        """Append the turn's messages to the history as a unit: calls together with their results."""
         run, turn = self._run, self._turn
         if turn is None:
             return
         if turn.batch is None and turn.response is not None and turn.response.tool_calls:
-            turn.batch = Batch(run, turn.response.tool_calls)  # broken off before the first of them
+            turn.batch = ToolBatch(run, turn.response.tool_calls)  # interrupted before the first call
         if turn.batch is not None:
             with anyio.CancelScope(shield=True):
                 await turn.batch.close(unanswered)
@@ -196,7 +192,7 @@ class Turns:
         messages = () if turn.response is None else turn.response.messages
         results = [] if turn.batch is None else turn.batch.results
         run.history += [*messages, *results]
-        await run.tell(
+        await run.emit(
             TurnEnd(
                 loop_id=run.loop_id,
                 turn=run.turn,
@@ -206,17 +202,17 @@ class Turns:
             )
         )
         if results:
-            pair = ToolResultsAfter(assistant=list(messages), results=results, **run.where)
-            await run.hooks.fire("tool-results:after", pair)
-        over = TurnOver(messages=list(messages), tool_results=results, usage=turn.usage, **run.where)
-        await run.hooks.fire("turn:end", over)
-        await run.keep(turn.history_at)
+            stored = ToolResultsAfter(assistant=list(messages), results=results, **run.hook_fields)
+            await run.hooks.fire("tool-results:after", stored)
+        ended = TurnEnded(messages=list(messages), tool_results=results, usage=turn.usage, **run.hook_fields)
+        await run.hooks.fire("turn:end", ended)
+        await run.store_since(turn.history_at)
 
     async def _check_output_budget(self, size: int) -> None:
         run = self._run
         budget = run.behavior.tool_output_budget
         if budget is None or size <= budget:
             return
-        await run.hooks.fire("budget:exceeded", BudgetOver(bytes=size, budget=budget, **run.where))
-        await run.tell(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
+        await run.hooks.fire("budget:exceeded", OutputBudgetExceeded(bytes=size, budget=budget, **run.hook_fields))
+        await run.emit(BudgetExceeded(loop_id=run.loop_id, budget="tool_output", limit=budget, used=size))
         await run.add(output_budget_message(size, budget))

@@ -1,14 +1,21 @@
-"""The conversation: typed blocks, the four roles, and the chain of them."""
+"""Messages of a conversation: typed content blocks, roles, chains, validation, repair and formats."""
 
-from agent_loop.messages.chain import Messages
-from agent_loop.messages.content import RAW_ARGUMENTS, Block, Image, Shown, Text, Thinking, ToolCall
+from agent_loop.messages.chain import Messages, restore_messages, save_messages
+from agent_loop.messages.formatting import escape_controls, pretty
 from agent_loop.messages.message import (
+    RAW_ARGUMENTS,
     AssistantMessage,
+    Block,
     ExtensionMessage,
+    Image,
     Message,
     Role,
+    Shown,
     StopReason,
     SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
     ToolMessage,
     UserMessage,
     assistant,
@@ -17,9 +24,7 @@ from agent_loop.messages.message import (
     tool_message,
     user,
 )
-from agent_loop.messages.printing import pretty, visible
 from agent_loop.messages.repair import ABORTED, SKIPPED, answer_unanswered, answers_to, unanswered
-from agent_loop.messages.saving import restore_messages, save_messages
 from agent_loop.messages.validation import ROLES, USER_INPUT_ROLES, validate, validate_user_input
 
 __all__ = [
@@ -46,6 +51,7 @@ __all__ = [
     "answer_unanswered",
     "answers_to",
     "assistant",
+    "escape_controls",
     "pretty",
     "restore_messages",
     "role_of",
@@ -56,5 +62,4 @@ __all__ = [
     "user",
     "validate",
     "validate_user_input",
-    "visible",
 ]

@@ -1,27 +1,26 @@
-"""Tool calls without results get some, so that whatever happened leaves a conversation that can go on.
+"""Repair of a history after an interruption: tool calls without results get an error result.
 
-Source: zidane, `synthesizeMissingToolResults`. What pairs up with nothing is not lost: a note takes its place.
+Messages that pair with nothing are not lost: a note replaces them.
 """
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agent_loop.messages.content import Text, ToolCall
-from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Message, ToolMessage
-from agent_loop.messages.validation import says_something
+from agent_loop.messages.message import AssistantMessage, ExtensionMessage, Message, Text, ToolCall, ToolMessage
+from agent_loop.messages.validation import has_content
 
 ABORTED = "Aborted: the run ended before this tool was done. It may have done a part of its work."
-"""What the model reads where nobody knows what became of a call."""
+"""Result text of a call whose outcome is unknown."""
 SKIPPED = "Skipped: the run went on with something else before this tool was begun."
-"""What the model reads of a call that was never begun."""
+"""Result text of a call that never started."""
 DROPPED = "dropped"
-"""Kind of the note in the place of a message that no provider would take; its data is that message."""
+"""Kind of the note that replaces a message which providers reject; its data is that message."""
 
 
 def unanswered(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """The tool calls that have no result where one would have to be, in order. Linear."""
-    repair = Repair("")
+    """Return the tool calls that lack a result at the required position, in order. Linear time."""
+    repair = HistoryRepair("")
     for message in messages:
         repair.take(message)
     repair.close()
@@ -29,13 +28,13 @@ def unanswered(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
 
 
 def answer_unanswered(messages: Iterable[Message], text: str = ABORTED, *, timestamp: int = 0) -> list[Message]:
-    """The messages with an error result of this text for each unanswered call, in its place. Linear.
+    """Return the messages with an error result of this text for each unanswered call. Linear time.
 
-    Results that answer no call, and answers of the model that say nothing (broken off before the first word), become
-    notes (`ExtensionMessage`, kind "dropped"). What is whole stays as it is; a second repair changes nothing.
-    `timestamp` is that of the results: milliseconds since the Unix epoch.
+    Results without a call, and assistant messages without content (interrupted before the first token), become notes
+    (`ExtensionMessage`, kind "dropped"). Valid histories stay unchanged, also by a second repair. `timestamp`:
+    milliseconds since the Unix epoch, for the added results.
     """
-    repair = Repair(text, timestamp=timestamp)
+    repair = HistoryRepair(text, timestamp=timestamp)
     for message in messages:
         repair.take(message)
     repair.close()
@@ -43,39 +42,39 @@ def answer_unanswered(messages: Iterable[Message], text: str = ABORTED, *, times
 
 
 def answers_to(calls: Sequence[ToolCall], text: str, *, timestamp: int = 0) -> tuple[ToolMessage, ...]:
-    """An error result of this text for each of these calls."""
+    """Return an error result with this text for each of these calls."""
     return tuple(
         ToolMessage(tool_call_id=call.id, name=call.name, content=(Text(text),), is_error=True, timestamp=timestamp)
         for call in calls
     )
 
 
-class Repair:
-    """The repair, message by message. `messages` is what is there so far; calls at its end may still be answered."""
+class HistoryRepair:
+    """Repairs a history message by message. `messages` is the result; calls at its end may still get results."""
 
     def __init__(self, text: str = ABORTED, *, timestamp: int = 0) -> None:
         self.messages: list[Message] = []
         self.answered: list[ToolCall] = []
-        """The calls that were given a result of ours."""
+        """The calls that got an added result."""
         self._text = text
         self._timestamp = timestamp
         self._waiting: dict[str, ToolCall] = {}
         self._answering = False
 
     def take(self, message: Message) -> None:
-        """The next message."""
+        """Append the next message, repaired if necessary."""
         match message:
             case ExtensionMessage():
                 self.messages.append(message)
             case ToolMessage():
                 self._take_result(message)
-            case AssistantMessage() if not says_something(message):
+            case AssistantMessage() if not has_content(message):
                 self.messages.append(_note(message))
             case _:
-                self._take_speech(message)
+                self._take_message(message)
 
     def close(self) -> None:
-        """Nothing more answers the calls that wait."""
+        """Add results for the calls that still have none."""
         calls = tuple(self._waiting.values())
         self.messages += answers_to(calls, self._text, timestamp=self._timestamp)
         self.answered += calls
@@ -89,7 +88,7 @@ class Repair:
         self.messages.append(message)
         self._answering = True
 
-    def _take_speech(self, message: Message) -> None:
+    def _take_message(self, message: Message) -> None:
         if self._answering or not isinstance(message, AssistantMessage):
             self.close()
         self._answering = False

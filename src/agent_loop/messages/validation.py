@@ -1,7 +1,6 @@
-"""Is this a conversation that a provider takes? Source: hooks seed, sections 1.5 and 1.6.
+"""Validation of a conversation by the rules that all providers enforce.
 
-Besides what the seed asks of each message, calls and results have to pair up, which every provider demands: the results
-come right behind the assistant messages (of one answer) that want them, one for each call.
+Each message must have content, and the results of the tool calls in an answer must follow it directly, one for each.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,25 +9,28 @@ from typing import Any
 import msgspec
 
 from agent_loop.errors import MessageError
-from agent_loop.messages.content import Image, Text, Thinking, ToolCall
 from agent_loop.messages.message import (
     AssistantMessage,
     ExtensionMessage,
+    Image,
     Message,
     SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
     ToolMessage,
     UserMessage,
     role_of,
 )
 
 ROLES = frozenset({"system", "user", "assistant", "tool"})
-"""What a model can be sent. Source: hooks seed, section 1.5."""
+"""Roles that can be sent to a model."""
 USER_INPUT_ROLES = frozenset({"system", "user"})
-"""What may come from outside. Source: hooks seed, section 1.5."""
+"""Roles that are accepted from outside."""
 
 
 def validate(messages: Sequence[Message]) -> None:
-    """Raise `MessageError` with the first problem and its place. Extension messages are passed over. Linear."""
+    """Raise `MessageError` for the first invalid message, with its index. Ignores extension messages. Linear time."""
     pairing = _Pairing()
     for index, message in enumerate(messages):
         if isinstance(message, ExtensionMessage):
@@ -40,9 +42,9 @@ def validate(messages: Sequence[Message]) -> None:
 
 
 def validate_user_input(messages: Sequence[Message]) -> None:
-    """Raise `MessageError` for what may not come from outside: only "user" and "system", with content, at least one."""
+    """Raise `MessageError` unless these are user and system messages with content, at least one."""
     if not messages:
-        raise MessageError("there is no message; send at least one")
+        raise MessageError("no messages; send at least one")
     for index, message in enumerate(messages):
         if not isinstance(message, UserMessage | SystemMessage):
             raise _error(index, message, "may not come from outside; send user and system messages only")
@@ -50,49 +52,49 @@ def validate_user_input(messages: Sequence[Message]) -> None:
             raise _error(index, message, problem)
 
 
-def checked_user(message: object) -> UserMessage:
-    """The user message, when it is one that says something and can be stored. Raises `MessageError`."""
+def validate_user_message(message: object) -> UserMessage:
+    """Return the user message if it has content and can be stored. Raises `MessageError`."""
     try:
-        checked = msgspec.convert(msgspec.to_builtins(message), UserMessage)
+        validated = msgspec.convert(msgspec.to_builtins(message), UserMessage)
     except (msgspec.ValidationError, TypeError, RecursionError) as error:
-        raise MessageError(f"this is no user message: {error}; make it with `user(text)`") from None
-    validate_user_input([checked])
-    return checked
+        raise MessageError(f"not a user message: {error}; create one with `user(text)`") from None
+    validate_user_input([validated])
+    return validated
 
 
-def says_something(message: AssistantMessage) -> bool:
-    """It has content or tool calls: without either, no provider takes it back."""
+def has_content(message: AssistantMessage) -> bool:
+    """Return whether the message has content or tool calls, without which providers reject it."""
     return any(_is_filled(block) for block in message.content)
 
 
 class _Pairing:
-    """Which calls wait for their results."""
+    """The tool calls that still need a result."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, int] = {}
-        """Call id -> place of its message."""
+        """Call id -> index of its message."""
         self.answering = False
-        """Results have begun to come: an assistant message is no part of the same answer any more."""
+        """Whether a result followed the answer: the next assistant message begins another answer."""
 
     def take(self, index: int, message: Message) -> None:
         if isinstance(message, ToolMessage):
-            self._answered(index, message)
+            self._take_result(index, message)
             return
         if self.answering or not isinstance(message, AssistantMessage):
             self.end()
         self.answering = False
         for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
             if call.id in self.waiting:
-                raise _error(index, message, f"has a second tool call of the id {call.id!r}")
+                raise _error(index, message, f"has a second tool call with the id {call.id!r}")
             self.waiting[call.id] = index
 
-    def _answered(self, index: int, message: ToolMessage) -> None:
+    def _take_result(self, index: int, message: ToolMessage) -> None:
         if self.waiting.pop(message.tool_call_id, None) is None:
-            raise _error(index, message, f"answers {message.tool_call_id!r}, which no call before it waits for")
+            raise _error(index, message, f"answers {message.tool_call_id!r}, but no call with this id is open")
         self.answering = True
 
     def end(self) -> None:
-        """Nothing more can be answered."""
+        """Raise `MessageError` if a call has no result."""
         for call_id, index in self.waiting.items():
             raise MessageError(
                 f"message {index} (assistant): the tool call {call_id!r} has no result; `answer_unanswered` gives one",
@@ -102,7 +104,7 @@ class _Pairing:
 
 def _problem_of(message: Message) -> str | None:
     check = _CHECKS.get(type(message))
-    return check(message) if check else "is none of the four roles: system, user, assistant, tool"
+    return check(message) if check else "has none of the roles system, user, assistant, tool"
 
 
 def _system_problem(message: SystemMessage) -> str | None:
@@ -118,7 +120,7 @@ def _assistant_problem(message: AssistantMessage) -> str | None:
         return "has a tool call without an id"
     if not all(call.name for call in message.tool_calls):
         return "has a tool call without a name"
-    return None if says_something(message) else "has neither content nor tool calls"
+    return None if has_content(message) else "has neither content nor tool calls"
 
 
 def _tool_problem(message: ToolMessage) -> str | None:

@@ -1,7 +1,7 @@
-"""Tasks: the tool that lists them, and one word when the model stops before they are done.
+"""Todo list: the tool that writes it, and a reminder when the model stops before all todos are done.
 
-The list is in the tool calls of the history, not in the system prompt: a prompt that changes with each task would be
-paid for anew with each call. Source: hooks seed, section 6.5; loop spec, section 7.
+The list is in the tool calls of the history, not in the system prompt: a prompt that changes with each todo would
+invalidate the provider's cache with each call.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from agent_loop.hooks.registry import Hooks
 from agent_loop.state import Todo
 from agent_loop.tools.tool import Tool
 
-WHAT_TO_DO = (
-    "Go on with them. Where one is done, or not needed any more, say so with write_todos; where one cannot be done, "
-    "say why in your answer."
+REMINDER_INSTRUCTIONS = (
+    "Continue with them. If one is done or no longer needed, mark it with write_todos; if one cannot be done, "
+    "explain why in your answer."
 )
-TOLD = 20
-"""Todos that a reminder names."""
-TITLE = 200
-"""Characters of a title in it."""
+MAX_LISTED_TODOS = 20
+"""Number of todos that a reminder lists."""
+MAX_TITLE_CHARACTERS = 200
+"""Characters of a title in a reminder."""
 
 
 class TodoListMiddleware:
-    """Registers `write_todos`, and reminds the model of open todos at most `max_reminders` times in a run."""
+    """Registers `write_todos` and reminds the model of open todos, at most `max_reminders` times in a run."""
 
     name = "todos"
 
@@ -31,40 +31,40 @@ class TodoListMiddleware:
         self._tool = tool
 
     def install(self, hooks: Hooks) -> None:
-        """Register what it consists of."""
-        hooks.on("agent:before", self._begin)
+        """Register the handlers that add the tool and the reminder."""
+        hooks.on("agent:before", self._register_tool)
         hooks.on("work:incomplete", self._remind)
 
-    def _begin(self, context: BeforeAgent) -> None:
-        tool = self._tool or _built_in()
+    def _register_tool(self, context: BeforeAgent) -> None:
+        tool = self._tool or _default_tool()
         if tool.name not in {each.name for each in context.tools}:
             context.tools.append(tool)
 
     def _remind(self, context: IncompleteWork) -> None:
-        still_open = [todo for todo in context.state.todos if todo.status != "done"]
-        if still_open and context.reminders < self.max_reminders:
-            prompts = (context.prompt, reminder(still_open))
+        open_todos = [todo for todo in context.state.todos if todo.status != "done"]
+        if open_todos and context.reminders < self.max_reminders:
+            prompts = (context.prompt, reminder(open_todos))
             context.prompt = "\n\n".join(prompt for prompt in prompts if prompt)
 
 
-def reminder(still_open: Sequence[Todo]) -> str:
-    """What the model is told."""
-    lines = [f"- {todo.id} ({todo.status}): {_one_line(todo.title)}" for todo in still_open[:TOLD]]
-    more = [f"- and {len(still_open) - TOLD} more"] if len(still_open) > TOLD else []
+def reminder(open_todos: Sequence[Todo]) -> str:
+    """Return the reminder of these open todos for the model."""
+    lines = [f"- {todo.id} ({todo.status}): {_one_line(todo.title)}" for todo in open_todos[:MAX_LISTED_TODOS]]
+    more = [f"- and {len(open_todos) - MAX_LISTED_TODOS} more"] if len(open_todos) > MAX_LISTED_TODOS else []
     return "\n".join((
         "These todos are still open:",
         *lines,
         *more,
-        WHAT_TO_DO,
+        REMINDER_INSTRUCTIONS,
     ))  # fmt: skip
 
 
 def _one_line(title: str) -> str:
     line = " ".join(title.split())
-    return line if len(line) <= TITLE else f"{line[:TITLE]}…"
+    return line if len(line) <= MAX_TITLE_CHARACTERS else f"{line[:MAX_TITLE_CHARACTERS]}…"
 
 
-def _built_in() -> Tool:
-    from agent_loop.tools.builtin import todo_tool  # noqa: PLC0415  # only who wants it pays for it
+def _default_tool() -> Tool:
+    from agent_loop.tools.builtin import todo_tool  # noqa: PLC0415  # imported only if needed
 
     return todo_tool()

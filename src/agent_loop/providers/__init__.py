@@ -1,15 +1,21 @@
-"""Models: what they are asked, what they answer, and the ones there are."""
+"""Model providers: their interface, and the providers that ship with the agent."""
 
-from agent_loop.providers.provider import OnChunk, Provider, ProviderCapabilities
-from agent_loop.providers.request import (
+from agent_loop.providers.provider import (
     NO_CACHE,
     CacheSettings,
+    Chunk,
     ModelRequest,
+    ModelResponse,
     ModelSettings,
+    OnChunk,
+    Provider,
+    ProviderCapabilities,
+    TextChunk,
+    ThinkingChunk,
     ThinkingLevel,
+    ToolCallChunk,
     ToolDefinition,
 )
-from agent_loop.providers.response import Chunk, ModelResponse, TextChunk, ThinkingChunk, ToolCallChunk
 
 __all__ = [
     "NO_CACHE",

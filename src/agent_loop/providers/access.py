@@ -1,4 +1,4 @@
-"""How a vendor is reached: address, key, region. What is not said is taken from the vendor's own variables."""
+"""Access to a vendor's API: address, key, region. Unset values come from the vendor's environment variables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,35 +9,38 @@ from agent_loop.errors import ConfigurationError, MissingKeyError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Everything besides the model's name. Secrets are not shown by `repr`."""
+    """Everything that a client needs besides the model's name. `repr` omits the secrets."""
 
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     api_version: str | None = None
-    """Azure: of its API."""
+    """Version of the Azure API."""
     project: str | None = None
-    """Google Cloud."""
+    """Project of Google Cloud."""
     region: str | None = None
-    """Google Cloud (its location) and AWS."""
+    """Location of Google Cloud, or AWS region."""
     credentials: Any = field(default=None, repr=False)
-    """In place of those of this machine. Google Cloud: an object of `google.auth`. AWS: `aws_access_key_id`,
-    `aws_secret_access_key` and perhaps `aws_session_token`."""
+    """Replace the machine's default credentials.
+
+    Google Cloud: an object of `google.auth`. AWS: `aws_access_key_id`, `aws_secret_access_key` and optionally
+    `aws_session_token`.
+    """
     secrets: Sequence[str] = field(default=(), repr=False)
-    """More texts that must not be in any error."""
+    """Further texts to redact from errors."""
 
     def all_secrets(self) -> Sequence[str]:
-        """Everything that must not be in any error, as it is now: tokens of Google are renewed."""
-        handed_in = (
+        """Return all texts to redact from errors at this moment: Google renews its tokens."""
+        credential_secrets = (
             self.credentials.values()
             if isinstance(self.credentials, Mapping)
             else (getattr(self.credentials, "token", None),)
         )
-        return [secret for secret in (self.api_key, *self.secrets, *handed_in) if secret]
+        return [secret for secret in (self.api_key, *self.secrets, *credential_secrets) if secret]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variables:
-    """Which environment variables say what, the first that is set counts."""
+    """Environment variables of each value; the first one that is set counts."""
 
     api_key: tuple[str, ...] = ()
     base_url: tuple[str, ...] = ()
@@ -46,7 +49,7 @@ class Variables:
     region: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    """Fields of `Access` without which nothing goes."""
+    """Fields of `Access` that are required."""
 
 
 VARIABLES: Mapping[str, Variables] = {
@@ -80,32 +83,34 @@ VARIABLES: Mapping[str, Variables] = {
     ),
 }
 DEFAULT_API_VERSION = "2025-04-01-preview"
-"""Of Azure, where nobody says one: the first with reasoning in the Responses API."""
+"""Default version of the Azure API: the first one with reasoning in the Responses API."""
 
 
-def completed(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
-    """With what the environment says where the caller says nothing. Raises `ConfigurationError` for what is missing."""
+def complete_access(vendor: str, access: Access, environ: Mapping[str, str]) -> Access:
+    """Return the access completed from the environment. Raises `ConfigurationError` for missing values."""
     names = VARIABLES[vendor]
-    found = {
-        place: getattr(access, place) or _first(getattr(names, place), environ)
-        for place in ("base_url", "api_key", "api_version", "project", "region")
+    values = {
+        field_name: getattr(access, field_name) or _first(getattr(names, field_name), environ)
+        for field_name in ("base_url", "api_key", "api_version", "project", "region")
     }
     secrets = (*access.secrets, *(environ[name] for name in names.secrets if environ.get(name)))
-    whole = replace(access, **found, secrets=secrets)
-    for place in names.needs:
-        if not getattr(whole, place) and not (place == "project" and whole.api_key):
-            missing = MissingKeyError if place == "api_key" else ConfigurationError
-            raise missing(_missing(vendor, place, getattr(names, place)))
-    if whole.base_url and not whole.base_url.startswith(("https://", "http://")):
-        raise ConfigurationError(f"{whole.base_url!r} is no address of {vendor}; begin it with https:// or http://")
-    return whole
+    resolved = replace(access, **values, secrets=secrets)
+    for field_name in names.needs:
+        if not getattr(resolved, field_name) and not (field_name == "project" and resolved.api_key):
+            error_type = MissingKeyError if field_name == "api_key" else ConfigurationError
+            raise error_type(_missing_message(vendor, field_name, getattr(names, field_name)))
+    if resolved.base_url and not resolved.base_url.startswith(("https://", "http://")):
+        raise ConfigurationError(
+            f"{resolved.base_url!r} is not a valid address for {vendor}; start it with https:// or http://"
+        )
+    return resolved
 
 
 def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
     return next((environ[name] for name in names if environ.get(name)), None)
 
 
-def _missing(vendor: str, place: str, names: tuple[str, ...]) -> str:
-    what = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[place]
+def _missing_message(vendor: str, field_name: str, names: tuple[str, ...]) -> str:
+    noun = {"api_key": "an API key", "base_url": "an address", "project": "a project", "region": "a region"}[field_name]
     ways = [f"set {' or '.join(names)}"] if names else []
-    return f"{vendor} needs {what}; {' or '.join([*ways, f'say {place}='])}"
+    return f"{vendor} needs {noun}; {' or '.join([*ways, f'pass {field_name}='])}"

@@ -1,4 +1,4 @@
-"""An answer in pieces, the same pieces each time, for providers without a network."""
+"""Deterministic splitting of an answer into chunks, for providers without a network."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,29 +7,28 @@ import anyio.lowlevel
 import msgspec
 
 from agent_loop.messages import AssistantMessage, Block, Text, Thinking, ToolCall
-from agent_loop.providers.provider import OnChunk
-from agent_loop.providers.response import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+from agent_loop.providers.provider import Chunk, OnChunk, TextChunk, ThinkingChunk, ToolCallChunk
 
 TEXT_CHUNK = 24
-"""Characters after which a piece of text ends, at the next end of a word."""
+"""Minimum characters of a text chunk, which ends at the next end of a word."""
 ARGUMENT_CHUNK = 32
-"""Characters of a piece of arguments."""
+"""Characters of a chunk of arguments."""
 
 _WORDS = re.compile(rf"(?s).{{1,{TEXT_CHUNK}}}\S*\s*")
 
 
 def text_pieces(text: str) -> list[str]:
-    """The text in pieces of whole words."""
+    """Return the text in pieces of whole words."""
     return _WORDS.findall(text)
 
 
 def argument_text(call: ToolCall) -> str:
-    """The arguments as the model wrote them."""
+    """Return the arguments as JSON text, as the model wrote them if known."""
     return call.raw_arguments or msgspec.json.encode(call.arguments).decode()
 
 
 def call_chunks(call: ToolCall, fragments: Sequence[str] = ()) -> Iterator[ToolCallChunk]:
-    """A tool call in pieces: first an empty one, which says that it begins."""
+    """Yield the chunks of a tool call: first an empty one that starts the call."""
     text = argument_text(call)
     pieces = fragments or [text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)]
     for delta in ("", *pieces):
@@ -37,7 +36,7 @@ def call_chunks(call: ToolCall, fragments: Sequence[str] = ()) -> Iterator[ToolC
 
 
 def block_chunks(block: Block) -> Iterator[Chunk]:
-    """A block in pieces; nothing for what cannot be streamed."""
+    """Yield the chunks of a block; nothing for blocks that are not streamed."""
     match block:
         case Text(text):
             yield from map(TextChunk, text_pieces(text))
@@ -50,13 +49,13 @@ def block_chunks(block: Block) -> Iterator[Chunk]:
 
 
 def message_chunks(messages: Sequence[AssistantMessage]) -> Iterator[Chunk]:
-    """Messages in pieces, in their order."""
+    """Yield the chunks of all blocks of these messages."""
     for message in messages:
         for block in message.content:
             yield from block_chunks(block)
 
 
-async def tell(chunk: Chunk, on_chunk: OnChunk) -> None:
-    """Tell a piece; the answer can be cancelled here."""
+async def emit_chunk(chunk: Chunk, on_chunk: OnChunk) -> None:
+    """Await `on_chunk` after a checkpoint at which the answer can be cancelled."""
     await anyio.lowlevel.checkpoint()
     await on_chunk(chunk)

@@ -1,6 +1,6 @@
-r"""What a scripted model says: typed, checked when it is read, never when it is too late.
+r"""The format of scripts for `ScriptedProvider`, validated when a script is loaded.
 
-A script is an ordered list of steps. Each request takes the first step that fits it and is not used up. In TOML:
+A script is an ordered list of steps. Each request is answered by the first matching step with uses left. In TOML:
 
     closing = "I have nothing more to say."
 
@@ -12,8 +12,8 @@ A script is an ordered list of steps. Each request takes the first step that fit
     matches = '(\d+) failed'
     text = "{{1}} tests are red."
 
-In texts and arguments, `{{task}}` is the first thing the user said, `{{heard}}` all that came since the model spoke
-last, `{{result}}` the last tool result, and `{{1}}` or `{{name}}` a group of `matches`.
+In texts and arguments, `{{task}}` is the first user message, `{{heard}}` the user texts and tool results since the
+model's last answer, `{{result}}` the last tool result, and `{{1}}` or `{{name}}` a group of `matches`.
 """
 
 import re
@@ -24,12 +24,11 @@ import msgspec
 
 from agent_loop.errors import ConfigurationError, ProviderErrorKind
 from agent_loop.messages import StopReason
-from agent_loop.providers.provider import ProviderCapabilities
-from agent_loop.providers.request import Purpose
+from agent_loop.providers.provider import ProviderCapabilities, Purpose
 from agent_loop.usage import Usage
 
 MAX_SCRIPT_BYTES = 4 * 1024 * 1024
-"""A script is written by hand; anything larger is another file by mistake."""
+"""Scripts are written by hand; a larger file is a mistake."""
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 KNOWN_PLACEHOLDERS = frozenset({"task", "heard", "result"})
 
@@ -39,124 +38,124 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class ScriptedCall(_Part, frozen=True):
-    """A tool call."""
+    """A tool call of a step."""
 
     name: str
     arguments: dict[str, Any] = {}
     raw_arguments: str | None = None
-    """Sent instead of `arguments`, as it is: for JSON that is broken."""
+    """Text that is sent instead of `arguments`, for example invalid JSON."""
     id: str = ""
-    """Made up when empty, the same way each time."""
+    """Id of the call; generated deterministically if empty."""
     fragments: tuple[str, ...] = ()
-    """The argument text, in the pieces it comes in; empty: cut by us."""
+    """The fragments of the argument text; empty: split automatically."""
 
 
 class ScriptedError(_Part, frozen=True):
-    """The answer fails."""
+    """Failure of a step, raised as the `ProviderError` of its kind."""
 
     kind: ProviderErrorKind = "provider"
-    message: str = "the script says that this call fails"
+    message: str = "the script makes this call fail"
     status: int | None = None
     retry_after: float | None = None
     """Seconds, with the kind "rate_limited"."""
     after_chunks: int | None = None
-    """How many fragments are told before; None: all that the step has."""
+    """Number of chunks before the failure; None: all chunks of the step."""
 
 
 class Step(_Part, frozen=True):
-    """One answer, and the requests it is for."""
+    """One answer, and the conditions of the requests that it answers."""
 
     when: str | None = None
-    """This text is in what was heard: all user texts and tool results since the model spoke last."""
+    """Text that occurs in the user texts and tool results since the model's last answer."""
     matches: str | None = None
-    """This regular expression is found in what was heard; its groups can be inserted."""
+    """Regular expression that matches in these texts; its groups can be inserted."""
     task: str | None = None
-    """This text is in the first thing the user said: tells sub-agents apart."""
+    """Text that occurs in the first user message; distinguishes sub-agents."""
     purpose: Purpose | None = None
-    """Only for requests of this purpose."""
+    """Purpose that the request must have."""
     name: str = ""
     after: str | None = None
-    """Only right after the step of this name."""
+    """Name of the step that must have been played directly before."""
     repeat: bool | int = 1
-    """How many requests it answers; true: all."""
+    """Number of requests that the step answers; true: unlimited."""
 
     thinking: str = ""
     signature: str | None = None
-    """Of the thinking."""
+    """Signature of the thinking."""
     text: str = ""
     chunks: tuple[str, ...] = ()
-    """The text, in the pieces it comes in; empty: `text`, cut by us."""
+    """The chunks of the text; empty: `text`, split automatically."""
     tool_calls: tuple[ScriptedCall, ...] = ()
     output: dict[str, Any] | None = None
-    """A structured answer: in the way that the request asks for it."""
+    """A structured answer, returned in the way that the request asks for."""
     stop_reason: StopReason | None = None
-    """None: "tool_use" where there are tool calls, "stop" otherwise."""
+    """None: "tool_use" with tool calls, "stop" otherwise."""
     usage: Usage = Usage()
     error: ScriptedError | None = None
     wait: str = ""
-    """Wait until somebody calls `ScriptedProvider.release` with this name. For tests, instead of clocks."""
+    """Wait for a call of `ScriptedProvider.release` with this name; replaces timing in tests."""
     wait_after_chunks: int = 0
-    """How many fragments are told before it waits."""
+    """Number of chunks before the wait."""
     templates: bool = True
-    """Insert at `{{...}}`; false: such text stays as it is."""
+    """Whether `{{...}}` is replaced; otherwise it stays literal text."""
 
 
 class Script(_Part, frozen=True):
-    """A whole script."""
+    """A whole script: its steps, and the provider's properties."""
 
     steps: tuple[Step, ...] = ()
     closing: str | None = None
-    """What is said once no step fits; None: that is an error."""
+    """Answer if no step matches; None raises an error."""
     model: str = "script"
     capabilities: ProviderCapabilities = ProviderCapabilities()
 
 
 def say(text: str, **known: Any) -> Step:
-    """A step that says this."""
+    """Return a step that answers with this text."""
     return Step(text=text, **known)
 
 
 def call(tool: str, /, **arguments: Any) -> Step:
-    """A step that calls one tool."""
+    """Return a step that calls one tool."""
     return Step(tool_calls=(ScriptedCall(name=tool, arguments=arguments),))
 
 
 def fail(kind: ProviderErrorKind = "provider", message: str = "", **known: Any) -> Step:
-    """A step that fails at once."""
+    """Return a step that fails at once."""
     return Step(error=ScriptedError(kind=kind, message=message or ScriptedError().message, **known))
 
 
 def load_script(path: Path) -> Script:
-    """The script of a `.toml` or `.json` file. Raises `ConfigurationError`, with the place that is wrong."""
+    """Return the script in a `.toml` or `.json` file. Raises `ConfigurationError` with the position of an error."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_SCRIPT_BYTES + 1)
     except OSError as error:
-        raise ConfigurationError(f"cannot read the script {path}: {error.strerror}; give the path of a file") from error
+        raise ConfigurationError(f"cannot read the script {path}: {error.strerror}; pass the path of a file") from error
     if len(data) > MAX_SCRIPT_BYTES:
-        raise ConfigurationError(f"the script {path} is larger than {MAX_SCRIPT_BYTES} bytes; is it the right file?")
+        raise ConfigurationError(f"the script {path} is larger than {MAX_SCRIPT_BYTES} bytes; check the path")
     return parse_script(data, "json" if path.suffix == ".json" else "toml", str(path))
 
 
 def parse_script(data: bytes, form: Literal["json", "toml"], name: str) -> Script:
-    """The script in this text, checked. Raises `ConfigurationError`."""
+    """Return the validated script in this text. Raises `ConfigurationError`."""
     try:
         decode = msgspec.json.decode if form == "json" else msgspec.toml.decode
-        return checked_script(decode(data, type=Script))
+        return validate_script(decode(data, type=Script))
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, ConfigurationError) as error:
         raise ConfigurationError(f"the script {name} cannot be used: {error}") from error
 
 
-def checked_script(script: Script) -> Script:
-    """The script, when every step of it can be played. Raises `ConfigurationError`."""
+def validate_script(script: Script) -> Script:
+    """Return the script if every step can be played. Raises `ConfigurationError`."""
     names = {step.name for step in script.steps}
     for number, step in enumerate(script.steps, 1):
         if step.after is not None and step.after not in names:
-            raise ConfigurationError(f"step {number} comes after {step.after!r}, which is no step's name")
+            raise ConfigurationError(f"step {number} comes after {step.after!r}, but no step has this name")
         known = KNOWN_PLACEHOLDERS | _groups_of(step, number)
         for wrong in sorted(set(_placeholders(msgspec.to_builtins(step))) - known) if step.templates else ():
             raise ConfigurationError(
-                f"step {number} inserts {{{{{wrong}}}}}, which nothing fills; say templates = false to keep it as text"
+                f"step {number} inserts {{{{{wrong}}}}}, which is never set; use templates = false to keep it as text"
             )
     return script
 
@@ -167,7 +166,7 @@ def _groups_of(step: Step, number: int) -> set[str]:
     try:
         pattern = re.compile(step.matches)
     except re.error as error:
-        raise ConfigurationError(f"`matches` of step {number} is no regular expression: {error}") from error
+        raise ConfigurationError(f"`matches` of step {number} is not a regular expression: {error}") from error
     return {*pattern.groupindex, *(str(group) for group in range(pattern.groups + 1))}
 
 

@@ -1,12 +1,10 @@
-"""What is kept of conversations, and where."""
+"""Persistent sessions: their data, recording, stores, resuming, forking and replay."""
 
 from agent_loop.sessions.file_store import FileSessionStore
-from agent_loop.sessions.formation import FormationPolicy, Inactivity, PerSessionId
 from agent_loop.sessions.ids import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id
 from agent_loop.sessions.memory_store import MemorySessionStore
-from agent_loop.sessions.recorder import SessionRecorder
-from agent_loop.sessions.repair import repaired
-from agent_loop.sessions.resume import fork, is_idle, resume
+from agent_loop.sessions.recorder import FormationPolicy, Inactivity, PerSessionId, SessionRecorder
+from agent_loop.sessions.resume import fork, is_idle, repair_session, resume
 from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, RecordStatus, Session
 from agent_loop.sessions.store import SessionStore
 
@@ -31,6 +29,6 @@ __all__ = [
     "new_id",
     "next_number",
     "parse_loop_id",
-    "repaired",
+    "repair_session",
     "resume",
 ]

@@ -1,9 +1,10 @@
-"""Sessions in a directory, one JSON file each. Source: phi-core, "FileSystemSessionStore".
+"""Session store with one JSON file per session in a directory.
 
-`{session_id}.json` is replaced as a whole, and its modification time is when the session was last active: listing reads
-no file. One process writes a session at a time, the second one is told at once.
+`{session_id}.json` is replaced atomically, and its modification time is the session's last activity, so that listing
+reads no file. One process writes a session at a time; others get an error at once.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,142 +14,193 @@ import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
-from agent_loop.sessions.files import PRIVATE_DIRECTORY, PRIVATE_FILE, locked, replace_file, sync_directory
 from agent_loop.sessions.session import Session
-from agent_loop.sessions.stored import checked_id, decode_session, encode_session, stored_agent
+from agent_loop.sessions.store import check_session_id, decode_session, encode_session, read_agent_id
 
 SUFFIX = ".json"
 Outcome = TypeVar("Outcome")
 
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+MAX_MTIME_MS = 2**43
+"""Latest modification time, about the year 2248, that most file systems can represent."""
+
 
 class FileSessionStore:
-    """The sessions of one directory; it is made, for its owner alone, with the first one that is saved."""
+    """The sessions of one directory, which is created with mode 0700 when the first session is saved."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._held: dict[str, FileLock] = {}
+        self._run_locks: dict[str, FileLock] = {}
 
     async def save(self, session: Session) -> None:
-        """Store it, whole or not at all.
+        """Store the session atomically.
 
-        Raises `SessionLockedError` while somebody else writes it, `SessionError` where it cannot be stored.
+        Raises `SessionLockedError` if another process is writing it, `SessionError` if it cannot be stored.
         """
         path = self._path(session.session_id)
-        # Here, not in the thread: nobody changes the session meanwhile.
+        # Encode here instead of in the thread: the session must not change meanwhile.
         data, active = encode_session(session), session.last_active_at
-        await _in_thread(lambda: self._write(session.session_id, path, data, active))
+        await _run_in_thread(lambda: self._write(session.session_id, path, data, active))
 
     async def load(self, session_id: str) -> Session:
-        """The session. Raises `SessionNotFoundError`, `SessionError` with the name of the file where it is broken."""
+        """Return the session. Raises `SessionNotFoundError`, or `SessionError` with the path of an invalid file."""
         path = self._path(session_id)
-        return await _in_thread(lambda: self._read(session_id, path))
+        return await _run_in_thread(lambda: self._read(session_id, path))
 
     async def list_ids(self) -> Sequence[str]:
-        """All there are, the last active one first; broken ones too."""
-        return await _in_thread(self._listed)
+        """Return all session ids, the last active one first, including invalid files."""
+        return await _run_in_thread(self._list_ids)
 
     async def list_for_agent(self, agent_id: str) -> Sequence[Session]:
-        """Those of one agent, the last active one first; broken ones are left out."""
-        return await _in_thread(lambda: list(self._all_of(agent_id)))
+        """Return the sessions of one agent, the last active one first, without invalid files."""
+        return await _run_in_thread(lambda: list(self._sessions_of(agent_id)))
 
     async def delete(self, session_id: str) -> None:
-        """Remove it. Raises `SessionNotFoundError`, `SessionLockedError` while somebody writes it."""
+        """Delete the session. Raises `SessionNotFoundError`, or `SessionLockedError` if it is being written."""
         path = self._path(session_id)
-        await _in_thread(lambda: self._remove(session_id, path))
+        await _run_in_thread(lambda: self._remove(session_id, path))
 
     async def hold(self, session_id: str) -> None:
-        """Keep other processes from going on with it. Raises `SessionLockedError`. A killed holder holds no more."""
-        checked_id(session_id)
-        await _in_thread(lambda: self._hold(session_id))
+        """Lock the session for a run. Raises `SessionLockedError`. The lock ends with the process."""
+        check_session_id(session_id)
+        await _run_in_thread(lambda: self._hold(session_id))
 
     async def release(self, session_id: str) -> None:
-        """Let others go on with it."""
-        lock = self._held.pop(session_id, None)
+        """Release the lock of a session."""
+        lock = self._run_locks.pop(session_id, None)
         if lock is not None:
-            await _in_thread(lock.release)
+            await _run_in_thread(lock.release)
 
     def _hold(self, session_id: str) -> None:
-        with _telling(f"session {session_id!r} cannot be held in {self.directory}"):
+        with _session_errors(f"session {session_id!r} cannot be held in {self.directory}"):
             self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-            # Not bound to a thread: whoever releases it may be another one.
+            # Not bound to a thread: another thread may release it.
             lock = FileLock(self.directory / f".{session_id}.run.lock", mode=PRIVATE_FILE, thread_local=False)
             try:
                 lock.acquire(timeout=0)
             except Timeout:
                 raise SessionLockedError(session_id) from None
-        self._held[session_id] = lock
+        self._run_locks[session_id] = lock
 
     def _path(self, session_id: str) -> Path:
-        return self.directory / f"{checked_id(session_id)}{SUFFIX}"
+        return self.directory / f"{check_session_id(session_id)}{SUFFIX}"
 
     def _write(self, session_id: str, path: Path, data: bytes, active: int) -> None:
-        with _telling(f"session {session_id!r} cannot be written to {path}"):
+        with _session_errors(f"session {session_id!r} cannot be written to {path}"):
             self.directory.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-            with self._alone(session_id):
+            with self._write_lock(session_id):
                 replace_file(path, data, modified_ms=active)
 
     def _read(self, session_id: str, path: Path) -> Session:
-        with _telling(f"session {session_id!r} cannot be read from {path}"):
+        with _session_errors(f"session {session_id!r} cannot be read from {path}"):
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
                 raise SessionNotFoundError(session_id, str(self.directory)) from None
         session = decode_session(data, str(path))
         if session.session_id != session_id:
-            raise SessionError(f"{path} holds session {session.session_id!r}; give the file that name")
+            raise SessionError(f"{path} contains session {session.session_id!r}; rename the file")
         return session
 
-    def _listed(self) -> list[str]:
-        with _telling(f"the sessions in {self.directory} cannot be listed"):
+    def _list_ids(self) -> list[str]:
+        with _session_errors(f"the sessions in {self.directory} cannot be listed"):
             try:
-                found = sorted(_session_files(self.directory), reverse=True)
+                entries = sorted(_session_files(self.directory), reverse=True)
             except FileNotFoundError:
                 return []
-        return [session_id for _, session_id in found]
+        return [session_id for _, session_id in entries]
 
-    def _all_of(self, agent_id: str) -> Iterator[Session]:
-        for session_id in self._listed():
+    def _sessions_of(self, agent_id: str) -> Iterator[Session]:
+        for session_id in self._list_ids():
             path = self._path(session_id)
             try:
-                if stored_agent(path.read_bytes()) == agent_id:
+                if read_agent_id(path.read_bytes()) == agent_id:
                     yield self._read(session_id, path)
             except (OSError, SessionError):
-                continue  # broken, or deleted just now: `load` says what is wrong with it
+                continue  # invalid, or deleted meanwhile; `load` reports the reason
 
     def _remove(self, session_id: str, path: Path) -> None:
-        with _telling(f"session {session_id!r} cannot be removed from {self.directory}"):
+        with _session_errors(f"session {session_id!r} cannot be removed from {self.directory}"):
             if not path.exists():
                 raise SessionNotFoundError(session_id, str(self.directory))
-            with self._alone(session_id):
+            with self._write_lock(session_id):
                 path.unlink(missing_ok=True)
                 sync_directory(self.directory)
 
     @contextmanager
-    def _alone(self, session_id: str) -> Iterator[None]:
-        with locked(self.directory / f".{session_id}.lock") as ours:
-            if not ours:
+    def _write_lock(self, session_id: str) -> Iterator[None]:
+        with locked(self.directory / f".{session_id}.lock") as acquired:
+            if not acquired:
                 raise SessionLockedError(session_id)
             yield
 
 
 def _session_files(directory: Path) -> Iterator[tuple[int, str]]:
-    """When each was last active (nanoseconds), and its id."""
+    """Yield the time of the last activity (nanoseconds) and the id of each session."""
     for path in directory.iterdir():
         session_id = path.name.removesuffix(SUFFIX)
         try:
-            if session_id != path.name and checked_id(session_id):
+            if session_id != path.name and check_session_id(session_id):
                 yield path.stat().st_mtime_ns, session_id
         except (FileNotFoundError, SessionError):
-            continue  # removed just now, or no file of ours
+            continue  # deleted meanwhile, or not a session file
 
 
 @contextmanager
-def _telling(sentence: str) -> Iterator[None]:
+def _session_errors(message: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SessionError(f"{sentence}: {error.strerror or error}; check the directory and its rights") from error
+        raise SessionError(f"{message}: {error.strerror or error}; check the directory and its permissions") from error
 
 
-async def _in_thread(work: Callable[[], Outcome]) -> Outcome:
-    return await anyio.to_thread.run_sync(work)
+async def _run_in_thread(function: Callable[[], Outcome]) -> Outcome:
+    return await anyio.to_thread.run_sync(function)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Lock the file for the block and yield True, or yield False at once if another process holds it.
+
+    The lock ends with the process. The lock file is not deleted, because a deleted file could be locked by one process
+    while another locks its successor.
+    """
+    lock = FileLock(path, mode=PRIVATE_FILE)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def replace_file(path: Path, data: bytes, *, modified_ms: int) -> None:
+    """Replace the file durably, with this modification time and mode 0600. Raises `OSError`.
+
+    The caller excludes concurrent writers. The temporary file has a fixed name, so that a later write replaces one that
+    a killed writer left behind.
+    """
+    unfinished = path.with_name(f".{path.name}.tmp")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        modified_ns = min(max(modified_ms, 0), MAX_MTIME_MS) * 1_000_000
+        os.utime(descriptor, ns=(modified_ns, modified_ns))
+        os.fsync(descriptor)
+    unfinished.replace(path)
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Flush renames and removals in the directory to disk. Raises `OSError`."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,7 +1,7 @@
-"""Sessions in memory, forgotten when nobody asks for them. Source: hooks seed, section 3.2, "ThreadStore".
+"""Session store in memory that evicts unused sessions.
 
-Forgetting needs no task of its own: every use of the store looks whether it is time again. A session that is older than
-its time is never given out, whenever the last look was.
+Eviction needs no background task: each use of the store evicts expired sessions if the last eviction was long ago. An
+expired session is never returned, whether it was evicted or not.
 """
 
 import time
@@ -9,25 +9,25 @@ from collections.abc import Callable, Sequence
 
 from agent_loop.errors import SessionLockedError, SessionNotFoundError
 from agent_loop.sessions.session import Session
-from agent_loop.sessions.stored import decode_session, encode_session
+from agent_loop.sessions.store import decode_session, encode_session
 
 EVICTION_INTERVAL = 300.0
-"""Seconds between two looks at all sessions. Source: hooks seed, "Eviction interval"."""
+"""Seconds between two evictions."""
 
 
 class _Entry:
     def __init__(self, session: Session, now: float) -> None:
         self.data = encode_session(session)
-        """As bytes: nobody outside can change what is in here."""
+        """Encoded, so that callers cannot change the stored session."""
         self.agent_id = session.agent_id
         self.last_active_at = session.last_active_at
         self.last_access = now
 
 
 class MemorySessionStore:
-    """Sessions of this process. `ttl`: seconds without use after which one is forgotten; `clock` gives seconds.
+    """Sessions of this process. `ttl`: seconds without use until eviction; `clock` returns seconds.
 
-    What goes in and what comes out are copies.
+    Sessions are copied when they are saved and loaded.
     """
 
     def __init__(self, ttl: float = 3600.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,33 +35,33 @@ class MemorySessionStore:
         self._clock = clock
         self._entries: dict[str, _Entry] = {}
         self._held: set[str] = set()
-        self._looked = clock()
+        self._last_eviction = clock()
 
     async def save(self, session: Session) -> None:
-        """Keep it. Counts as a use. Raises `SessionError` for one that cannot be stored."""
-        self._look()
+        """Store the session and mark it as used. Raises `SessionError` if it cannot be encoded."""
+        self._evict_if_due()
         self._entries[session.session_id] = _Entry(session, self._clock())
 
     async def load(self, session_id: str) -> Session:
-        """The session. Counts as a use. Raises `SessionNotFoundError`."""
+        """Return the session and mark it as used. Raises `SessionNotFoundError`."""
         found = await self.get(session_id)
         if found is None:
             raise SessionNotFoundError(session_id, "memory")
         return found
 
     async def hold(self, session_id: str) -> None:
-        """Keep other agents from going on with it. Raises `SessionLockedError`."""
+        """Lock the session for a run. Raises `SessionLockedError`."""
         if session_id in self._held:
             raise SessionLockedError(session_id)
         self._held.add(session_id)
 
     async def release(self, session_id: str) -> None:
-        """Let others go on with it."""
+        """Release the lock of a session."""
         self._held.discard(session_id)
 
     async def get(self, session_id: str) -> Session | None:
-        """The session, or None. Counts as a use."""
-        self._look()
+        """Return the session or None, and mark it as used."""
+        self._evict_if_due()
         entry = self._entries.get(session_id)
         if entry is None or self._is_idle(entry):
             return None
@@ -69,7 +69,7 @@ class MemorySessionStore:
         return decode_session(entry.data, f"session {session_id!r}")
 
     async def load_or_create(self, session_id: str, agent_id: str, *, created_at: int = 0) -> Session:
-        """The session, or a new, empty one, which is kept as well. Counts as a use."""
+        """Return the session, or store and return a new empty one; mark it as used."""
         found = await self.get(session_id)
         if found is not None:
             return found
@@ -84,37 +84,37 @@ class MemorySessionStore:
         return created
 
     async def list_ids(self) -> Sequence[str]:
-        """All there are, the last active one first."""
-        self._look()
+        """Return all session ids, the last active one first."""
+        self._evict_if_due()
         alive = {key: entry for key, entry in self._entries.items() if not self._is_idle(entry)}
         return sorted(alive, key=lambda key: (alive[key].last_active_at, key), reverse=True)
 
     async def list_for_agent(self, agent_id: str) -> Sequence[Session]:
-        """Those of one agent, the last active one first."""
+        """Return the sessions of one agent, the last active one first."""
         own = [key for key in await self.list_ids() if self._entries[key].agent_id == agent_id]
         return [decode_session(self._entries[key].data, f"session {key!r}") for key in own]
 
     async def delete(self, session_id: str) -> None:
-        """Forget it. Raises `SessionNotFoundError`."""
-        self._look()
+        """Delete the session. Raises `SessionNotFoundError`."""
+        self._evict_if_due()
         entry = self._entries.pop(session_id, None)
         if entry is None or self._is_idle(entry):
             raise SessionNotFoundError(session_id, "memory")
 
     def evict(self) -> int:
-        """Forget now what nobody used for its time; how many that were."""
-        self._looked = self._clock()
+        """Evict all expired sessions and return their number."""
+        self._last_eviction = self._clock()
         idle = [key for key, entry in self._entries.items() if self._is_idle(entry)]
         for key in idle:
             del self._entries[key]
         return len(idle)
 
     def __len__(self) -> int:
-        """How many are in memory, forgotten at the next look or not."""
+        """Return the number of sessions in memory, including expired ones."""
         return len(self._entries)
 
-    def _look(self) -> None:
-        if self._clock() - self._looked >= EVICTION_INTERVAL:
+    def _evict_if_due(self) -> None:
+        if self._clock() - self._last_eviction >= EVICTION_INTERVAL:
             self.evict()
 
     def _is_idle(self, entry: _Entry) -> bool:

@@ -1,10 +1,10 @@
-"""Builds sessions of what runs tell. Source: phi-core, "SessionRecorder".
+"""Recording of sessions from the events of runs.
 
-Any number of sessions and interleaved loops: each event says which loop it is of. What the history holds is kept once,
-in `LoopRecord.messages`; the recorded `turn_end` and `loop_end` are without it.
+Sessions and loops may be interleaved: each event names its loop. Messages are stored once, in `LoopRecord.messages`;
+the recorded `turn_end` and `loop_end` events have none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -21,15 +21,79 @@ from agent_loop.events import (
     ToolUpdate,
     TurnEnd,
 )
-from agent_loop.sessions.formation import FormationPolicy, PerSessionId, session_for
-from agent_loop.sessions.session import LoopConfig, LoopRecord, Session
+from agent_loop.sessions.resume import is_idle
+from agent_loop.sessions.session import Formation, LoopConfig, LoopRecord, Session
 
 FRAGMENTS = TextDelta | ThinkingDelta | ToolInputDelta | ToolUpdate | ToolProgress
-"""What comes any number of times: it is told whole later on, or was meant for the moment."""
+"""Streaming events, which complete events repeat later or which are of temporary interest only."""
+
+
+class PerSessionId(msgspec.Struct, frozen=True):
+    """Add a loop to the session that its event names."""
+
+
+class Inactivity(msgspec.Struct, frozen=True):
+    """Add a loop to the agent's latest session, whatever its id, unless that was idle for too long.
+
+    A continuation is added to the session of its parent loop.
+    """
+
+    seconds: float
+
+
+FormationPolicy = PerSessionId | Inactivity
+
+
+def session_for(
+    event: LoopStart, sessions: Mapping[str, Session], latest: Mapping[str, str], policy: FormationPolicy
+) -> Session:
+    """Return the session of a new loop: one of `sessions`, or a new one that is not in `sessions` yet.
+
+    `latest`: agent id -> id of its latest session.
+    """
+    last = sessions.get(latest.get(event.agent_id, ""))
+    match policy:
+        case PerSessionId():
+            return sessions.get(event.session_id) or _create_session(
+                event, event.session_id, "explicit" if last else "first_loop"
+            )
+        case Inactivity():
+            return _by_inactivity(event, sessions, last, policy.seconds)
+
+
+def _by_inactivity(event: LoopStart, sessions: Mapping[str, Session], last: Session | None, seconds: float) -> Session:
+    if event.continuation_kind is not None and event.parent_loop_id is not None:
+        for session in sessions.values():
+            if session.get_loop(event.parent_loop_id) is not None:
+                return session
+    if last is None:
+        return sessions.get(event.session_id) or _create_session(event, event.session_id, "first_loop")
+    if not is_idle(last, event.timestamp, seconds):
+        return last
+    return _create_session(event, _unused_id(event.session_id, sessions), "inactivity")
+
+
+def _unused_id(session_id: str, sessions: Mapping[str, Session]) -> str:
+    """Return the id, with a number appended if a session has it already."""
+    number, free = 1, session_id
+    while free in sessions:
+        number += 1
+        free = f"{session_id}-{number}"
+    return free
+
+
+def _create_session(event: LoopStart, session_id: str, formation: Formation) -> Session:
+    return Session(
+        session_id=session_id,
+        agent_id=event.agent_id,
+        created_at=event.timestamp,
+        last_active_at=event.timestamp,
+        formation=formation,
+    )
 
 
 class SessionRecorder:
-    """Give it every event, in order. What it gives out is what it works on: it grows with the next event."""
+    """Builds sessions from all events, in order. Returned sessions are live and change with later events."""
 
     def __init__(
         self,
@@ -38,9 +102,9 @@ class SessionRecorder:
         include_streaming_events: bool = False,
         sessions: Iterable[Session] = (),
     ) -> None:
-        """`sessions`: stored ones that go on; `include_streaming_events`: keep the fragments, too."""
+        """Create a recorder that continues `sessions`; `include_streaming_events` keeps fragments."""
         self.ignored = 0
-        """Events of loops whose beginning was not told."""
+        """Number of events of loops without a recorded `loop_start`."""
         self._policy = formation_policy
         self._fragments = include_streaming_events
         self._sessions: dict[str, Session] = {}
@@ -52,19 +116,19 @@ class SessionRecorder:
             self.adopt(session)
 
     def adopt(self, session: Session) -> None:
-        """Go on with a stored session: loops that name it are added to it."""
+        """Continue a stored session: loops that name it are added to it."""
         self._sessions[session.session_id] = session
         self._latest[session.agent_id] = session.session_id
 
     def set_config(self, loop_id: str, config: LoopConfig) -> None:
-        """What a loop is run with; before or after its first event."""
+        """Set the configuration of a loop, before or after its first event."""
         if loop_id in self._open:
             self._open[loop_id][1].config = config
         else:
             self._configs[loop_id] = config
 
     def on_event(self, event: LoopEvent) -> None:
-        """Take note of it. Raises `SessionError` for a second loop of one id."""
+        """Record an event. Raises `SessionError` if a loop id is used twice."""
         if isinstance(event, LoopStart):
             self._begin(event)
         if event.loop_id not in self._open:
@@ -86,7 +150,7 @@ class SessionRecorder:
                 pass
 
     def flush(self, now_ms: int | None = None) -> None:
-        """Nothing more will be told: loops that go on are aborted, all sessions are complete."""
+        """Mark unfinished loops as aborted and all sessions as complete."""
         for session, loop in self._open.values():
             loop.status = "aborted"
             loop.ended_at = now_ms
@@ -95,9 +159,11 @@ class SessionRecorder:
         self._flushed.update(self._sessions)
 
     def drain_completed(self) -> list[Session]:
-        """Take out the sessions that are complete: flushed, or their agent has begun another one and nothing runs.
+        """Remove and return the sessions that are complete.
 
-        Before a loop goes on with one of them, `adopt` it again: a new session would begin under its name.
+        A session is complete if it was flushed, or if its agent has started another one and none of its loops is
+        running. Before a loop continues such a session, call `adopt` again; otherwise a new session with its id is
+        created.
         """
         complete = [session for session in self._sessions.values() if self._is_complete(session)]
         for session in complete:
@@ -106,15 +172,15 @@ class SessionRecorder:
         return complete
 
     def sessions(self) -> Sequence[Session]:
-        """All there are, complete or not, in the order they were begun."""
+        """Return all sessions in the order they were created."""
         return tuple(self._sessions.values())
 
     def get_session(self, session_id: str) -> Session | None:
-        """The session of this id."""
+        """Return the session with this id, or None."""
         return self._sessions.get(session_id)
 
     def current_loop(self, loop_id: str) -> LoopRecord | None:
-        """The loop of this id, while it runs."""
+        """Return the running loop with this id, or None."""
         return self._open[loop_id][1] if loop_id in self._open else None
 
     def _begin(self, event: LoopStart) -> None:
@@ -127,7 +193,7 @@ class SessionRecorder:
             continuation_kind=event.continuation_kind,
             started_at=event.timestamp,
             config=self._configs.pop(event.loop_id, None),
-            base=_base(session, event),
+            base=_history_base(session, event),
             metadata=event.metadata,
         )
         session.loops.append(loop)
@@ -153,7 +219,7 @@ class SessionRecorder:
         return session.session_id in self._flushed or self._latest.get(session.agent_id) != session.session_id
 
 
-def _base(session: Session, event: LoopStart) -> int:
+def _history_base(session: Session, event: LoopStart) -> int:
     parent = event.parent_loop_id
     if parent is None or session.get_loop(parent) is None:
         return 0

@@ -1,4 +1,4 @@
-"""What is stored of a conversation: sessions, their loops, and how those hang together. Source: phi-core, "Session"."""
+"""Data of a stored conversation: a session and its loops."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ RecordStatus = Literal["running", "completed", "rejected", "aborted", "failed", 
 
 
 class LoopConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a loop was run with, as far as it can be said in plain data. No secrets."""
+    """Model configuration of a loop as plain data, without secrets."""
 
     config_id: str = ""
     provider: str = ""
@@ -38,18 +38,18 @@ class LoopRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     error: str | None = None
     config: LoopConfig | None = None
     base: int = 0
-    """How many messages of the parent's history this loop goes on from; fewer than all there are: a branch."""
+    """Number of messages that it keeps of the parent's history; a branch keeps fewer than all."""
     messages: list[Message] = []
-    """What this loop added."""
+    """The messages that this loop added."""
     usage: Usage = Usage()
     turns: int = 0
     metadata: Any = None
     events: list[LoopEvent] = []
-    """Without the fragments, unless the recorder is told to keep them."""
+    """The events, without fragments unless the recorder keeps them."""
 
 
 class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """One conversation."""
+    """One conversation with all its loops."""
 
     session_id: str
     agent_id: str
@@ -58,21 +58,21 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Milliseconds since the Unix epoch."""
     formation: Formation = "first_loop"
     forked_from: str | None = None
-    """The session whose history this one began with."""
+    """Id of the session from which this one was forked."""
     cwd: str | None = None
-    """The directory that its agent worked in, where it had a workspace."""
+    """Working directory of the agent, if it had a workspace."""
     state: AgentState = msgspec.field(default_factory=AgentState)
     loops: list[LoopRecord] = []
-    """In the order they were begun."""
+    """The loops in the order they were started."""
 
     def get_loop(self, loop_id: str) -> LoopRecord | None:
-        """The loop of this id."""
+        """Return the loop with this id, or None."""
         return next((loop for loop in self.loops if loop.loop_id == loop_id), None)
 
     def history(self, loop_id: str | None = None) -> list[Message]:
-        """The conversation up to the end of this loop, or of the last one: what a run goes on from.
+        """Return the messages up to the end of this loop, or of the last loop.
 
-        Raises `KeyError` for a loop that is not of this session.
+        Raises `KeyError` if the loop is not in this session.
         """
         if not self.loops:
             return []
@@ -87,15 +87,15 @@ class Session(msgspec.Struct, omit_defaults=True, kw_only=True):
         return messages
 
     def root_loops(self) -> list[LoopRecord]:
-        """The loops that go on from none."""
+        """Return the loops without a parent."""
         return [loop for loop in self.loops if loop.parent_loop_id is None]
 
     def children_of(self, loop_id: str) -> list[LoopRecord]:
-        """The loops that go on from this one."""
+        """Return the loops that continue this one."""
         return [loop for loop in self.loops if loop.parent_loop_id == loop_id]
 
     def total_usage(self) -> Usage:
-        """Of all loops together."""
+        """Return the usage of all loops together."""
         total = Usage()
         for loop in self.loops:
             total += loop.usage

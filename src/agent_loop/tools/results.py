@@ -7,7 +7,7 @@ import msgspec
 
 from agent_loop.errors import ToolError
 from agent_loop.messages import Image, Shown, Text
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 from agent_loop.tools.tool import Output, ToolResult, result_of
 
 NO_DETAILS = "(details that cannot be stored)"
@@ -18,7 +18,7 @@ def failure(text: str) -> ToolResult:
     return ToolResult((Text(text),), is_error=True)
 
 
-def sound_result(given: Output) -> ToolResult:
+def valid_result(given: Output) -> ToolResult:
     """Return the result of a tool, hook or wrapper in a form that can be stored, read again and sent.
 
     Details are converted to plain data. Raises `ToolError` if the value, or a part of it, is not a valid result.
@@ -34,9 +34,9 @@ def sound_result(given: Output) -> ToolResult:
 
 
 def result_or_failure(given: Output) -> ToolResult:
-    """Return the result as `sound_result` does; an invalid one becomes an error result for the model."""
+    """Return the result as `valid_result` does; an invalid one becomes an error result for the model."""
     try:
-        return sound_result(given)
+        return valid_result(given)
     except ToolError as error:
         return failure(f"Error: {error}")
 

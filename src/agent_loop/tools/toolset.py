@@ -12,7 +12,7 @@ import msgspec
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import AssistantMessage, Block, Message, ToolCall, ToolMessage
-from agent_loop.providers.request import ToolDefinition
+from agent_loop.providers.provider import ToolDefinition
 from agent_loop.tools.tool import Tool
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)

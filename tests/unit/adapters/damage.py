@@ -1,4 +1,4 @@
-"""Damaged lines, for the tests that look for what raises."""
+"""Damaged lines, for tests that nothing raises."""
 
 import copy
 import json
@@ -17,23 +17,23 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-WORDS = ("completed", "complete", "pending", "aborted")  # states that mean something, where nobody expects one
+WORDS = ("completed", "complete", "pending", "aborted")  # states with a meaning, in unexpected places
 ANYTHING = JSON | st.sampled_from(
     [10**30, -1, float("nan"), "\ud800", "", *WORDS, {}, {"type": {}}, [], [[]], [["failed"]]]
 )
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For damage that takes a while where other tests run at the same time."""
+"""Settings for damage that takes long while other tests run at the same time."""
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where a value has parts; the first place is the whole of it."""
+    """Return the paths of all parts of a value; the first path is the whole value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
 
 
 def with_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
-    """The value with another part in this place."""
+    """Return the value with another part at this path."""
     if not path:
         return part
     changed = copy.deepcopy(value)
@@ -55,14 +55,14 @@ def _holder(value: Any, path: tuple[Any, ...]) -> Any:
 
 @st.composite
 def strange(draw: st.DrawFn, native: Any) -> Any:
-    """The value with one part of it replaced by anything, or gone."""
+    """Draw the value with one part replaced by anything, or removed."""
     path = draw(st.sampled_from(places(native)))
     return without_part(native, path) if path and draw(st.booleans()) else with_part(native, path, draw(ANYTHING))
 
 
 @st.composite
 def damaged(draw: st.DrawFn, lines: Sequence[bytes]) -> bytes:
-    """A real line in which a few parts are strange; with or without blanks, as some codecs read one faster."""
+    """Draw a real line with a few strange parts; with or without blanks, because some codecs parse one form faster."""
     native = json.loads(draw(st.sampled_from(lines)))
     for _ in range(draw(st.integers(1, 3))):
         native = draw(strange(native))
@@ -70,13 +70,13 @@ def damaged(draw: st.DrawFn, lines: Sequence[bytes]) -> bytes:
 
 
 def bent(line: bytes, at: int, byte: int) -> bytes:
-    """One byte is another."""
+    """Return the line with one byte replaced."""
     return line[: at % len(line)] + bytes([byte]) + line[at % len(line) + 1 :]
 
 
 def check(steps: list[Step]) -> None:
-    """A line says something; or that it says nothing, or nothing that is known."""
+    """Assert that a line emits facts; `Ignored` and `Unknown` count, too."""
     assert all(isinstance(step, Fact | Effect) for step in steps)
-    told = [step for step in steps if isinstance(step, Fact)]
-    assert told
-    assert len(told) == 1 or not any(isinstance(fact, Ignored | Unknown) for fact in told)
+    emitted = [step for step in steps if isinstance(step, Fact)]
+    assert emitted
+    assert len(emitted) == 1 or not any(isinstance(fact, Ignored | Unknown) for fact in emitted)

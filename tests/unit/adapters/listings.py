@@ -1,4 +1,4 @@
-"""What the CLIs printed when asked for their models, offline: in `listings/` beside the tests of an adapter."""
+"""The model listings that the CLIs printed offline: in `listings/` beside the tests of an adapter."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ HERE = Path(__file__).parent
 
 
 def listed(agent: str, name: str) -> dict[str, ModelCapabilities]:
-    """The models in one of the listings, by their names."""
+    """Return the models of a recorded listing by name."""
     return parsed(agent, (HERE / agent / "listings" / name).read_text("utf-8"))
 
 
 def parsed(agent: str, printed: str) -> dict[str, ModelCapabilities]:
-    """The models that are in this, by their names."""
+    """Return the models in printed text by name."""
     listing = AdapterRegistry().get(agent).model_listing
     assert listing is not None
     models = listing.parse(printed)
@@ -26,13 +26,13 @@ def parsed(agent: str, printed: str) -> dict[str, ModelCapabilities]:
 
 
 def refuses(agent: str, printed: str, reason: str) -> None:
-    """This cannot be understood."""
+    """Assert that the text is refused with this reason."""
     with pytest.raises(ValueError, match=reason):
         parsed(agent, printed)
 
 
 def survives_every_cut(agent: str, name: str) -> None:
-    """However much of it is missing, what is read is what was said, or it is refused."""
+    """Assert that a listing cut at any byte yields only listed models, or is refused."""
     whole = (HERE / agent / "listings" / name).read_text("utf-8")
     names = set(listed(agent, name))
     for length in range(0, len(whole), max(len(whole) // 200, 1)):

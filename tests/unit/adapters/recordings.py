@@ -1,4 +1,4 @@
-"""The recordings of one agent's CLI, and what its codecs and the whole pipeline make of them."""
+"""The recordings of one agent's CLI, with the steps and events that its codecs make of them."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -18,17 +18,20 @@ from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-TELLING = frozenset({"type", "subtype", "method", "role", "status", "command", "tool", "toolName", "sessionUpdate"})
-"""The keys, anywhere near the top, whose texts say what kind of line it is."""
-WHOSE = frozenset({"agentId", "parentToolCallId", "parent_tool_use_id"})
-"""The keys that the lines of sub-agents have."""
+KIND_KEYS = frozenset({"type", "subtype", "method", "role", "status", "command", "tool", "toolName", "sessionUpdate"})
+"""The keys near the top of a line whose values determine its kind."""
+SUBAGENT_KEYS = frozenset({"agentId", "parentToolCallId", "parent_tool_use_id"})
+"""The keys that lines of sub-agents have."""
 
 
 class Recordings:
-    """By `version/scenario`, or by scenario: that of the newest version."""
+    """The recordings of an agent by `version/scenario`, or by scenario for the newest version."""
 
     def __init__(self, adapter: Adapter, usual: str, *more: Path) -> None:
-        """`usual`: the protocol of recordings that are of none. `more`: where there are others than the shared ones."""
+        """Load the recordings.
+
+        `usual` is the protocol of recordings without one; `more` are directories besides the shared one.
+        """
         self.adapter = adapter
         self._usual = usual
         folders = [folder for root in (FIXTURES, *more) for folder in find_fixtures(root, adapter.agent)]
@@ -43,23 +46,23 @@ class Recordings:
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """Those of a protocol that the adapter reads; the others are of plain text."""
+        """The recordings in a protocol that the adapter reads; the others are plain text."""
         return tuple(name for name in self.names if self.get(name).protocol in self.adapter.protocols)
 
     def protocol(self, name: str) -> str:
-        told = self.get(name).protocol
-        return told if told in self.adapter.protocols else self._usual
+        protocol_name = self.get(name).protocol
+        return protocol_name if protocol_name in self.adapter.protocols else self._usual
 
     def codec(self, name: str, **context: Any) -> Codec:
         return codec_of(self.adapter, self.protocol(name), **context)
 
     def native(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
-        """The printed lines of a recording that have these values."""
+        """Return the printed lines of a recording that have these values."""
         lines = [json.loads(line) for line in self.get(name).stdout_lines]
         return [line for line in lines if all(line.get(key) == value for key, value in wanted.items())]
 
     def steps(self, name: str, *, with_stdin: bool = True, **context: Any) -> list[Step]:
-        """All that the codec says to a recording."""
+        """Return all steps of the codec for a recording."""
         codec = self.codec(name, **context)
         steps = [*codec.start()]
         for source, line in _lines(self.get(name)):
@@ -68,12 +71,12 @@ class Recordings:
         return [*steps, *codec.finish(self.get(name).exit)]
 
     def facts(self, name: str, *kinds: type, **options: Any) -> list[Any]:
-        """The facts of these kinds; without kinds all but the silent ones and what is noise."""
+        """Return the facts of these kinds; without kinds all but `Ignored` and log lines."""
         found = facts_of(self.steps(name, **options), *kinds)
         return found if kinds else [fact for fact in found if not isinstance(fact, LogLine)]
 
     def events(self, name: str, **stream: Any) -> list[AgentEvent]:
-        """As `amux parse` gives them."""
+        """Return the events as `amux parse` emits them."""
         fixture = self.get(name)
         transcript = Transcript(
             lines=tuple((source, line, 0) for source, line in _lines(fixture)),
@@ -85,29 +88,29 @@ class Recordings:
         )
 
     def lines(self, protocol: str, *, without: Collection[str] = ()) -> list[bytes]:
-        """One line of each kind that a protocol has, but for lines of no protocol and the very long ones."""
+        """Return one line of each kind of a protocol, without very long lines."""
         found: dict[Any, bytes] = {}
         for name in self.names:
             if self.get(name).protocol == protocol and name not in without:
                 for line in self.get(name).stdout_lines:
                     if len(line) < 20_000 and (native := load_object(line)) is not None:
-                        found.setdefault((*sorted(native), *_telling(native)), line)
+                        found.setdefault((*sorted(native), *_kind_of(native)), line)
         return list(found.values())
 
 
 def _lines(fixture: Fixture) -> Iterator[tuple[Source, bytes]]:
-    """Our side first, then what the agent printed: nothing says in what order they came."""
+    """Yield our lines first, then the agent's, because their order is not recorded."""
     streams = ((Source.STDIN, fixture.stdin), (Source.STDOUT, fixture.stdout_lines))
     yield from ((source, line) for source, lines in streams for line in lines)
     yield from ((Source.STDERR, line) for line in fixture.stderr.splitlines())
 
 
-def _telling(native: dict[str, Any], *path: str) -> Iterator[tuple[str, ...]]:
-    """What says of which kind a line is, and where."""
+def _kind_of(native: dict[str, Any], *path: str) -> Iterator[tuple[str, ...]]:
+    """Yield the keys and values that determine the kind of a line, with their paths."""
     for key, value in native.items():
         if isinstance(value, dict) and len(path) < 3:
-            yield from _telling(value, *path, key)
-        elif key in TELLING and isinstance(value, str):
+            yield from _kind_of(value, *path, key)
+        elif key in KIND_KEYS and isinstance(value, str):
             yield (*path, key, value)
-        elif key in WHOSE and value is not None:
+        elif key in SUBAGENT_KEYS and value is not None:
             yield (*path, key)

@@ -1,4 +1,4 @@
-"""Both sides of a conversation, as a test reads best: what we do, what the agent says, and what comes of it."""
+"""Both sides of a conversation as a readable test: our actions, the agent's lines, and the resulting steps."""
 
 import json
 from collections.abc import Iterable
@@ -13,28 +13,28 @@ PLACE = "/home/dev/project"
 
 
 def codec_of(adapter: Adapter, protocol: str, **context: Any) -> Codec:
-    """A codec with this context; without a prompt it only looks on."""
+    """Return a codec with this context; without a prompt it only observes."""
     settings = {"agent": adapter.agent, "protocol": protocol, "cwd": PLACE, **context}
     return adapter.protocols[protocol].codec(CodecContext(**settings))
 
 
 def as_line(native: Any) -> bytes:
-    """Bytes as they are, anything else as JSON without blanks, which is what most agents print."""
+    """Return bytes unchanged, and anything else as compact JSON, the form that most agents print."""
     return native if isinstance(native, bytes) else json.dumps(native, separators=(",", ":")).encode()
 
 
 def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-    """What the codec says to these lines: of each something, if only that it says nothing."""
-    told = []
+    """Return the steps of the codec for these lines; each line must have at least one."""
+    steps = []
     for line in lines:
         new = list(codec.receive(as_line(line), source))
-        assert new, f"nothing is said about {line!r}"
-        told += new
-    return told
+        assert new, f"no step for {line!r}"
+        steps += new
+    return steps
 
 
 def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
-    """The facts of these kinds; without kinds all but the silent ones."""
+    """Return the facts of these kinds; without kinds all but `Ignored`."""
     facts = [step for step in steps if isinstance(step, Fact)]
     if kinds:
         return [fact for fact in facts if isinstance(fact, kinds)]
@@ -42,7 +42,7 @@ def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
 
 
 def speaking(steps: Iterable[Step]) -> list[Step]:
-    """Facts and effects, but for the silent facts."""
+    """Return all steps but `Ignored`."""
     return [step for step in steps if not isinstance(step, Ignored)]
 
 
@@ -51,12 +51,12 @@ def effects(steps: Iterable[Step]) -> list[Effect]:
 
 
 def sent(steps: Iterable[Step]) -> list[dict[str, Any]]:
-    """What the codec wants to be written, parsed."""
+    """Return the messages that the codec wants to write, parsed."""
     return [json.loads(step.data) for step in steps if isinstance(step, WriteStdin)]
 
 
 class Talk:
-    """A live codec, and an agent that says what the test wants. Each agent's tests add how it speaks."""
+    """A live codec, and an agent whose messages the test scripts; each agent's tests add its protocol."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
@@ -69,21 +69,21 @@ class Talk:
         return new
 
     def says(self, *lines: Any) -> list[Step]:
-        """The agent prints."""
+        """Let the agent print these lines."""
         return self.do(receive(self.codec, *lines))
 
     def want(self, action: AnyAction) -> list[Step]:
-        """We ask for something."""
+        """Request an action of the codec."""
         return self.do(self.codec.request(action))
 
     def sent(self) -> list[Any]:
-        """What was sent since the last look; the end of our input is "EOF"."""
+        """Return what was sent since the last call; the end of our input is "EOF"."""
         new = effects(self.steps[self._read :])
         self._read = len(self.steps)
         return [self.shown(effect) for effect in new]
 
     def shown(self, effect: Effect) -> Any:
-        """As tests compare it."""
+        """Return an effect in the form that tests compare."""
         match effect:
             case WriteStdin(data):
                 assert data.endswith(b"\n")

@@ -1,4 +1,4 @@
-"""Native hooks: what agents told them in recordings, how they are answered, and how they stand in files."""
+"""Native hooks: recorded calls, the answers to them, and entries in configuration files."""
 
 import json
 from functools import partial
@@ -43,7 +43,7 @@ def test_agents_whose_hooks_run_have_a_recording() -> None:
 
 
 @pytest.mark.parametrize("agent", RECORDINGS)
-def test_what_an_agent_told_its_hooks(agent: str) -> None:
+def test_recorded_hook_calls_are_parsed(agent: str) -> None:
     calls = recorded(agent)
     assert {call.agent for call in calls} == {agent}
     assert len({call.session_id for call in calls}) == 1
@@ -53,7 +53,7 @@ def test_what_an_agent_told_its_hooks(agent: str) -> None:
     assert kinds[:2] == ["session_start", "prompt_submit"]
     assert kinds[-2:] == ["stop", "session_end"]
     assert calls[1].prompt == "do the thing"
-    assert "Done." in (calls[-2].message or "") or agent == "copilot"  # it tells why, not what
+    assert "Done." in (calls[-2].message or "") or agent == "copilot"  # it contains the reason, not the output
     tools = [call for call in calls if call.hook_type == "pre_tool_use"]
     assert [call.command for call in tools] == ["touch one && echo hello", "exit 3", None]
     assert [Path(path).name for path in tools[2].paths] == ["two.txt"]
@@ -73,12 +73,12 @@ def test_strange_input_is_read(agent: str, stdin: dict[str, Any]) -> None:
         call = hooks.read(kind, stdin)
         assert (call.agent, call.hook_type, call.command, call.paths) == (agent, kind, None, ())
         for behavior in ("allow", "deny", "ask", None):
-            said = HookDecision(behavior=behavior, modified_input={"a": 1}, context="x")
-            assert hooks.answer(call, said).exit_code == 0
+            decision = HookDecision(behavior=behavior, modified_input={"a": 1}, context="x")
+            assert hooks.answer(call, decision).exit_code == 0
 
 
 @pytest.mark.parametrize("agent", NATIVE)
-def test_no_opinion_says_nothing(agent: str) -> None:
+def test_no_decision_is_an_empty_answer(agent: str) -> None:
     assert [reply(agent, kind) for kind in native(agent).types] == [None] * len(native(agent).types)
 
 
@@ -99,10 +99,10 @@ def test_a_tool_is_denied(agent: str) -> None:
     assert "pre_tool_use" in native(agent).decides
 
 
-def test_claude_is_answered() -> None:
+def test_answers_for_claude() -> None:
     tool = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"a": 1}}
-    said = reply("claude", "pre_tool_use", behavior="allow", modified_input={"a": 1}, context="x")
-    assert said == {"hookSpecificOutput": {**tool, "additionalContext": "x"}}
+    output = reply("claude", "pre_tool_use", behavior="allow", modified_input={"a": 1}, context="x")
+    assert output == {"hookSpecificOutput": {**tool, "additionalContext": "x"}}
     assert reply("claude", "pre_tool_use", modified_input={"a": 1}) == {
         "hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"a": 1}}
     }
@@ -120,17 +120,17 @@ def test_claude_is_answered() -> None:
     assert reply("claude", "session_end", behavior="deny", context="x") is None
 
 
-def test_codex_is_told_what_it_understands() -> None:
+def test_answers_for_codex() -> None:
     assert reply("codex", "pre_tool_use", behavior="allow") is None
     assert reply("codex", "pre_tool_use", behavior="ask") is None
-    said = reply("codex", "pre_tool_use", modified_input={"a": 1})["hookSpecificOutput"]
-    assert (said["permissionDecision"], said["updatedInput"]) == ("allow", {"a": 1})
-    said = reply("codex", "permission_request", behavior="allow")["hookSpecificOutput"]
-    assert said["decision"] == {"behavior": "allow"}
+    output = reply("codex", "pre_tool_use", modified_input={"a": 1})["hookSpecificOutput"]
+    assert (output["permissionDecision"], output["updatedInput"]) == ("allow", {"a": 1})
+    output = reply("codex", "permission_request", behavior="allow")["hookSpecificOutput"]
+    assert output["decision"] == {"behavior": "allow"}
     assert reply("codex", "permission_request", behavior="allow", modified_input={"a": 1}) is None
 
 
-def test_gemini_is_told_what_it_understands() -> None:
+def test_answers_for_gemini() -> None:
     assert reply("gemini", "pre_tool_use", behavior="ask") is None
     assert reply("gemini", "pre_tool_use", modified_input={"a": 1}) == {
         "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"a": 1}}
@@ -139,7 +139,7 @@ def test_gemini_is_told_what_it_understands() -> None:
     assert reply("gemini", "stop", {"stop_hook_active": True}, behavior="deny") is None
 
 
-def test_copilot_is_told_what_it_understands() -> None:
+def test_answers_for_copilot() -> None:
     assert reply("copilot", "pre_tool_use", modified_input={"a": 1}) == {"modifiedArgs": {"a": 1}}
     assert reply("copilot", "permission_request", behavior="deny", reason="no") == {"behavior": "deny", "message": "no"}
     assert reply("copilot", "prompt_submit", behavior="deny", reason="no") == {"decision": "block", "reason": "no"}
@@ -147,23 +147,23 @@ def test_copilot_is_told_what_it_understands() -> None:
 
 
 def test_cursor_reads_its_own_hooks() -> None:
-    said = {
+    call_input = {
         "hook_event_name": "beforeShellExecution",
         "conversation_id": "c",
         "workspace_roots": ["/w"],
         "command": "ls",
     }
-    call = native("cursor").read("pre_tool_use", said)
+    call = native("cursor").read("pre_tool_use", call_input)
     assert (call.session_id, call.cwd, call.tool_name, call.command) == ("c", "/w", "Shell", "ls")
-    said = {"hook_event_name": "beforeMCPExecution", "tool_name": "t", "tool_input": '{"a": 1}'}
-    assert native("cursor").read("pre_tool_use", said).tool_input == {"a": 1}
-    said = {"hook_event_name": "beforeReadFile", "file_path": "/w/secret"}
-    assert native("cursor").read("pre_tool_use", said).paths == ("/w/secret",)
+    call_input = {"hook_event_name": "beforeMCPExecution", "tool_name": "t", "tool_input": '{"a": 1}'}
+    assert native("cursor").read("pre_tool_use", call_input).tool_input == {"a": 1}
+    call_input = {"hook_event_name": "beforeReadFile", "file_path": "/w/secret"}
+    assert native("cursor").read("pre_tool_use", call_input).paths == ("/w/secret",)
     assert reply("cursor", "prompt_submit", behavior="deny", reason="no") == {"continue": False, "user_message": "no"}
     assert reply("cursor", "pre_tool_use", behavior="allow") == {"permission": "allow"}
 
 
-def test_hermes_hears_a_text_with_a_prompt() -> None:
+def test_answers_for_hermes() -> None:
     assert reply("hermes", "prompt_submit", context="x") == {"context": "x"}
     assert reply("hermes", "post_tool_use", context="x", behavior="deny") is None
 
@@ -218,7 +218,7 @@ def test_installing_keeps_what_is_there_and_uninstalling_restores_it(agent: str)
 
 
 @pytest.mark.parametrize("agent", NATIVE)
-def test_a_file_that_was_not_there_is_not_there_again(agent: str) -> None:
+def test_uninstalling_removes_a_created_file(agent: str) -> None:
     hooks = Hooks()
     path = hooks.install(agent, program=PROGRAM).path
     open_document(path.read_text(), native(agent).files[0].format)
@@ -229,7 +229,7 @@ def test_a_file_that_was_not_there_is_not_there_again(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", NATIVE)
-def test_another_amux_takes_the_place_of_the_one_before(agent: str) -> None:
+def test_reinstalling_replaces_the_entry_of_another_amux(agent: str) -> None:
     hooks = Hooks()
     path = hooks.install(agent, program=["/old/amux"]).path
     hooks.install(agent, program=["/new/amux"])
@@ -270,7 +270,7 @@ def test_scopes(tmp_path: Path) -> None:
         ("gemini", {"types": ["permission_request"]}, "VALIDATION_ERROR"),
     ],
 )
-def test_what_cannot_be_installed(agent: str, fields: dict[str, Any], code: str, home: Path) -> None:
+def test_invalid_installations_are_refused(agent: str, fields: dict[str, Any], code: str, home: Path) -> None:
     with pytest.raises(AgentMuxError) as caught:
         Hooks().install(agent, **fields)
     assert caught.value.code == code
@@ -278,7 +278,7 @@ def test_what_cannot_be_installed(agent: str, fields: dict[str, Any], code: str,
 
 
 @pytest.mark.parametrize("text", ["{", '{"hooks": 3}', '{"hooks": {"PreToolUse": 3}}'])
-def test_a_file_that_we_do_not_understand_stays(text: str) -> None:
+def test_unreadable_file_is_not_changed(text: str) -> None:
     hooks = Hooks()
     path = hooks.install("claude", dry_run=True).path
     path.parent.mkdir(parents=True)
@@ -298,9 +298,7 @@ def test_a_file_that_we_do_not_understand_stays(text: str) -> None:
         ("gemini", {"hooksConfig": {"disabled": ["amux"]}}),
     ],
 )
-def test_hooks_that_are_switched_off_or_lead_nowhere_do_not_count(
-    agent: str, switch: dict[str, Any], home: Path
-) -> None:
+def test_disabled_or_broken_hooks_do_not_count(agent: str, switch: dict[str, Any], home: Path) -> None:
     hooks = Hooks()
     path = hooks.install(agent, program=["/bin/sh"]).path
     counting = partial(installed_in, agent, native(agent), {"HOME": str(home)}, home)

@@ -1,4 +1,4 @@
-"""What comes with us of the agents' models: sound, dated, and by the names that the agents take."""
+"""The model snapshots in the package are valid, dated, and named as the agents name models."""
 
 import tomllib
 from datetime import date
@@ -28,7 +28,7 @@ def all_models() -> list[tuple[str, ModelCapabilities]]:
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_file_says_when_and_from_where(path: Path) -> None:
+def test_every_file_has_a_date_and_a_source(path: Path) -> None:
     snapshot = tomllib.loads(path.read_text("utf-8"))["snapshot"]
     assert type(snapshot["as_of"]) is date
     assert len(snapshot["source"]) > 20
@@ -47,7 +47,7 @@ def test_names_are_of_one_model_each(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", OWN)
-def test_models_are_sound(agent: str) -> None:
+def test_models_are_valid(agent: str) -> None:
     for model in adapter(agent).models():
         assert model.as_of is not None
         assert model.display_name
@@ -61,7 +61,7 @@ def test_models_are_sound(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", OWN)
-def test_prices_are_sound(agent: str) -> None:
+def test_prices_are_valid(agent: str) -> None:
     for model in adapter(agent).models():
         price = model.price
         if price is None:
@@ -78,7 +78,7 @@ def test_prices_are_sound(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", OWN)
-def test_ends_are_sound(agent: str) -> None:
+def test_lifecycle_dates_are_valid(agent: str) -> None:
     models = adapter(agent).models()
     for model in models:
         since, until = model.deprecated_since, model.retires_on
@@ -90,14 +90,14 @@ def test_ends_are_sound(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
-def test_who_offers_the_models_of_one_maker_has_what_is_to_be_used_instead(agent: str) -> None:
+def test_successors_are_offered_by_the_same_agent(agent: str) -> None:
     models = adapter(agent).models()
     names = {model.model_id for model in models if not model.deprecated}
     assert {model.successor for model in models if model.successor} <= names
 
 
 @pytest.mark.parametrize("agent", OWN)
-def test_names_are_those_that_the_agent_takes(agent: str) -> None:
+def test_names_are_accepted_by_the_agent(agent: str) -> None:
     for model in adapter(agent).models():
         assert model.model_id.startswith(f"{model.provider}/") == (agent in PREFIXED)
         assert model.model_id.count("/") == (agent in PREFIXED)
@@ -138,7 +138,7 @@ def test_copilot_lets_models_see_less_than_their_makers_do() -> None:
     assert copilot.price == makers.price
 
 
-def test_what_is_free_costs_nothing() -> None:
+def test_free_models_cost_nothing() -> None:
     free = [model for model in adapter("opencode").models() if model.provider == "opencode"]
     assert len(free) == 8
     assert all(model.price is not None and model.price.input == model.price.output == 0 for model in free)

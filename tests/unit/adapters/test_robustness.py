@@ -1,6 +1,6 @@
-"""Whatever an agent prints: nothing raises, nothing is dropped, and the events stay lawful.
+"""Whatever an agent prints: nothing raises, nothing is dropped, and the events conform to the contract.
 
-For the agents that speak a dialect of their own in several protocols; what is theirs alone is in `test_<agent>_*.py`.
+These tests cover agents with several native protocols; tests of a single agent are in `test_<agent>_*.py`.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Agent:
-    """What is looked at."""
+    """An agent under test."""
 
     recordings: Recordings
     heads: tuple[bytes, ...]
-    """How lines begin whose next value is read late, or thrown away."""
+    """Beginnings of lines whose next value is parsed late or dropped."""
     cut_off: frozenset[str] = frozenset()
-    """Recordings of a slow reader: the CLI dropped the rest of a line, and what came after it."""
-    untold: frozenset[str] = frozenset()
-    """Recordings that say nothing of their protocol."""
+    """Recordings of a slow reader: the CLI dropped the rest of a line, and the lines after it."""
+    unnamed: frozenset[str] = frozenset()
+    """Recordings that do not name their protocol."""
     is_mixed: bool = False
-    """Lines of one protocol are lines of another, too: the first one decides."""
+    """Whether lines of one protocol are also lines of another; then the first one decides."""
 
     @property
     def adapter(self) -> Adapter:
@@ -43,12 +43,12 @@ class Agent:
 
     @cache  # noqa: B019  # one for each agent, for as long as the tests run
     def lines(self, protocol: str) -> list[bytes]:
-        """What it printed."""
+        """Return the lines that the agent printed."""
         return self.recordings.lines(protocol, without=self.cut_off)
 
     @cache  # noqa: B019
     def sent(self, protocol: str) -> list[bytes]:
-        """What it was sent, of each recording the first lines."""
+        """Return the first lines that were sent in each recording."""
         names = [name for name in self.recordings.names if self.recordings.get(name).protocol == protocol]
         return [line for name in names for line in self.recordings.get(name).stdin[:3] if load_object(line)]
 
@@ -57,7 +57,7 @@ AGENTS = {
     "codex": Agent(
         Recordings(codex.ADAPTER, "exec-json", HERE / "codex" / "recordings"),
         (b'{"method":"item/started","params":', b'{"type":"item.started","item":'),
-        untold=frozenset({"0.169.0/as_not_initialized"}),
+        unnamed=frozenset({"0.169.0/as_not_initialized"}),
     ),
     "gemini": Agent(
         Recordings(gemini.ADAPTER, "stream-json"),
@@ -93,7 +93,7 @@ def test_every_line_of_every_recording_is_known(agent: str, name: str) -> None:
 
 
 @of_all_recordings
-def test_every_line_says_something(agent: str, name: str) -> None:
+def test_every_line_emits_a_step(agent: str, name: str) -> None:
     codec = AGENTS[agent].recordings.codec(name)
     for line in AGENTS[agent].recordings.get(name).stdout_lines:
         check(list(codec.receive(line, Source.STDOUT)))
@@ -108,7 +108,7 @@ def test_only_noise_is_a_log_line_of_stdout(agent: str, name: str) -> None:
 
 
 @of_all_recordings
-def test_the_events_of_every_recording_are_lawful(agent: str, name: str) -> None:
+def test_events_of_every_recording_conform(agent: str, name: str) -> None:
     assert list(validate(AGENTS[agent].recordings.events(name, include_subagent_events=True))) == []
 
 
@@ -117,10 +117,10 @@ def test_the_events_of_every_recording_are_lawful(agent: str, name: str) -> None
 @given(st.data(), st.booleans())
 def test_no_damaged_line_raises(agent: str, protocol: str, data: st.DataObject, live: bool) -> None:
     adapter, lines = AGENTS[agent].adapter, AGENTS[agent].lines(protocol)
-    told = data.draw(st.lists(st.sampled_from(lines) | damaged(lines), min_size=1, max_size=6))
+    drawn = data.draw(st.lists(st.sampled_from(lines) | damaged(lines), min_size=1, max_size=6))
     codec = codec_of(adapter, protocol, prompt="hello" if live and adapter.protocols[protocol].two_way else None)
     list(codec.start())
-    for line in told:
+    for line in drawn:
         check(list(codec.receive(line, Source.STDOUT)))
     list(codec.finish(Exit()))
 
@@ -143,14 +143,14 @@ def test_no_bytes_raise(agent: str, protocol: str, line: bytes, source: Source) 
 @of_all_protocols
 @patient
 @given(st.data(), st.integers(0, 400), st.integers(0, 255))
-def test_no_bent_byte_raises(agent: str, protocol: str, data: st.DataObject, at: int, byte: int) -> None:
+def test_no_changed_byte_raises(agent: str, protocol: str, data: st.DataObject, at: int, byte: int) -> None:
     line = bent(data.draw(st.sampled_from(AGENTS[agent].lines(protocol))), at, byte)
     for codec in (codec_of(AGENTS[agent].adapter, name) for name in AGENTS[agent].adapter.protocols):
         check(list(codec.receive(line, Source.STDOUT)))
 
 
 @of_all_protocols
-def test_deep_nesting_is_no_danger(agent: str, protocol: str) -> None:
+def test_deep_nesting_raises_nothing(agent: str, protocol: str) -> None:
     for head in AGENTS[agent].heads:
         line = head + b"[" * 5000 + b"]" * 5000 + b"}"
         check(list(codec_of(AGENTS[agent].adapter, protocol).receive(line, Source.STDOUT)))
@@ -181,17 +181,17 @@ def test_a_conversation_can_be_joined_at_each_line(agent: str, name: str) -> Non
 
 
 @of_all_recordings
-def test_a_transcripts_protocol_is_told_by_its_lines(agent: str, name: str) -> None:
+def test_protocol_of_a_transcript_is_recognized(agent: str, name: str) -> None:
     it = AGENTS[agent]
     lines = [load_object(line) or {} for line in it.recordings.get(name).stdout_lines]
     recognized = [protocol.name for line in lines for protocol in it.adapter.protocols.values() if protocol.sniff(line)]
-    is_told = lines and name in it.recordings.spoken and name not in it.untold
-    assert recognized[:1] == ([it.recordings.get(name).protocol] if is_told else [])
+    is_recognizable = lines and name in it.recordings.spoken and name not in it.unnamed
+    assert recognized[:1] == ([it.recordings.get(name).protocol] if is_recognizable else [])
     assert it.is_mixed or len(set(recognized)) <= 1
 
 
 @of_all_agents
-def test_every_recording_was_looked_at(agent: str) -> None:
+def test_every_recording_is_tested(agent: str) -> None:
     recordings = AGENTS[agent].recordings
     assert {recordings.protocol(name) for name in recordings.spoken} == set(AGENTS[agent].adapter.protocols)
     assert all(recordings.steps(name) or not recordings.get(name).stdout for name in recordings.names)

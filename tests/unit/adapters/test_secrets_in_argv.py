@@ -1,4 +1,4 @@
-"""No adapter puts a secret where every user of the machine can read it, nor into the head of a recording."""
+"""No adapter puts a secret into the command line, where every user can read it, or into the head of a recording."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reading fields of native lines, whose values may be anything."""
+"""Reading fields of native lines with values of any type."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ ODD = [None, True, 7, -1.5, "x", [], [1], {}, float("nan"), float("inf"), 10**40
 
 
 @pytest.mark.parametrize("value", ODD)
-def test_nothing_is_believed(value: Any) -> None:
+def test_values_of_any_type_yield_defaults(value: Any) -> None:
     assert isinstance(tolerant.mapping(value), dict)
     assert isinstance(tolerant.text(value), str)
     assert tolerant.rows(value) == []
@@ -26,16 +26,16 @@ def test_counts_are_whole_and_never_negative(value: Any, count: int) -> None:
     assert tolerant.whole(value) == count
 
 
-def test_no_number_is_not_nought() -> None:
+def test_missing_number_is_none() -> None:
     assert [tolerant.optional_whole(value) for value in (0, 5, None, True, "5")] == [0, 5, None, None, None]
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "1", float("nan"), float("inf")])
-def test_only_a_real_amount_is_money(value: Any) -> None:
+def test_only_positive_finite_amounts_count(value: Any) -> None:
     assert tolerant.dollars(value) == 0.0
 
 
-def test_what_is_needed_must_be_there() -> None:
+def test_missing_required_field_raises() -> None:
     line = {"name": "x", "empty": "", "inside": {}}
     assert (tolerant.need_text(line, "name"), tolerant.need_mapping(line, "inside")) == ("x", {})
     for key in ("empty", "inside", "missing"):
@@ -45,7 +45,7 @@ def test_what_is_needed_must_be_there() -> None:
         tolerant.need_mapping(line, "name")
 
 
-def test_a_kind_has_its_subtype() -> None:
+def test_kind_includes_the_subtype() -> None:
     assert tolerant.kind_of({"type": "system", "subtype": "init"}) == "system/init"
     assert tolerant.kind_of({"type": "assistant", "subtype": 3}) == "assistant"
     assert tolerant.kind_of({"type": []}) == ""

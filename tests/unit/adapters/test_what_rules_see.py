@@ -1,4 +1,4 @@
-"""The rules of a policy see what is asked for in every recording: the command, or the files."""
+"""The rules of a policy get the command or the files of every request in the recordings."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Asynchronous tests run on both event loops."""
+"""Fixtures of the embedded agent's tests: asynchronous tests run on asyncio and Trio."""
 
 import pytest
 

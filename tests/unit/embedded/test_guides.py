@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/build-an-agent.md print what the page says of them."""
+"""The examples of docs/how-to/build-an-agent.md print the output that the page shows."""
 
 import re
 from pathlib import Path
@@ -9,11 +9,11 @@ PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "build-an-agent.md").rea
 SHOWN = re.findall(r"```python\n((?:(?!```).*\n)*)```\n\nIt prints `([^`]+)`", PAGE)
 
 
-def test_the_guide_says_what_some_examples_print() -> None:
+def test_guide_shows_the_output_of_some_examples() -> None:
     assert len(SHOWN) == 3
 
 
 @pytest.mark.parametrize(("text", "printed"), SHOWN, ids=lambda value: value[:20] if len(value) < 80 else "example")
-def test_an_example_prints_what_the_guide_says(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_prints_the_output_of_the_guide(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(text, "build-an-agent.md", "exec"), {"__name__": "__example__"})  # noqa: S102  # our own docs
     assert capsys.readouterr().out.strip() == printed

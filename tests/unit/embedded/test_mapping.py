@@ -1,4 +1,4 @@
-"""The mapping in docs/design/agent-loop.md is whole: its tests exist, and every hook and event is on the page."""
+"""The mapping in docs/design/agent-loop.md is complete: its tests exist, and every hook and event is on the page."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ MAPPING = PAGE.split("## The mapping", 1)[1]
 ROWS = [
     tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
     for line in MAPPING.splitlines()
-    if line.startswith("|") and not line.startswith(("|---", "| seed feature"))
+    if line.startswith("|") and not line.startswith(("|---", "| specified feature"))
 ]
 TESTS = re.compile(r"`([\w/]+\.py)::(test_\w+)`(?:<br>`([\w/]+\.py)::(test_\w+)`)*")
 ID = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
@@ -26,7 +26,7 @@ SEEDS = ["agent-loop-spec", "hooks-middleware", "zidane-architecture", "phi-core
 
 @cache
 def named_in(file: str) -> frozenset[str]:
-    """Names of the test functions, without importing anything."""
+    """Return the names of the test functions in a file, without importing it."""
     tree = ast.parse((HERE / file).read_text("utf-8"))
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
@@ -37,7 +37,7 @@ def test_the_mapping_has_all_four_seeds() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
-def test_every_row_has_a_test_that_exists_or_says_later(row: tuple[str, ...]) -> None:
+def test_every_row_names_an_existing_test_or_later(row: tuple[str, ...]) -> None:
     feature, _, test = row
     assert feature
     if test.startswith("later: "):

@@ -1,4 +1,4 @@
-"""What `agent_loop` promises to others."""
+"""The public names of `agent_loop`, and its import time."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-"""The Agent Client Protocol (https://agentclientprotocol.com), shared by all adapters whose agent speaks it.
+"""The Agent Client Protocol (https://agentclientprotocol.com), shared by all adapters whose agent implements it.
 
-An adapter says in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
+An adapter describes in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
 """
 
 from collections.abc import Mapping
@@ -8,38 +8,42 @@ from functools import partial
 from typing import Any, Literal
 
 from agent_mux.adapter import TRANSCRIPTS_ONLY, NativeProtocol
-from agent_mux_adapters._dialects.acp.attachments import acp_context
-from agent_mux_adapters._dialects.acp.calls import Call, Diff
 from agent_mux_adapters._dialects.acp.codec import AcpCodec
-from agent_mux_adapters._dialects.acp.failures import code_of, failure_of, message_of
-from agent_mux_adapters._dialects.acp.questions import Question, choice
-from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, Ended
-from agent_mux_adapters._dialects.acp.reader import ToolReader
-from agent_mux_adapters._dialects.acp.settings import Opened, Request, switched_mode, usual_settings
-from agent_mux_adapters._dialects.acp.usage import usage_of, usual_usage
+from agent_mux_adapters._dialects.acp.outcome import code_of, failure_of, message_of
+from agent_mux_adapters._dialects.acp.questions import AcpQuestion, choice_question
+from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, PromptOutcome
+from agent_mux_adapters._dialects.acp.requests import (
+    AcpRequest,
+    OpenedSession,
+    acp_context,
+    default_settings,
+    mode_request,
+)
+from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, AcpDiff, ToolReader
+from agent_mux_adapters._dialects.acp.usage import default_usage, usage_of
 from agent_mux_adapters._dialects.tolerant import mapping
 
 __all__ = [
+    "AcpCall",
     "AcpCodec",
+    "AcpDiff",
+    "AcpQuestion",
     "AcpQuirks",
-    "Call",
-    "Diff",
-    "Ended",
-    "Opened",
-    "Question",
-    "Request",
+    "AcpRequest",
+    "OpenedSession",
+    "PromptOutcome",
     "ToolReader",
     "acp_context",
     "acp_protocol",
-    "choice",
+    "choice_question",
     "code_of",
+    "default_settings",
+    "default_usage",
     "failure_of",
     "is_acp_line",
     "message_of",
-    "switched_mode",
+    "mode_request",
     "usage_of",
-    "usual_settings",
-    "usual_usage",
 ]
 
 _STREAMED: frozenset[Literal["text", "tool_calls", "thinking"]] = frozenset({"text", "thinking"})
@@ -53,7 +57,7 @@ def acp_protocol(
     chosen_for: str = TRANSCRIPTS_ONLY,
     loses: tuple[str, ...] | None = None,
 ) -> NativeProtocol:
-    """The native protocol of an agent with these quirks."""
+    """Return the native protocol of an agent with these quirks."""
     return NativeProtocol(
         name=name,
         codec=partial(AcpCodec, quirks=quirks),
@@ -66,7 +70,10 @@ def acp_protocol(
 
 
 def is_acp_line(line: Mapping[str, Any]) -> bool:
-    """A line of an agent that speaks ACP: an update, a request for permission, or the answer to `initialize`."""
+    """Return whether an agent that implements ACP printed this line.
+
+    It must be an update, a permission request, or the response to `initialize`.
+    """
     if line.get("jsonrpc") != "2.0":
         return False
     if line.get("method") in ("session/update", "session/request_permission"):

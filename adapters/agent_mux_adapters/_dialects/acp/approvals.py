@@ -1,17 +1,225 @@
-"""Requests for permission: how they are shown, and which of the offered options is which reply."""
+"""Requests of the agent that wait for a person: `session/request_permission` and `elicitation/create`.
 
-from collections.abc import Mapping, Sequence
+Each is answered once: by us, or in a transcript by the client that was recorded.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_mux.facts import ApprovalAsked, Risk
-from agent_mux.risk import risk_of_command
-from agent_mux_adapters._dialects.acp.calls import Call
-from agent_mux_adapters._dialects.acp.reader import ToolReader
-from agent_mux_adapters._dialects.acp.wire import text_of
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
-from agent_mux_adapters._dialects.unified import from_texts
+import msgspec
 
-CANCELLED = {"outcome": {"outcome": "cancelled"}}
+from agent_mux.actions import Answer, Approve, Deny
+from agent_mux.adapter import Step
+from agent_mux.effects import Refuse, WriteStdin
+from agent_mux.facts import ApprovalAsked, Fact, Ignored, RequestSettled, Risk
+from agent_mux.risk import risk_of_command
+from agent_mux_adapters._dialects.acp.questions import (
+    ELICITATION_CANCELLED,
+    ELICITATION_DECLINED,
+    AcpQuestion,
+    form_question,
+    link_approval,
+)
+from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, ToolReader
+from agent_mux_adapters._dialects.acp.turns import AcpSession
+from agent_mux_adapters._dialects.acp.wire import text_of
+from agent_mux_adapters._dialects.jsonrpc import RpcError, key_of
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
+from agent_mux_adapters._dialects.unified_diff import from_texts
+
+PERMISSION = "session/request_permission"
+ELICITATION = "elicitation/create"
+TURN_OVER = "the turn ended"
+
+
+class _OpenRequest(msgspec.Struct):
+    raw_id: Any
+    waiting: set[str]
+    """Ids of the interactions that were emitted and are not settled."""
+    options: list[Mapping[str, Any]] = []
+    call: AcpCall | None = None
+    question: AcpQuestion | None = None
+    answers: dict[str, Any] = {}
+    is_elicitation: bool = False
+
+
+class AcpApprovals:
+    """The open requests of one run."""
+
+    def __init__(self, session: AcpSession) -> None:
+        self._rpc = session.rpc
+        self._quirks = session.quirks
+        self._is_observed = session.is_observed
+        self._open: dict[str, _OpenRequest] = {}
+        self._early_replies: dict[str, tuple[Any, Any]] = {}
+
+    # -- requests of the agent
+
+    def permission(self, raw_id: Any, fields: Mapping[str, Any], call: AcpCall, *, is_inside: bool) -> tuple[Step, ...]:
+        """Emit the approval or the questions of a `session/request_permission` for this call.
+
+        `is_inside` is true for a call of a sub-agent; the approval then names no call of the main agent.
+        """
+        key = key_of(raw_id)
+        options = rows(fields.get("options"))
+        names = {text(option.get("optionId")): text(option.get("name")) for option in options}
+        question = self._quirks.tools.question(key, call, names)
+        call_id = call.id if call.is_emitted and not is_inside else None
+        asked = approval_fact(key, call, self._quirks.tools, call_id=call_id)
+        shown = (asked,) if question is None else question.asked
+        waiting = {fact.request_id for fact in shown}
+        self._open[key] = _OpenRequest(raw_id, waiting, options, call, question)
+        return *shown, *self._already_answered(key)
+
+    def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+        """Emit the questions or the approval of an `elicitation/create`."""
+        key = key_of(raw_id)
+        if fields.get("mode") == "url" or "url" in fields:
+            self._open[key] = _OpenRequest(raw_id, {key}, is_elicitation=True)
+            return link_approval(key, fields), *self._already_answered(key)
+        question = form_question(key, fields)
+        waiting = {fact.request_id for fact in question.asked}
+        self._open[key] = _OpenRequest(raw_id, waiting, question=question, is_elicitation=True)
+        return *question.asked, *self._already_answered(key)
+
+    # -- our responses
+
+    def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
+        """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
+        found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
+        if found is None:
+            why = f"{self._quirks.agent} has no open request {action.request_id}"
+            return (Refuse("INTERACTION_NOT_FOUND", why),)
+        key, request = found
+        if request.question is not None:
+            return self._answer(key, request, request.question, action)
+        match action:
+            case Approve(always=always):
+                return self._approve(key, request, always=always)
+            case Deny(reason=reason):
+                return self._deny(key, request, reason)
+        return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
+
+    def _approve(self, key: str, request: _OpenRequest, *, always: bool) -> Iterable[Step]:
+        if request.is_elicitation:
+            return self._send(key, {"action": "accept"}, granted=True)
+        result = allow_result(request.options, always=always)
+        if result is None:
+            why = f"{self._quirks.agent} offers no way to allow this"
+            return self._send(key, PERMISSION_CANCELLED, granted=False, reason=why)
+        return self._send(key, result, granted=True)
+
+    def _deny(self, key: str, request: _OpenRequest, reason: str | None) -> Iterable[Step]:
+        result: Mapping[str, Any] = ELICITATION_DECLINED
+        if not request.is_elicitation:
+            result = reject_result(request.options)
+        if request.question is not None and request.question.decline is not None:
+            result = request.question.decline
+        return self._send(key, result, granted=False, reason=reason)
+
+    def _answer(
+        self, key: str, request: _OpenRequest, question: AcpQuestion, action: Approve | Deny | Answer
+    ) -> Iterable[Step]:
+        request_id = action.request_id
+        match action:
+            case Deny(reason=reason) if request_id not in question.optional:
+                return self._deny(key, request, reason)
+            case Answer(text=answer):
+                value = question.parse(request_id, answer)
+                if value is None:
+                    allowed = question.describe(request_id)
+                    return (Refuse("VALIDATION_ERROR", f"{request_id}: got {answer!r}; allowed: {allowed}"),)
+                request.answers[request_id] = value
+            case Approve():
+                return (Refuse("VALIDATION_ERROR", f"{request_id} is a question: answer it"),)
+        request.waiting.discard(request_id)
+        settled = RequestSettled(request_id, isinstance(action, Answer))
+        if request.waiting:
+            return (settled,)
+        return settled, *self._send(key, question.reply(request.answers), granted=True)
+
+    def _send(self, key: str, result: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
+        request = self._open.pop(key)
+        return WriteStdin(self._rpc.respond(request.raw_id, result)), *self._settled_facts(request, granted, reason)
+
+    # -- cancellation and the end of a turn
+
+    def cancel(self, reason: str) -> tuple[Step, ...]:
+        """Settle all open requests as denied.
+
+        Unless the run is only observed, the agent gets a cancelled result for each.
+        """
+        effects: list[Step] = []
+        for request in self._open.values():
+            result = ELICITATION_CANCELLED if request.is_elicitation else PERMISSION_CANCELLED
+            if not self._is_observed:
+                effects.append(WriteStdin(self._rpc.respond(request.raw_id, result)))
+        gone = list(self._open.values())
+        self._open.clear()
+        return *effects, *(
+            fact for request in gone for fact in self._settled_facts(request, granted=False, reason=reason)
+        )
+
+    def refuse(self, raw_id: Any, method: str) -> tuple[Step, ...]:
+        """Cancel a request that arrives while the turn is being cancelled."""
+        result = PERMISSION_CANCELLED if method == PERMISSION else ELICITATION_CANCELLED
+        return WriteStdin(self._rpc.respond(raw_id, result)), Ignored(method, "the turn is being cancelled")
+
+    # -- transcripts of other clients
+
+    def observe_reply(self, raw_id: Any, result: Any, error: Any) -> tuple[Fact, ...]:
+        """Settle a request with another client's reply.
+
+        The reply may be read before its request, since stdin and stdout are recorded separately.
+        """
+        key = key_of(raw_id)
+        if key in self._open:
+            return self._settle_reply(key, result, error)
+        self._early_replies[key] = (result, error)
+        return (Ignored("stdin:reply", "the request that it answers follows, or needs no decision"),)
+
+    def withdraw(self, raw_id: Any) -> tuple[Fact, ...]:
+        """Settle a request that the agent withdrew."""
+        request = self._open.pop(key_of(raw_id), None)
+        if request is None:
+            return (Ignored("$/cancel_request", "settled before"),)
+        return self._settled_facts(request, granted=False, reason=f"{self._quirks.agent} withdrew the request")
+
+    def settle_call(self, call_id: str, *, granted: bool) -> tuple[Fact, ...]:
+        """Settle the requests about a call by what happened to the call.
+
+        Used for transcripts without the client's side, where replies are not recorded.
+        """
+        keys = [key for key, request in self._open.items() if request.call is not None and request.call.id == call_id]
+        return tuple(fact for key in keys for fact in self._settled_facts(self._open.pop(key), granted=granted))
+
+    def _already_answered(self, key: str) -> tuple[Fact, ...]:
+        if key not in self._early_replies:
+            return ()
+        return self._settle_reply(key, *self._early_replies.pop(key))
+
+    def _settle_reply(self, key: str, result: Any, error: Any) -> tuple[Fact, ...]:
+        request = self._open.pop(key)
+        if error is not None:
+            return self._settled_facts(request, granted=False, reason=RpcError.read(error).message)
+        return self._settled_facts(request, granted=_grants(request, mapping(result)))
+
+    def _settled_facts(self, request: _OpenRequest, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
+        settled = tuple(RequestSettled(request_id, granted, reason) for request_id in sorted(request.waiting))
+        if not granted and request.call is not None:
+            request.call.deny(reason)
+        return settled
+
+
+def _grants(request: _OpenRequest, result: Mapping[str, Any]) -> bool:
+    if request.is_elicitation:
+        return result.get("action") == "accept"
+    return is_granted(request.options, result)
+
+
+# -- permission requests: the approval that is emitted, and the result for each decision
+
+PERMISSION_CANCELLED = {"outcome": {"outcome": "cancelled"}}
 _ACTIONS: dict[str, tuple[str, Risk]] = {
     "read": ("Read", "low"),
     "search": ("Search", "low"),
@@ -27,12 +235,15 @@ _PATHS = ("path", "file_path", "filePath", "filepath", "absolute_path", "dir_pat
 _YES = ("allow_once", "allow_always")
 _ALWAYS = ("allow_always", "allow_once")
 _NO = ("reject_once", "reject_always")
-Options = Sequence[Mapping[str, Any]]
-"""Each with its `optionId`, `name` and `kind`."""
+PermissionOptions = Sequence[Mapping[str, Any]]
+"""The offered options, each with its `optionId`, `name` and `kind`."""
 
 
-def approval_asked(key: str, call: Call, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
-    """The permission as a person sees it. `call_id`: of the call that waits, if it was told."""
+def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
+    """Return the approval to emit for a permission request.
+
+    `call_id` is the waiting call; None when that call was not emitted.
+    """
     action, risk = _ACTIONS.get(call.kind, (call.title or "Use a tool", "medium"))
     command = _command(call, tools)
     if command is not None:
@@ -41,23 +252,25 @@ def approval_asked(key: str, call: Call, tools: ToolReader, *, call_id: str | No
     return ApprovalAsked(key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools))
 
 
-def _command(call: Call, tools: ToolReader) -> str | None:
-    """What it runs, in the background too."""
+def _command(call: AcpCall, tools: ToolReader) -> str | None:
+    """Return the command line of the call, including that of a background command."""
     shell = tools.shell(call)
     if shell is not None:
         return shell.command
     return (text(mapping(call.raw_input).get("command")) or None) if call.kind == "execute" else None
 
 
-def _paths(call: Call, tools: ToolReader) -> tuple[str, ...]:
-    """The files that it is about: its locations, and what it shows changes of; of a tool that names one, that too."""
+def _paths(call: AcpCall, tools: ToolReader) -> tuple[str, ...]:
+    """Return the paths the call is about: its locations, its diffs and, unless it is a command, its input."""
     named = mapping(call.raw_input)
-    said = [text(named.get(key)) for key in _PATHS] if _command(call, tools) is None else []
-    return tuple(dict.fromkeys(path for path in (*call.paths, *(diff.path for diff in call.diffs), *said) if path))
+    input_paths = [text(named.get(key)) for key in _PATHS] if _command(call, tools) is None else []
+    return tuple(
+        dict.fromkeys(path for path in (*call.paths, *(diff.path for diff in call.diffs), *input_paths) if path)
+    )
 
 
-def _detail(call: Call, tools: ToolReader) -> str:
-    """What a person has to see to decide."""
+def _detail(call: AcpCall, tools: ToolReader) -> str:
+    """Return what a person needs to see before deciding."""
     shell = tools.shell(call)
     if shell is not None:
         return shell.command
@@ -69,25 +282,25 @@ def _detail(call: Call, tools: ToolReader) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def allowing(options: Options, *, always: bool) -> dict[str, Any] | None:
-    """The reply that allows; None when none of the options does."""
+def allow_result(options: PermissionOptions, *, always: bool) -> dict[str, Any] | None:
+    """Return the result that allows; None when no option does."""
     option = _option(options, _ALWAYS if always else _YES) or _option_of_no_kind(options)
-    return None if option is None else selected(option)
+    return None if option is None else select_result(option)
 
 
-def refusing(options: Options) -> dict[str, Any]:
-    """The reply that refuses: if there is no option for that, nobody decided."""
+def reject_result(options: PermissionOptions) -> dict[str, Any]:
+    """Return the result that rejects; the cancelled result when no option rejects."""
     option = _option(options, _NO)
-    return CANCELLED if option is None else selected(option)
+    return PERMISSION_CANCELLED if option is None else select_result(option)
 
 
-def selected(option_id: str) -> dict[str, Any]:
-    """The reply that chooses this option."""
+def select_result(option_id: str) -> dict[str, Any]:
+    """Return the result that selects this option."""
     return {"outcome": {"outcome": "selected", "optionId": option_id}}
 
 
-def grants(options: Options, result: Mapping[str, Any]) -> bool:
-    """Somebody's reply allows."""
+def is_granted(options: PermissionOptions, result: Mapping[str, Any]) -> bool:
+    """Return whether the reply of another client allows."""
     outcome = mapping(result.get("outcome"))
     if outcome.get("outcome") != "selected":
         return False
@@ -95,11 +308,11 @@ def grants(options: Options, result: Mapping[str, Any]) -> bool:
     return bool(chosen) and chosen[0] not in _NO
 
 
-def _option(options: Options, kinds: tuple[str, ...]) -> str | None:
-    """The option of the first of these kinds that is offered."""
+def _option(options: PermissionOptions, kinds: tuple[str, ...]) -> str | None:
+    """Return the offered option of the first of these kinds that has one."""
     found = [text(option.get("optionId")) for kind in kinds for option in options if option.get("kind") == kind]
     return found[0] if found else None
 
 
-def _option_of_no_kind(options: Options) -> str | None:
+def _option_of_no_kind(options: PermissionOptions) -> str | None:
     return next((text(option.get("optionId")) for option in options if option.get("kind") not in _NO), None)

@@ -1,223 +1,269 @@
-"""What a tool call means, from the fields that ACP itself gives it. An agent that says more has a reader of its own.
+"""Reading `session/update`: messages, thoughts, tool calls, plans and usage."""
 
-`ToolReader` is the slot for knowledge about one agent: its adapter makes a subclass, overrides the few methods where
-the agent differs, and passes an instance in its `AcpQuirks`. Readers keep no state.
-"""
-
-import re
-import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
-from agent_mux_adapters._dialects import unified
-from agent_mux_adapters._dialects.acp.calls import Call, Diff
-from agent_mux_adapters._dialects.acp.questions import Question
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux.facts import (
+    ContextFilling,
+    Fact,
+    Failure,
+    Ignored,
+    ImageProduced,
+    InSubagent,
+    Note,
+    StepBegin,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+)
+from agent_mux_adapters._dialects.acp.tools import AcpTools, unchanged_call
+from agent_mux_adapters._dialects.acp.turns import AcpSession
+from agent_mux_adapters._dialects.acp.usage import default_usage
+from agent_mux_adapters._dialects.acp.wire import MESSAGE, THOUGHT, USER, Chunk, text_of
+from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_:-]{1,99}")
-_NAMES_IN_META = ("tool_name", "toolName", "name")
-_PRINTED = ("aggregatedOutput", "formatted_output", "output", "stdout")
-_OUTPUTS = (*_PRINTED, "text")
-_EXIT_CODES = ("exitCode", "exit_code", "exit")
-_INSIDE = ("metadata", "details", "result")
-_WHOLE_FILE = ("content", "file_text", "newContent")
-_PATCHES = ("diff", "fileDiff", "patch")
-_WHOLE_OLD = ("previousContent", "originalContent")
-_PATHS = ("path", "file_path", "filePath", "abs_path")
+FILLING = 0.8
+"""Share of the context window at which the context warning is due. See docs/spec/events.md, section 19."""
+AFTER_TURN = "after the end of the turn"
+SILENT: Mapping[str, str] = {
+    "available_commands_update": "commands for a person to type",
+    "config_option_update": "a setting for a user interface",
+    "current_mode_update": "a setting for a user interface",
+    "plan_removed": "a plan for a user interface",
+    "session_info_update": "the title of the session",
+}
+Facts = tuple[Fact, ...]
 
 
-class ToolReader:
-    """The meaning of tool calls, by ACP's own fields."""
+class AcpReader:
+    """Reads the updates of the main agent, or of one sub-agent."""
 
-    # -- the call
+    def __init__(self, session: AcpSession, tools: AcpTools, *, is_inside: bool = False) -> None:
+        self._session = session
+        self._is_inside = is_inside
+        """Whether this reader belongs to a sub-agent."""
+        self._usage_total = session.usage_total
+        self._quirks = session.quirks
+        self.tools = self._tools = tools
+        self._inner: dict[str, AcpReader] = {}
+        """Readers of the sub-agents, by the call that delegated to them."""
+        self._prefixes = tuple(session.quirks.asides)
+        self._message_id: str | None = None
+        self._thought_id: str | None = None
+        self._in_message = self._in_thought = False
+        self._warned = False
+        self.failure: Failure | None = None
+        """The failure that the agent reported as a message of its own."""
+        self.spoke = False
+        """Whether the current turn had a message or a tool call."""
+        self._kinds: dict[str, Callable[[Mapping[str, Any]], Facts]] = {
+            MESSAGE: self._message,
+            THOUGHT: self._thought,
+            USER: lambda _: (Ignored(USER, "our own prompt"),),
+            "tool_call": self._tool_call,
+            "tool_call_update": self._tool_call_update,
+            "plan": self._plan,
+            "plan_update": self._plan,
+            "usage_update": self._usage,
+        }
 
-    def name(self, call: Call) -> str:
-        """The tool, as the model calls it; where that is not told, its kind."""
-        for key in _NAMES_IN_META:
-            if text(call.meta.get(key)):
-                return text(call.meta[key])
-        title = call.first_title
-        is_name = _NAME.fullmatch(title) and title not in [PurePath(path).name for path in call.paths]
-        return title if is_name else call.kind or "tool"
+    # -- the hot path
 
-    def is_complete(self, call: Call) -> bool:
-        """Its input is all there. A call may be announced while the model still writes it."""
-        if call.status not in ("", "pending"):
-            return True
-        if call.kind == "execute":
-            return call.raw_input is None or bool(self._command(call.raw_input))
-        return bool(call.raw_input != {})
-
-    def input(self, call: Call) -> Any:
-        """Its input: as the model gave it, where that is told."""
-        if call.raw_input is not None:
-            return call.raw_input
-        if call.kind == "execute":
-            return {"command": call.title}
-        diff = next(iter(call.diffs), None)
-        if diff is not None:
-            return {"path": diff.path, "content": diff.new}
-        return {"path": call.paths[0]} if call.paths else {"title": call.title}
-
-    def shell(self, call: Call) -> Shell | None:
-        """The foreground command it runs."""
-        if call.kind != "execute":
+    def fragment(self, chunk: Chunk) -> Facts | None:
+        """Return the fact of a text fragment; None when the line needs the full parse."""
+        text_ = chunk.content.text
+        if chunk.meta is not None or not text_ or chunk.content.type != "text":
             return None
-        place = text(mapping(call.raw_input).get("cwd")) or text(mapping(call.raw_input).get("workdir"))
-        command = self._command(call.raw_input)
-        if not command and call.raw_input is None:
-            command = call.title.removeprefix("$ ").strip("`")
-        return Shell(command, place or None) if command else None
-
-    def mcp(self, call: Call, servers: Collection[str]) -> tuple[str, str] | None:
-        """The MCP server and its tool. `servers`: those of the session, where known."""
-        name = self.name(call)
-        if name.startswith("mcp__") and name.count("__") > 1:
-            _, server, tool = name.split("__", 2)
-            return server, tool
-        for server in sorted(servers, key=len, reverse=True):
-            for prefix in (f"mcp_{server}_", f"{server}__", f"{server}_", f"{server}-", f"{server}:", f"{server}."):
-                if name.startswith(prefix) and len(name) > len(prefix):
-                    return server, name[len(prefix) :]
-        return None
-
-    def subagent(self, call: Call) -> tuple[str, str] | None:
-        """The sub-agent's name and its prompt, when the call delegates a task."""
-        fields = mapping(call.raw_input)
-        name, prompt = text(fields.get("subagent_type")), text(fields.get("prompt"))
-        return (name, prompt) if name and prompt else None
-
-    def continues_step(self, call: Call) -> bool:  # noqa: ARG002  # for agents that tell
-        """It comes after the end of another call, and yet from the same model call."""
-        return False
-
-    # -- requests for permission
-
-    def call_for(self, asked: Call, open_calls: Sequence[Call]) -> str | None:  # noqa: ARG002  # for agents that tell
-        """The open call that is meant, when a request for permission names one that was not told. None: a new one."""
-        return None
-
-    def question(self, request_id: str, asked: Call, options: Mapping[str, str]) -> Question | None:  # noqa: ARG002
-        """The questions that a request for permission really is. `options`: id -> name. None: it is a permission."""
-        return None
-
-    # -- the result
-
-    def output(self, call: Call) -> str:
-        """The output as a text: what is shown of it, else what was returned; of a command, the other way round."""
-        shown, returned = "\n".join(call.texts), self._told(call.raw_output, _OUTPUTS)
-        return (returned or shown) if call.is_shell else (shown or returned)
-
-    def output_so_far(self, call: Call) -> str:
-        """The output of a command that still runs, from its beginning; empty where the agent does not tell."""
-        return self._told(call.raw_output, _OUTPUTS) or "".join(call.texts)
-
-    def streams(self, call: Call) -> tuple[str | None, str | None]:
-        """All that a command printed on standard output and standard error; both together come as the first."""
-        error = self._told(call.raw_output, ("stderr",))
-        if error:
-            return self._told(call.raw_output, ("stdout",)) or None, error
-        printed = self._printed(call.raw_output)
-        if printed is None and not self._told(call.raw_output, ("error",)):
-            printed = self.output(call)
-        return printed or None, None  # beside an error, what is shown says what went wrong
-
-    def exit_code(self, call: Call) -> int | None:
-        """How the command exited, where that is told."""
-        for fields in self._levels(call.raw_output):
-            for key in _EXIT_CODES:
-                code = fields.get(key)
-                if isinstance(code, int) and not isinstance(code, bool):
-                    return code if code or call.status != "failed" else None  # what failed did not exit well
-        return None
-
-    def error(self, call: Call) -> str | None:
-        """Why the call failed; None when it did not."""
-        code = self.exit_code(call)
-        if call.status != "failed" and not code:
+        if chunk.kind == MESSAGE:
+            if self._in_message and chunk.message_id == self._message_id and not text_.startswith(self._prefixes):
+                return (TextDelta(text_),)
+            return self._message_fragment(text_, chunk.message_id)
+        if chunk.kind != THOUGHT:
             return None
-        told = self.output(call) or self._told(call.raw_output, ("error", "message"))
-        return told or (f"exit code {code}" if code else "the call failed")
+        if self._in_thought and chunk.message_id == self._thought_id and self._tools.is_idle:
+            return (ThinkingDelta(text_),)
+        return self._thought_fragment(text_, chunk.message_id)
 
-    def result(self, call: Call) -> Any:
-        """What the call gave, for its result event."""
-        return self.output(call) or call.raw_output
+    # -- all updates
 
-    def files(self, call: Call, cwd: str) -> tuple[FileEffect, ...]:
-        """What it did to files."""
-        if call.diffs:
-            return tuple(unified.relative_to(cwd, effect) for diff in call.diffs for effect in self.changes(call, diff))
-        if call.kind == "read":
-            return tuple(FileRead(path) for path in call.paths)
-        if call.kind == "delete":
-            return tuple(FileDeleted(path) for path in call.paths)
-        return tuple(self._written(call)) if call.kind == "edit" else ()
+    def read(self, session_id: str, update: Mapping[str, Any]) -> Facts | None:
+        """Return the facts of one update; None when its kind is unknown."""
+        kind, session = text(update.get("sessionUpdate")), self._session
+        if kind in SILENT or kind in self._quirks.ignored:
+            if session.in_history and kind == self._quirks.history_ends_with:
+                session.in_history = False
+            return (Ignored(kind, SILENT.get(kind) or self._quirks.ignored[kind]),)
+        handle = self._kinds.get(kind)
+        if handle is None:
+            return None
+        if kind != "usage_update" and self._is_history(session_id, kind):
+            session.count_replayed(session_id, kind, update.get("messageId"))
+            return (Ignored(kind, "history before this run"),)
+        if session.id not in (None, session_id):
+            return (Ignored(kind, "another session"),)
+        if kind != "usage_update" and not session.in_turn:
+            return self._late(kind, update)
+        reader, attribute = self.scope_of(update)
+        return handle(update) if reader is self else attribute(reader.read_inside(kind, update))
 
-    def changes(self, call: Call, diff: Diff) -> Iterable[FileEffect]:
-        """What a shown change did: a whole file, or a part of it."""
-        if self.created(call, diff):
-            return (FileWritten(diff.path, len(diff.new.encode("utf-8", "replace")), True),)
-        if diff.new in [mapping(call.raw_input).get(key) for key in _WHOLE_FILE]:
-            return (FileWritten(diff.path, len(diff.new.encode("utf-8", "replace")), False),)
-        hunks = self.hunks(call) if len(call.diffs) == 1 else []
-        whole = unified.with_header(diff.path, hunks) or unified.from_texts(diff.path, *self.texts(call, diff))
-        return (FilePatched(diff.path, whole),) if whole else ()
+    def _is_history(self, session_id: str, kind: str) -> bool:
+        session = self._session
+        if session.id is None and not session.has_client_side:
+            # Only a resumed session begins with a message of the user.
+            return kind == USER or session.replayed_session() is not None
+        return session.id is None or (session.in_history and session.id == session_id)
 
-    def hunks(self, call: Call) -> list[str]:
-        """The hunks of a unified diff that the agent returned, by lines; they know their place in the file."""
-        _, at, rest = self._told(mapping(call.raw_output), _PATCHES).partition("\n@@ -")
-        return f"@@ -{rest}".removesuffix("\n").split("\n") if at and "\n--- " not in rest else []
+    def _late(self, kind: str, update: Mapping[str, Any]) -> Facts:
+        message = text_of(update.get("content")) if kind == MESSAGE else ""
+        if self._prefixes and message.startswith(self._prefixes):
+            aside = self._aside_fact(message)
+            return (Note(aside.message, "warn") if isinstance(aside, Failure) else aside,)
+        if message.strip():
+            return (Note(f"{self._quirks.agent} sent a message after the end of the turn: {message}"),)
+        return (Ignored(kind, AFTER_TURN),)
 
-    def texts(self, call: Call, diff: Diff) -> tuple[str, str]:
-        """The texts before and after: of the whole file, where the agent tells what it was."""
-        old = diff.old or ""
-        before = next((before for key in _WHOLE_OLD if (before := mapping(call.raw_output).get(key))), None)
-        if isinstance(before, str) and old and before.count(old) == 1 and before != old:
-            return before, before.replace(old, diff.new)
-        return old, diff.new
+    def turn_over(self) -> Facts:
+        """Close the turn: clear its state and end its tool calls."""
+        self._message_id = self._thought_id = self.failure = None
+        self._in_message = self._in_thought = self.spoke = False
+        self._inner.clear()
+        return self._tools.turn_over()
 
-    def created(self, call: Call, diff: Diff) -> bool:
-        """The file was not there before."""
-        existed = mapping(call.raw_output).get("fileExisted")
-        if isinstance(existed, bool):
-            return not existed
-        return not diff.old
+    # -- sub-agents
 
-    def ends_silently(self, call: Call) -> bool:  # noqa: ARG002  # for agents that do
-        """A call that succeeds is not heard of again: the agent's next message tells that it is over."""
-        return False
+    def scope_of(self, shown: Mapping[str, Any]) -> tuple["AcpReader", Callable[[Iterable[Fact]], Facts]]:
+        """Return the reader for an update or call, and the function that attributes its facts to the sub-agent."""
+        parent = self._quirks.parent_call_of(mapping(shown.get("_meta")))
+        call = self._tools.call(parent) if parent else None
+        if call is None or not call.is_subagent:
+            return self, tuple
+        inner = self._inner.get(parent)
+        if inner is None:
+            inner = self._inner[parent] = AcpReader(self._session, self._tools.inner(), is_inside=True)
+        return inner, lambda facts: _inside(parent, facts)
+
+    def read_inside(self, kind: str, update: Mapping[str, Any]) -> Facts:
+        """Read an update of a sub-agent with this reader."""
+        return self._kinds[kind](update)
+
+    # -- messages and thoughts
+
+    def _message(self, update: Mapping[str, Any]) -> Facts:
+        content = mapping(update.get("content"))
+        message, usage = text_of(content), default_usage(mapping(update.get("_meta")))
+        facts = self._message_fragment(message, _id_of(update)) if message else self._other_content(content)
+        if usage is not None:
+            facts = (*facts, self._usage_total.add_call(usage, inside=self._is_inside))
+        return facts or (Ignored(MESSAGE, "empty"),)
+
+    def _thought(self, update: Mapping[str, Any]) -> Facts:
+        thought = text_of(update.get("content"))
+        return self._thought_fragment(thought, _id_of(update)) if thought else (Ignored(THOUGHT, "empty"),)
+
+    def _message_fragment(self, message: str, message_id: str | None) -> Facts:
+        if self._prefixes and message.startswith(self._prefixes):
+            return self._aside(message)
+        facts = self._begin_step()
+        if self._in_message and message_id != self._message_id:
+            facts = (*facts, TextEnd())
+        self._in_message, self._message_id, self._thought_id = True, message_id, None
+        self._in_thought = False
+        return *facts, TextDelta(message)
+
+    def _thought_fragment(self, thought: str, thought_id: str | None) -> Facts:
+        facts = self._begin_step()
+        if self._thought_id is not None and thought_id not in (None, self._thought_id):
+            facts = (*facts, ThinkingEnd())
+        self._in_message, self._thought_id, self._in_thought = False, thought_id, True
+        return *facts, ThinkingDelta(thought)
+
+    def _aside(self, message: str) -> Facts:
+        aside = self._aside_fact(message)
+        if isinstance(aside, Failure):
+            self.failure = self.failure or aside
+            return (Ignored(MESSAGE, "a failure reported as a message; it is emitted when the turn ends"),)
+        return *self._end_text(), aside
+
+    def _aside_fact(self, message: str) -> Fact | Failure:
+        return next(read for prefix, read in self._quirks.asides.items() if message.startswith(prefix))(message)
+
+    def _other_content(self, content: Mapping[str, Any]) -> Facts:
+        match content.get("type"):
+            case "image":
+                image = ImageProduced(text(content.get("mimeType")), text(content.get("data")) or None)
+                return *self._begin_step(), *self._end_text(), image
+            case "resource_link":
+                return (Note(f"{self._quirks.agent} refers to {text(content.get('uri'))}"),)
+            case "audio" | "resource":
+                return (Note(f"{self._quirks.agent} sent {content.get('type')}, which cannot be shown"),)
+        return ()
+
+    # -- tools
+
+    def _tool_call(self, update: Mapping[str, Any]) -> Facts:
+        same = self._tools.continues_step(update)
+        silent = self._tools.end_silent(but=text(update.get("toolCallId")))
+        begun = () if same else (StepBegin(),)
+        self.spoke = True
+        return *self._end_text(), *silent, *begun, *(self._tools.announced(update) or (unchanged_call("tool_call"),))
+
+    def _tool_call_update(self, update: Mapping[str, Any]) -> Facts:
+        # For a call that was not announced, this update is its first.
+        begun = () if self._tools.continues_step(update) else (StepBegin(),)
+        self.spoke = True
+        return *self._end_text(), *begun, *(self._tools.updated(update) or (unchanged_call("tool_call_update"),))
+
+    def permission_requested(self, tool_call: Any) -> Facts:
+        """End the open message before a permission request, and begin a step when the request shows a new call."""
+        self.spoke = True
+        is_new = tool_call is not None and not self._tools.continues_step(mapping(tool_call))
+        return *self._end_text(), *((StepBegin(),) if is_new else ())
+
+    def _plan(self, update: Mapping[str, Any]) -> Facts:
+        if self._quirks.plan_repeats_tool_call:
+            return (Ignored("plan", "repeats its tool call"),)
+        plan = update.get("entries", update.get("plan"))
+        return *self._begin_step(), *self._end_text(), *self._tools.planned(plan)
+
+    # -- usage
+
+    def _usage(self, update: Mapping[str, Any]) -> Facts:
+        self._usage_total.record_cost(update.get("cost"))
+        used, size = whole(update.get("used")), whole(update.get("size"))
+        if self._warned or not self._session.is_live or not size or used < FILLING * size:
+            return (Ignored("usage_update", "tokens and cost are emitted when the turn ends"),)
+        self._warned = True
+        return (ContextFilling(used, size),)
 
     # -- inside
 
-    def _command(self, raw_input: Any) -> str:
-        command = mapping(raw_input).get("command")
-        if isinstance(command, list) and all(isinstance(part, str) for part in command):
-            return shlex.join(command)
-        return text(command) or text(mapping(raw_input).get("cmd"))
+    def _begin_step(self) -> Facts:
+        """Begin a step when the tool calls of the previous one are over."""
+        self.spoke = True
+        silent = self._tools.end_silent()
+        if not self._tools.step_is_over:
+            return silent
+        self._tools.step_is_over = False
+        return *silent, StepBegin()
 
-    def _written(self, call: Call) -> Iterable[FileEffect]:
-        fields = mapping(call.raw_input)
-        path = next((text(fields[key]) for key in _PATHS if text(fields.get(key))), "")
-        content = next((fields[key] for key in _WHOLE_FILE if isinstance(fields.get(key), str)), None)
-        if content is not None and (call.paths or path):
-            yield FileWritten(next(iter(call.paths), path), len(content.encode("utf-8", "replace")), False)
+    def _end_text(self) -> Facts:
+        """End the open message or thought before something else."""
+        was_message, self._in_message, self._in_thought = self._in_message, False, False
+        thought, self._thought_id = self._thought_id, None
+        return ((TextEnd(),) if was_message else ()) + ((ThinkingEnd(),) if thought is not None else ())
 
-    def _printed(self, raw: Any) -> str | None:
-        """What a command printed: empty where the agent says that it printed nothing, None where it does not say."""
-        told = [fields[key] for fields in self._levels(raw) for key in _PRINTED if isinstance(fields.get(key), str)]
-        return next((printed for printed in told if printed), "") if told else None
 
-    def _told(self, raw: Any, keys: Iterable[str]) -> str:
-        if isinstance(raw, str):
-            return raw
-        for fields in self._levels(raw):
-            for key in keys:
-                if text(fields.get(key)):
-                    return text(fields[key])
-        return ""
+def _inside(parent: str, facts: Iterable[Fact]) -> Facts:
+    """Attribute facts to a sub-agent, without its steps: only the main agent has steps."""
+    attributed = tuple(
+        fact if isinstance(fact, Ignored | Note) else InSubagent(parent, fact)
+        for fact in facts
+        if not isinstance(fact, StepBegin)
+    )
+    return attributed or (Ignored("session/update", "a step of a sub-agent"),)
 
-    def _levels(self, raw: Any) -> list[Mapping[str, Any]]:
-        fields = mapping(raw)
-        return [fields, *(mapping(fields.get(key)) for key in _INSIDE)]
+
+def _id_of(update: Mapping[str, Any]) -> str | None:
+    found = update.get("messageId")
+    return found if isinstance(found, str) else None

@@ -1,194 +1,204 @@
-"""The agent's requests that wait for a person, and the replies to them.
+"""Our requests: parameters of the handshake, sessions and prompts; settings; attachments and MCP servers."""
 
-They are `session/request_permission` and `elicitation/create`. Each is answered once; in a transcript of another client
-the replies are seen.
-"""
-
-from collections.abc import Iterable, Mapping
+import base64
+import mimetypes
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import Fact, Ignored, RequestSettled
-from agent_mux_adapters._dialects.acp import approvals, elicitation
-from agent_mux_adapters._dialects.acp.calls import Call
-from agent_mux_adapters._dialects.acp.questions import Question
-from agent_mux_adapters._dialects.acp.session import Session
-from agent_mux_adapters._dialects.jsonrpc import RpcError, key_of
+from agent_mux.adapter import CodecContext, SpawnArgs, default_context
+from agent_mux.facts import Note
+from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.version import __version__
+from agent_mux_adapters._dialects.acp.wire import choice_of, option_of, values_of
+from agent_mux_adapters._dialects.mcp_servers import write_acp_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
-PERMISSION = "session/request_permission"
-ELICITATION = "elicitation/create"
-TURN_OVER = "the turn ended"
+PROTOCOL_VERSION = 1
+_CLIENT = {"name": "agent-mux", "title": "agent-mux", "version": __version__}
+_EFFORT_ALTERNATIVES = {"max": ("max", "xhigh", "high")}
 
 
-class _Open(msgspec.Struct):
-    raw_id: Any
-    waiting: set[str]
-    """The request ids that were shown and are not settled."""
-    options: list[Mapping[str, Any]] = []
-    call: Call | None = None
-    question: Question | None = None
-    answers: dict[str, Any] = {}
-    is_elicitation: bool = False
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcpRequest:
+    """A request to send to the agent."""
+
+    method: str
+    params: dict[str, Any]
 
 
-class Requests:
-    """The open requests of one conversation."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedSession:
+    """A session that the agent opened."""
 
-    def __init__(self, session: Session) -> None:
-        self._rpc = session.rpc
-        self._quirks = session.quirks
-        self._silent = session.is_observed
-        self._open: dict[str, _Open] = {}
-        self._overheard: dict[str, tuple[Any, Any]] = {}
+    session_id: str
+    result: Mapping[str, Any]
+    """The result of the opening request: `modes`, `models`, `configOptions`."""
 
-    # -- the agent asks
+    @property
+    def modes(self) -> list[str]:
+        """The ids of the available modes."""
+        return [text(mode.get("id")) for mode in rows(mapping(self.result.get("modes")).get("availableModes"))]
 
-    def permission(self, raw_id: Any, fields: Mapping[str, Any], call: Call, *, is_inside: bool) -> tuple[Step, ...]:
-        """`session/request_permission` for this call; `is_inside`: it is a sub-agent's, so nothing of ours waits."""
-        key = key_of(raw_id)
-        options = rows(fields.get("options"))
-        names = {text(option.get("optionId")): text(option.get("name")) for option in options}
-        question = self._quirks.tools.question(key, call, names)
-        call_id = call.id if call.is_told and not is_inside else None
-        asked = approvals.approval_asked(key, call, self._quirks.tools, call_id=call_id)
-        shown = (asked,) if question is None else question.asked
-        waiting = {fact.request_id for fact in shown}
-        self._open[key] = _Open(raw_id, waiting, options, call, question)
-        return *shown, *self._already_answered(key)
+    @property
+    def mode(self) -> str:
+        """The id of the current mode."""
+        return text(mapping(self.result.get("modes")).get("currentModeId"))
 
-    def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[Step, ...]:
-        """`elicitation/create`."""
-        key = key_of(raw_id)
-        if fields.get("mode") == "url" or "url" in fields:
-            self._open[key] = _Open(raw_id, {key}, is_elicitation=True)
-            return elicitation.link_asked(key, fields), *self._already_answered(key)
-        question = elicitation.form_asked(key, fields)
-        waiting = {fact.request_id for fact in question.asked}
-        self._open[key] = _Open(raw_id, waiting, question=question, is_elicitation=True)
-        return *question.asked, *self._already_answered(key)
+    def set_mode(self, mode_id: str) -> AcpRequest:
+        """Return the request that switches to this mode."""
+        return AcpRequest(method="session/set_mode", params={"sessionId": self.session_id, "modeId": mode_id})
 
-    # -- our replies
+    def set_option(self, config_id: str, value: str) -> AcpRequest:
+        """Return the request that sets a configuration option."""
+        params = {"sessionId": self.session_id, "configId": config_id, "value": value}
+        return AcpRequest(method="session/set_config_option", params=params)
 
-    def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
-        """A person decided."""
-        found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
-        if found is None:
-            why = f"{self._quirks.agent} does not wait for {action.request_id} (any more)"
-            return (Refuse("INTERACTION_NOT_FOUND", why),)
-        key, request = found
-        if request.question is not None:
-            return self._answer(key, request, request.question, action)
-        match action:
-            case Approve(always=always):
-                return self._approve(key, request, always=always)
-            case Deny(reason=reason):
-                return self._deny(key, request, reason)
-        return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
+    def set_model(self, model: str) -> AcpRequest | Note | None:
+        """Return the request that selects this model.
 
-    def _approve(self, key: str, request: _Open, *, always: bool) -> Iterable[Step]:
-        if request.is_elicitation:
-            return self._send(key, {"action": "accept"}, granted=True)
-        result = approvals.allowing(request.options, always=always)
-        if result is None:
-            why = f"{self._quirks.agent} offers no way to allow this"
-            return self._send(key, approvals.CANCELLED, granted=False, reason=why)
-        return self._send(key, result, granted=True)
+        None when it is selected already; a note when the agent offers no choice.
+        """
+        option = option_of(self.result, "model")
+        if option is not None:
+            value = _native_spelling(model, values_of(option))
+            return None if value == choice_of(option) else self.set_option(text(option.get("id")), value)
+        models = mapping(self.result.get("models"))
+        if not models:
+            return Note(f"the agent does not let a client choose the model: {model} is ignored", "warn")
+        value = _native_spelling(model, [text(row.get("modelId")) for row in rows(models.get("availableModels"))])
+        if value == models.get("currentModelId"):
+            return None
+        return AcpRequest(method="session/set_model", params={"sessionId": self.session_id, "modelId": value})
 
-    def _deny(self, key: str, request: _Open, reason: str | None) -> Iterable[Step]:
-        result: Mapping[str, Any] = elicitation.DECLINED
-        if not request.is_elicitation:
-            result = approvals.refusing(request.options)
-        if request.question is not None and request.question.decline is not None:
-            result = request.question.decline
-        return self._send(key, result, granted=False, reason=reason)
+    def set_effort(self, level: str) -> AcpRequest | Note | None:
+        """Return the request that selects this thinking effort.
 
-    def _answer(self, key: str, request: _Open, question: Question, action: Approve | Deny | Answer) -> Iterable[Step]:
-        request_id = action.request_id
-        match action:
-            case Deny(reason=reason) if request_id not in question.optional:
-                return self._deny(key, request, reason)
-            case Answer(text=answer):
-                value = question.typed(request_id, answer)
-                if value is None:
-                    allowed = question.wanted(request_id)
-                    return (Refuse("VALIDATION_ERROR", f"{request_id}: got {answer!r}; allowed: {allowed}"),)
-                request.answers[request_id] = value
-            case Approve():
-                return (Refuse("VALIDATION_ERROR", f"{request_id} is a question: answer it"),)
-        request.waiting.discard(request_id)
-        settled = RequestSettled(request_id, isinstance(action, Answer))
-        if request.waiting:
-            return (settled,)
-        return settled, *self._send(key, question.reply(request.answers), granted=True)
-
-    def _send(self, key: str, result: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
-        request = self._open.pop(key)
-        return WriteStdin(self._rpc.answer(request.raw_id, result)), *self._settled(request, granted, reason)
-
-    # -- the turn is cancelled, or over
-
-    def cancel(self, reason: str) -> tuple[Step, ...]:
-        """Nobody will decide any more: the agent is told so, unless we only look on."""
-        effects: list[Step] = []
-        for request in self._open.values():
-            result = elicitation.CANCELLED if request.is_elicitation else approvals.CANCELLED
-            if not self._silent:
-                effects.append(WriteStdin(self._rpc.answer(request.raw_id, result)))
-        gone = list(self._open.values())
-        self._open.clear()
-        return *effects, *(fact for request in gone for fact in self._settled(request, granted=False, reason=reason))
-
-    def refuse(self, raw_id: Any, method: str) -> tuple[Step, ...]:
-        """A request that comes while the turn is being cancelled."""
-        result = approvals.CANCELLED if method == PERMISSION else elicitation.CANCELLED
-        return WriteStdin(self._rpc.answer(raw_id, result)), Ignored(method, "the turn is being cancelled")
-
-    # -- replies of others
-
-    def overhear(self, raw_id: Any, result: Any, error: Any) -> tuple[Fact, ...]:
-        """Another client's reply, perhaps before the request it answers is seen (stdin recorded apart from stdout)."""
-        key = key_of(raw_id)
-        if key in self._open:
-            return self._replied(key, result, error)
-        self._overheard[key] = (result, error)
-        return (Ignored("stdin:reply", "the request it answers is told later, or was none for a person"),)
-
-    def withdrawn(self, raw_id: Any) -> tuple[Fact, ...]:
-        """The agent does not wait any more."""
-        request = self._open.pop(key_of(raw_id), None)
-        if request is None:
-            return (Ignored("$/cancel_request", "settled before"),)
-        return self._settled(request, granted=False, reason=f"{self._quirks.agent} withdrew the request")
-
-    def call_moved(self, call_id: str, *, granted: bool) -> tuple[Fact, ...]:
-        """In a transcript without our side, what happens to a call tells what was decided about it."""
-        keys = [key for key, request in self._open.items() if request.call is not None and request.call.id == call_id]
-        return tuple(fact for key in keys for fact in self._settled(self._open.pop(key), granted=granted))
-
-    def _already_answered(self, key: str) -> tuple[Fact, ...]:
-        if key not in self._overheard:
-            return ()
-        return self._replied(key, *self._overheard.pop(key))
-
-    def _replied(self, key: str, result: Any, error: Any) -> tuple[Fact, ...]:
-        request = self._open.pop(key)
-        if error is not None:
-            return self._settled(request, granted=False, reason=RpcError.read(error).message)
-        return self._settled(request, granted=_grants(request, mapping(result)))
-
-    def _settled(self, request: _Open, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
-        settled = tuple(RequestSettled(request_id, granted, reason) for request_id in sorted(request.waiting))
-        if not granted and request.call is not None:
-            request.call.deny(reason)
-        return settled
+        None when it is selected already; a note when the agent does not offer it.
+        """
+        option = option_of(self.result, "thought_level")
+        wanted = [value for value in _EFFORT_ALTERNATIVES.get(level, (level,)) if value in values_of(option)]
+        if not wanted:
+            return Note(f"the agent offers no thinking effort {level!r}: ignored", "warn")
+        return None if wanted[0] == choice_of(option) else self.set_option(text(option.get("id")), wanted[0])
 
 
-def _grants(request: _Open, result: Mapping[str, Any]) -> bool:
-    if request.is_elicitation:
-        return result.get("action") == "accept"
-    return approvals.grants(request.options, result)
+def default_settings(context: CodecContext, opened: OpenedSession) -> Sequence[AcpRequest | Note]:
+    """Return the requests for the model and the effort of the run.
+
+    The model comes first, because the available efforts may depend on it.
+    """
+    model = opened.set_model(context.model) if context.model is not None else None
+    effort = opened.set_effort(context.thinking_effort) if context.thinking_effort is not None else None
+    return [one for one in (model, effort) if one is not None]
+
+
+def mode_request(
+    opened: OpenedSession, *, to: Sequence[str], out_of: Collection[str] | None = None
+) -> AcpRequest | None:
+    """Return the request for the first of these modes that is offered; None when no change is needed.
+
+    With `out_of`, the mode changes only if the current one is among these.
+    """
+    mode = next((mode for mode in to if mode in opened.modes), None)
+    is_due = opened.mode in out_of if out_of is not None else opened.mode != mode
+    return opened.set_mode(mode) if mode is not None and is_due else None
+
+
+def initialize_params(capabilities: Mapping[str, Any], *, asks_questions: bool) -> dict[str, Any]:
+    """Return the parameters of `initialize`."""
+    questions: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}} if asks_questions else {}
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "clientCapabilities": {**capabilities, **questions},
+        "clientInfo": _CLIENT,
+    }
+
+
+def session_params(context: CodecContext, servers: Sequence[Mapping[str, Any]], before: str | None) -> dict[str, Any]:
+    """Return the parameters of `session/new`.
+
+    With the session id `before`: of `session/load`, `session/resume` or `session/fork`.
+    """
+    params: dict[str, Any] = {"cwd": context.cwd, "mcpServers": list(servers)}
+    return params if before is None else {"sessionId": before, **params}
+
+
+def prompt_params(session_id: str, text_of_prompt: str, blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the parameters of `session/prompt`."""
+    return {"sessionId": session_id, "prompt": [{"type": "text", "text": text_of_prompt}, *blocks]}
+
+
+def _native_spelling(model: str, offered: Sequence[str]) -> str:
+    """Return the agent's spelling of a model; some agents put the provider before the name."""
+    if model in offered:
+        return model
+    return next((value for value in offered if value.endswith(f"/{model}")), model)
+
+
+# -- attachments as content blocks, MCP servers as `mcpServers`
+
+_BINARY = "application/octet-stream"
+
+
+def acp_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:
+    """Return the codec context for `Adapter.context`.
+
+    Attachments are read here, because a codec reads no files.
+    """
+    return replace(default_context(agent, options, spawn), images=tuple(map(_url_of, options.attachments)))
+
+
+def _url_of(attachment: Attachment) -> str:
+    """Return an image as a `data:` URL, since the agent may not see our disk, and any other file as a link."""
+    if attachment.base64 is not None:
+        return f"data:{attachment.mime_type};base64,{attachment.base64}"
+    if attachment.url is not None:
+        return attachment.url
+    path = Path(attachment.file_path or "")
+    kind = attachment.mime_type or mimetypes.guess_type(path.name)[0] or _BINARY
+    if not kind.startswith("image/"):
+        return path.as_uri()
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def content_blocks(
+    urls: Sequence[str], capabilities: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+    """Return the content blocks for these attachments, and a note for each that the agent does not accept."""
+    blocks, notes = [], []
+    for url in urls:
+        block = _block_of(url, takes_images=mapping(capabilities.get("promptCapabilities")).get("image") is True)
+        if block is not None:
+            blocks.append(block)
+        else:
+            notes.append(Note("the agent takes no images: an attachment is not sent", "warn"))
+    return blocks, tuple(notes)
+
+
+def _block_of(url: str, *, takes_images: bool) -> dict[str, Any] | None:
+    head, comma, data = url.partition(";base64,")
+    if not comma or not url.startswith("data:"):
+        path = url if "://" in url else PurePath(url).as_uri()
+        name = PurePath(path.partition("?")[0]).name or path
+        kind = mimetypes.guess_type(name)[0]
+        return {"type": "resource_link", "uri": path, "name": name, **({"mimeType": kind} if kind else {})}
+    return {"type": "image", "mimeType": head.removeprefix("data:"), "data": data} if takes_images else None
+
+
+def supported_servers(
+    servers: Iterable[McpServer], capabilities: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+    """Return the servers for `session/new` whose transport the agent supports, and a note for each other."""
+    supported = mapping(capabilities.get("mcpCapabilities"))
+    taken, notes = [], []
+    for server in map(write_acp_server, servers):
+        kind = server.get("type")
+        if kind is None or supported.get(kind) is True:
+            taken.append(server)
+        else:
+            notes.append(Note(f"the agent has no {kind} transport: MCP server {server['name']} is left out", "warn"))
+    return taken, tuple(notes)

@@ -1,4 +1,4 @@
-"""The tool calls of a session: what each update about one of them means."""
+"""The tool calls of a session: the facts of each update about a call."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,73 +14,72 @@ from agent_mux.facts import (
     ToolOutput,
     ToolReady,
 )
-from agent_mux_adapters._dialects.acp.calls import Call
-from agent_mux_adapters._dialects.acp.reader import ToolReader
+from agent_mux_adapters._dialects.acp.tool_reader import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 
-class Tools:
-    """The calls of one session that were told and are not over, and the names of those that are."""
+class AcpTools:
+    """The open calls of one session, and the ids of those that ended."""
 
     def __init__(self, reader: ToolReader, cwd: str) -> None:
         self._reader = reader
         self._cwd = cwd
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, AcpCall] = {}
         self._over: set[str] = set()
         self._plans = 0
         self.servers: set[str] = set()
-        """The MCP servers of the session."""
+        """The names of the session's MCP servers."""
         self.step_is_over = True
-        """The calls of the last model call have ended, so what comes next is from another one."""
+        """Whether the calls of the last model call have ended, so that the next output belongs to another one."""
 
-    def inner(self) -> "Tools":
-        """For the calls of a sub-agent."""
-        inner = Tools(self._reader, self._cwd)
+    def inner(self) -> "AcpTools":
+        """Return a tracker for the calls of a sub-agent."""
+        inner = AcpTools(self._reader, self._cwd)
         inner.servers = self.servers
         return inner
 
     @property
-    def open(self) -> list[Call]:
-        """The calls that are not over, in the order of their announcement."""
+    def open(self) -> list[AcpCall]:
+        """The open calls in the order of their announcement."""
         return list(self._open.values())
 
     @property
     def is_idle(self) -> bool:
-        """No call is open."""
+        """Whether no call is open."""
         return not self._open
 
-    def call(self, call_id: str) -> Call | None:
-        """An open call."""
+    def call(self, call_id: str) -> AcpCall | None:
+        """Return an open call; None when the id is unknown or the call ended."""
         return self._open.get(call_id)
 
     def announced(self, update: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`tool_call`."""
+        """Read a `tool_call` update, which announces a call; return nothing for a call that ended."""
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()
-        call = self._open.setdefault(call_id, Call(call_id))
-        call.take(update)
+        call = self._open.setdefault(call_id, AcpCall(call_id))
+        call.apply(update)
         if not call.is_announced:
             call.is_announced, call.announced = True, call.content
-        return self._tell(call)
+        return self._report(call)
 
     def updated(self, update: Mapping[str, Any]) -> tuple[Fact, ...]:
-        """`tool_call_update`."""
+        """Read a `tool_call_update`; return nothing for a call that ended."""
         call_id = text(update.get("toolCallId"))
         if call_id in self._over:
             return ()
-        call = self._open.setdefault(call_id, Call(call_id))
-        call.take(update)
-        return self._tell(call)
+        call = self._open.setdefault(call_id, AcpCall(call_id))
+        call.apply(update)
+        return self._report(call)
 
-    def asked(self, tool_call: Any) -> tuple[tuple[Fact, ...], Call]:
-        """The `toolCall` of a request for permission: the call it is about, which may not have been told before."""
+    def permission_requested(self, tool_call: Any) -> tuple[tuple[Fact, ...], AcpCall]:
+        """Read the `toolCall` of a permission request; return its facts and the call, which may be new."""
         shown = mapping(tool_call)
-        asked = Call(text(shown.get("toolCallId")))
-        asked.take_asked(shown)
+        asked = AcpCall(text(shown.get("toolCallId")))
+        asked.apply_permission_request(shown)
         known = self._open.get(asked.id) or self._open.get(self._reader.call_for(asked, self.open) or "")
         if known is not None:
-            known.take_asked(shown)
+            known.apply_permission_request(shown)
             return self._ready(known), known
         if not asked.id or asked.id in self._over:
             return (), asked
@@ -89,13 +88,16 @@ class Tools:
         return self._ready(asked), asked
 
     def end_silent(self, *, but: str = "") -> tuple[Fact, ...]:
-        """The agent goes on: the calls are over whose end it does not tell. `but`: the call it tells of now."""
-        told = [call for call in self._open.values() if call.is_told and call.id != but]
-        silent = [call for call in told if call.denial is not None or self._reader.ends_silently(call)]
+        """End the calls whose end the agent does not report, because the agent continues without them.
+
+        `but` is the id of the call that the current update is about.
+        """
+        emitted = [call for call in self._open.values() if call.is_emitted and call.id != but]
+        silent = [call for call in emitted if call.denial is not None or self._reader.ends_silently(call)]
         return tuple(fact for call in silent for fact in self._end(call, error=call.denial))
 
     def turn_over(self) -> tuple[Fact, ...]:
-        """The turn is over, and its calls with it. Those that were not heard of again are closed by the assembler."""
+        """End the turn's calls. The assembler closes those without a reported end."""
         facts = self.end_silent()
         self._over.update(self._open)
         self._open.clear()
@@ -103,23 +105,23 @@ class Tools:
         return facts
 
     def planned(self, entries: Any) -> tuple[Fact, ...]:
-        """The plan was written anew: a tool call that is shown in this form only."""
+        """Emit a rewritten plan as a tool call, because the agent shows it in this form only."""
         self._plans += 1
         call_id = f"plan:{self._plans}"
         return ToolReady(call_id, "plan", {"entries": entries}), ToolDone(call_id, name="plan")
 
     def continues_step(self, update: Mapping[str, Any]) -> bool:
-        """This announcement, or request for permission, is no sign of another model call."""
+        """Return whether this announcement or permission request belongs to the same model call."""
         call_id = text(update.get("toolCallId"))
         if not self.step_is_over or call_id in self._open or call_id in self._over:
             return True
-        call = Call(call_id)
-        call.take(update)
+        call = AcpCall(call_id)
+        call.apply(update)
         return self._reader.continues_step(call)
 
     # -- inside
 
-    def _tell(self, call: Call) -> tuple[Fact, ...]:
+    def _report(self, call: AcpCall) -> tuple[Fact, ...]:
         self.step_is_over = False
         facts: tuple[Fact, ...] = ()
         if call.has_ended or self._reader.is_complete(call):
@@ -128,8 +130,8 @@ class Tools:
             return *facts, *self._end(call)
         return *facts, *self._output(call)
 
-    def _ready(self, call: Call) -> tuple[Fact, ...]:
-        if call.is_told:
+    def _ready(self, call: AcpCall) -> tuple[Fact, ...]:
+        if call.is_emitted:
             return ()
         reader = self._reader
         call.name = reader.name(call)
@@ -144,16 +146,16 @@ class Tools:
         call.is_shell = shell is not None
         return (ToolReady(call.id, call.name, reader.input(call), shell),)
 
-    def _output(self, call: Call) -> tuple[Fact, ...]:
+    def _output(self, call: AcpCall) -> tuple[Fact, ...]:
         if not call.is_shell:
             return ()
-        so_far = self._reader.output_so_far(call)
-        if len(so_far) <= len(call.streamed) or not so_far.startswith(call.streamed):
+        output = self._reader.output_so_far(call)
+        if len(output) <= len(call.streamed) or not output.startswith(call.streamed):
             return ()
-        news, call.streamed = so_far[len(call.streamed) :], so_far
-        return (ToolOutput(call.id, news),)
+        new_output, call.streamed = output[len(call.streamed) :], output
+        return (ToolOutput(call.id, new_output),)
 
-    def _end(self, call: Call, *, error: str | None = None) -> tuple[Fact, ...]:
+    def _end(self, call: AcpCall, *, error: str | None = None) -> tuple[Fact, ...]:
         del self._open[call.id]
         self._over.add(call.id)
         self.step_is_over = not self._open
@@ -179,6 +181,6 @@ class Tools:
         )
 
 
-def nothing_new(kind: str) -> Ignored:
-    """An update about a call that says nothing to anybody."""
-    return Ignored(kind, "nothing new about its call")
+def unchanged_call(kind: str) -> Ignored:
+    """Return the fact for an update that adds nothing to its call."""
+    return Ignored(kind, "adds nothing to its call")

@@ -1,4 +1,4 @@
-"""A program that prints AgentEvents and takes control lines. Source: docs/reference/agent-protocol.md."""
+"""The codec of a program that prints AgentEvents and reads control lines. See docs/reference/agent-protocol.md."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,41 +7,41 @@ from agent_mux import facts
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.agent_events.conversation import Conversation
-from agent_mux_adapters._dialects.agent_events.reader import Reader
-from agent_mux_adapters._dialects.agent_events.requests import Requests
-from agent_mux_adapters._dialects.talking import carry_out
+from agent_mux_adapters._dialects.actions import dispatch_action
+from agent_mux_adapters._dialects.agent_events.approvals import AgentEventsApprovals
+from agent_mux_adapters._dialects.agent_events.reader import AgentEventsReader
+from agent_mux_adapters._dialects.agent_events.turns import AgentEventsTurns
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
 
 
 class AgentEventsCodec:
-    """One run. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        self._reader = Reader()
-        self._conversation = Conversation(context)
-        self._requests = Requests()
+        self._reader = AgentEventsReader()
+        self._turns = AgentEventsTurns(context)
+        self._approvals = AgentEventsApprovals()
 
     def start(self) -> Steps:
-        """The process runs."""
-        return self._conversation.start()
+        """Write the start line and the first prompt."""
+        return self._turns.start()
 
     def receive(self, line: bytes, source: Source) -> Steps:
-        """One line."""
+        """Return the steps of one line."""
         if source is STDOUT:
             return self._reader.fragment(line) or self._receive(line)
         if source is Source.STDERR:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
-        return _overheard(line)
+        return _client_line(line)
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something."""
-        return carry_out(action, self._conversation, self._requests.reply)
+        """Carry out an action of the consumer."""
+        return dispatch_action(action, self._turns, self._approvals.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # as in the contract
-        """The process is gone."""
+        """Return the facts that were held back."""
         return self._reader.release()
 
     # -- inside
@@ -52,33 +52,33 @@ class AgentEventsCodec:
             return (facts.LogLine(line.decode("utf-8", "replace")),)
         kind = text(native.get("type"))
         if kind == "response":
-            return self._conversation.answered(native)
-        told = self._reader.told(native)
-        if told is None:
+            return self._turns.answered(native)
+        read = self._reader.read_line(native)
+        if read is None:
             return (facts.Unknown(kind, line.decode("utf-8", "replace")),)
-        return self._after(kind, told)
+        return self._with_effects(kind, read)
 
-    def _after(self, kind: str, told: tuple[facts.Fact, ...]) -> Steps:
-        if self._conversation.turn == "asked":
-            told = tuple(map(_answering, told))
-        self._requests.after(told)
-        effects = self._conversation.after(told)
-        if self._conversation.turn == "none":
-            self._requests.turn_over()
-        left = self._conversation.leave() if kind == "session_end" else ()
-        return *told, *effects, *left
+    def _with_effects(self, kind: str, read: tuple[facts.Fact, ...]) -> Steps:
+        if self._turns.turn == "asked":
+            read = tuple(map(_as_prompt_outcome, read))
+        self._approvals.track(read)
+        effects = self._turns.track(read)
+        if self._turns.turn == "none":
+            self._approvals.turn_over()
+        final_effects = self._turns.finish_run() if kind == "session_end" else ()
+        return *read, *effects, *final_effects
 
 
-def _answering(fact: facts.Fact) -> facts.Fact:
-    """The run ended, with a prompt that no turn took up: this is its turn."""
+def _as_prompt_outcome(fact: facts.Fact) -> facts.Fact:
+    """Turn the end of the run into the outcome of a prompt that no turn took up."""
     return fact.outcome if isinstance(fact, facts.RunClosed) and fact.outcome is not None else fact
 
 
-def _overheard(line: bytes) -> tuple[facts.Fact, ...]:
+def _client_line(line: bytes) -> tuple[facts.Fact, ...]:
     native: Mapping[str, Any] | None = load_object(line)
     if native is None:
-        return (facts.Note("a line to the program that is no JSON object", "warn"),)
+        return (facts.Note("a line to the program is not a JSON object", "warn"),)
     kind = text(native.get("type"))
-    if kind == "answer":  # events say nothing of it
+    if kind == "answer":  # events do not report answers
         return (facts.RequestSettled(text(native.get("requestId")), granted=True),)
     return (facts.Ignored(f"stdin/{kind}", "our own side"),)

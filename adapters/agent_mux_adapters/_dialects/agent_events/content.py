@@ -1,4 +1,4 @@
-"""What happens inside a turn, or inside a sub-agent: the inverse of the assembler's scopes."""
+"""Events inside a turn or a sub-agent to facts: messages, thoughts, tool calls, commands and files."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,24 +8,24 @@ import msgspec
 from agent_mux import facts
 from agent_mux.events import AgentEvent, file, mcp, shell, text, thinking, tool
 
-Told = tuple[facts.Fact, ...]
+Facts = tuple[facts.Fact, ...]
 
 
-class Content:
-    """Of the main agent, or of one sub-agent."""
+class EventContent:
+    """Reads the content of the main agent or of one sub-agent."""
 
     def __init__(self) -> None:
-        self._said = False
-        """There were fragments since the message, or the thought, began."""
+        self._has_fragments = False
+        """Whether the open message or thought had fragments."""
         self._effort: str | None = None
         self.held: tool.ToolCallStartEvent | None = None
-        """A call with its whole input: the next line says whether that is all there is to it."""
-        self.handlers: Mapping[type, Callable[[Any], Told]] = {
+        """A tool call whose start has the whole input; the next event shows whether more input follows."""
+        self.handlers: Mapping[type, Callable[[Any], Facts]] = {
             text.MessageStartEvent: self._begin,
-            text.TextDeltaEvent: lambda event: self.say(event.delta),
+            text.TextDeltaEvent: lambda event: self.message_fragment(event.delta),
             text.MessageStopEvent: self._message_stop,
             thinking.ThinkingStartEvent: self._begin,
-            thinking.ThinkingDeltaEvent: lambda event: self.think(event.delta),
+            thinking.ThinkingDeltaEvent: lambda event: self.thought_fragment(event.delta),
             thinking.ThinkingStopEvent: self._thinking_stop,
             tool.ToolCallStartEvent: self._call_start,
             tool.ToolInputDeltaEvent: lambda event: (facts.ToolInput(event.tool_call_id, event.delta),),
@@ -35,38 +35,42 @@ class Content:
             **_PLAIN,
         }
 
-    def say(self, delta: str) -> Told:
-        """A fragment of the message."""
-        self._said = self._said or bool(delta)
+    def message_fragment(self, delta: str) -> Facts:
+        """Return the fact of a message fragment."""
+        self._has_fragments = self._has_fragments or bool(delta)
         return (facts.TextDelta(delta),)
 
-    def think(self, delta: str) -> Told:
-        """A fragment of the thought."""
-        self._said = self._said or bool(delta)
+    def thought_fragment(self, delta: str) -> Facts:
+        """Return the fact of a thought fragment."""
+        self._has_fragments = self._has_fragments or bool(delta)
         return (facts.ThinkingDelta(delta, self._effort),)
 
-    def release(self, following: AgentEvent | None) -> Told:
-        """What was held back, now that it is known what follows."""
+    def release(self, following: AgentEvent | None) -> Facts:
+        """Return the facts of the held tool call, now that the next event is known."""
         held, self.held = self.held, None
         if held is None or (_is_ready_of(following, held) and _is_written_as(following, held.input_accumulated)):
             return ()
         call_id = held.tool_call_id
         return facts.ToolBegin(call_id, held.tool_name), facts.ToolInput(call_id, held.input_accumulated)
 
-    def _begin(self, event: Any) -> Told:
-        self._said = False
+    def _begin(self, event: Any) -> Facts:
+        self._has_fragments = False
         self._effort = getattr(event, "effort", None)
         return ()
 
-    def _message_stop(self, event: text.MessageStopEvent) -> Told:
-        said, self._said = self._said, False
-        return (facts.TextEnd(),) if said or not event.text else (facts.Text(event.text),)
+    def _message_stop(self, event: text.MessageStopEvent) -> Facts:
+        had_fragments, self._has_fragments = self._has_fragments, False
+        return (facts.TextEnd(),) if had_fragments or not event.text else (facts.Text(event.text),)
 
-    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Told:
-        said, self._said = self._said, False
-        return (facts.ThinkingEnd(),) if said or not event.thinking else (facts.Thinking(event.thinking, self._effort),)
+    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Facts:
+        had_fragments, self._has_fragments = self._has_fragments, False
+        return (
+            (facts.ThinkingEnd(),)
+            if had_fragments or not event.thinking
+            else (facts.Thinking(event.thinking, self._effort),)
+        )
 
-    def _call_start(self, event: tool.ToolCallStartEvent) -> Told:
+    def _call_start(self, event: tool.ToolCallStartEvent) -> Facts:
         if event.input_accumulated:
             self.held = event
             return ()
@@ -77,34 +81,34 @@ def _is_ready_of(event: AgentEvent | None, started: tool.ToolCallStartEvent) -> 
     return isinstance(event, tool.ToolCallReadyEvent) and event.tool_call_id == started.tool_call_id
 
 
-def _is_written_as(event: Any, said: str) -> bool:
+def _is_written_as(event: Any, written: str) -> bool:
     if isinstance(event.input, str):
-        return bool(event.input == said)
+        return bool(event.input == written)
     try:
-        return msgspec.json.encode(event.input).decode() == said
+        return msgspec.json.encode(event.input).decode() == written
     except (ValueError, OverflowError, RecursionError):
         return False
 
 
-def _ready(event: tool.ToolCallReadyEvent) -> Told:
+def _ready(event: tool.ToolCallReadyEvent) -> Facts:
     return (facts.ToolReady(event.tool_call_id, event.tool_name, event.input),)
 
 
-def _result(event: tool.ToolResultEvent) -> Told:
+def _result(event: tool.ToolResultEvent) -> Facts:
     duration, name = event.duration_ms, event.tool_name
     return (facts.ToolDone(event.tool_call_id, event.output, duration_ms=duration, name=name),)
 
 
-def _failed(event: tool.ToolErrorEvent) -> Told:
+def _failed(event: tool.ToolErrorEvent) -> Facts:
     return (facts.ToolDone(event.tool_call_id, error=event.error, name=event.tool_name),)
 
 
-def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Told:
+def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Facts:
     created = isinstance(event, file.FileCreateEvent)
     return (facts.FileTouched(facts.FileWritten(event.path, event.byte_count, created)),)
 
 
-_PLAIN: Mapping[type, Callable[[Any], Told]] = {
+_PLAIN: Mapping[type, Callable[[Any], Facts]] = {
     mcp.McpToolCallStartEvent: lambda event: (
         facts.McpBegin(event.tool_call_id, event.server, event.tool_name, event.input),
     ),

@@ -1,4 +1,7 @@
-"""Events that open nothing and close nothing, and those about sub-agents and requests, each as its fact."""
+"""Events to facts: sub-agents, plugins, skills, images, usage, interactions, limits and logs.
+
+These events neither open nor close a scope, so each is converted alone.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,11 +19,11 @@ from agent_mux.events import (
     skill,
     subagent,
 )
-from agent_mux_adapters._dialects.agent_events.content import Told
+from agent_mux_adapters._dialects.agent_events.content import Facts
 from agent_mux_adapters._dialects.tolerant import optional_whole, text
 
 
-def _usage(event: cost.TokenUsageEvent, native: Mapping[str, Any]) -> Told:
+def _usage(event: cost.TokenUsageEvent, native: Mapping[str, Any]) -> Facts:
     written = optional_whole(native.get("cacheCreationTokens"))
     return (facts.Usage(event.input_tokens, event.output_tokens, event.thinking_tokens, event.cached_tokens, written),)
 
@@ -29,7 +32,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def _approval(event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]) -> Told:
+def _approval(event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
     return (
         facts.ApprovalAsked(
             event.interaction_id,
@@ -44,16 +47,16 @@ def _approval(event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]
     )
 
 
-def _question(event: interaction.InputRequiredEvent, native: Mapping[str, Any]) -> Told:
+def _question(event: interaction.InputRequiredEvent, native: Mapping[str, Any]) -> Facts:
     options = _texts(native.get("options"))
     return (facts.InputAsked(event.interaction_id, event.question, event.context, options, event.source),)
 
 
-def _silent(*_: Any) -> Told:
+def _silent(*_: Any) -> Facts:
     return ()
 
 
-NOTICES: Mapping[type, Callable[[Any, Mapping[str, Any]], Told]] = {
+NOTICES: Mapping[type, Callable[[Any, Mapping[str, Any]], Facts]] = {
     session.SessionForkEvent: _silent,
     session.SessionCheckpointEvent: lambda event, _: (facts.CheckpointSaved(event.checkpoint_id),),
     subagent.SubagentSpawnEvent: lambda event, _: (

@@ -1,6 +1,6 @@
-"""Whether a program keeps the order of the contract. Only told: the assembler puts it right anyway.
+"""Warnings about events that violate the order of the contract.
 
-Source: agent-events spec, section 25. Each kind of breach is told once.
+They are only reported, each kind once; the assembler corrects the order anyway. See docs/spec/events.md, section 25.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,50 +12,54 @@ from agent_mux.facts import Note
 _ANYWHERE = frozenset({"debug"})
 _BETWEEN_TURNS = frozenset({"session", "turn", "debug", "plugin", "skill", "cost", "rate_limit", "error",
                             "run_lifecycle", "interaction", "subagent"})  # fmt: skip
-_PROSE: Mapping[type, tuple[str, str]] = {
+_TEXT_EVENTS: Mapping[type, tuple[str, str]] = {
     text.MessageStartEvent: ("message", "start"),
-    text.TextDeltaEvent: ("message", "go on"),
+    text.TextDeltaEvent: ("message", "delta"),
     text.MessageStopEvent: ("message", "stop"),
     thinking.ThinkingStartEvent: ("thought", "start"),
-    thinking.ThinkingDeltaEvent: ("thought", "go on"),
+    thinking.ThinkingDeltaEvent: ("thought", "delta"),
     thinking.ThinkingStopEvent: ("thought", "stop"),
 }
 
 
-class Order:
-    """What is open, as far as the order of events goes."""
+class EventOrder:
+    """Tracks the open turn, messages and tool calls, and finds events out of order."""
 
     def __init__(self) -> None:
         self._began = False
         self._over = ""
         self._turn = False
         self._turns = 0
-        self._prose: dict[str | None, str] = {}
+        self._open_texts: dict[str | None, str] = {}
         self._calls: dict[tuple[str | None, str], bool] = {}
-        """Sub-agent and call -> its input is complete."""
-        self._told: set[str] = set()
+        """The open calls by sub-agent and call id, and whether the input of each is complete."""
+        self._reported: set[str] = set()
         self._checks: Mapping[str, Callable[[Any], Iterator[str]]] = {
             "session": self._session,
             "turn": self._turn_or_step,
-            "text": self._said,
-            "thinking": self._said,
+            "text": self._message_or_thought,
+            "thinking": self._message_or_thought,
             "tool": self._call,
         }
 
-    def goes_on(self, kind: str) -> bool:
-        """The main agent's message, or thought, is open: a fragment of it breaks nothing."""
-        return self._prose.get(None) == kind
+    def is_open(self, kind: str) -> bool:
+        """Return whether the main agent's message or thought is open, so that a fragment of it is in order."""
+        return self._open_texts.get(None) == kind
 
-    def see(self, event: AgentEvent) -> tuple[Note, ...]:
-        """What is wrong with the place of this event, unless that was told before."""
+    def violations(self, event: AgentEvent) -> tuple[Note, ...]:
+        """Return warnings for the violations of this event that were not reported before."""
         category = guards.category_of(event.type) or ""
         if category in _ANYWHERE:
             return ()
-        wrong = [why for why in self._wrong(event, category) if why not in self._told]
-        self._told.update(wrong)
-        return tuple(Note(f"the program breaks the order of events: {why}", "warn") for why in wrong)
+        new_violations = [
+            violation for violation in self._violations_of(event, category) if violation not in self._reported
+        ]
+        self._reported.update(new_violations)
+        return tuple(
+            Note(f"the program violates the order of events: {violation}", "warn") for violation in new_violations
+        )
 
-    def _wrong(self, event: AgentEvent, category: str) -> Iterator[str]:
+    def _violations_of(self, event: AgentEvent, category: str) -> Iterator[str]:
         if not self._began and not isinstance(event, session.SessionStartEvent):
             yield f"{event.type} before session_start"
         self._began = True
@@ -86,25 +90,25 @@ class Order:
             yield f"{event.type} outside a turn"
         elif isinstance(event, turn.TurnEndEvent):
             of_main = [key for key in self._calls if key[0] is None]
-            if of_main or self._prose.pop(None, ""):
+            if of_main or self._open_texts.pop(None, ""):
                 yield "turn_end with a message or a tool call open"
             for key in of_main:
                 del self._calls[key]
             self._turn = False
 
-    def _said(self, event: Any) -> Iterator[str]:
-        kind, what = _PROSE[event.__class__]
-        is_open = self._prose.get(event.subagent_id)
-        if what == "start":
+    def _message_or_thought(self, event: Any) -> Iterator[str]:
+        kind, step = _TEXT_EVENTS[event.__class__]
+        is_open = self._open_texts.get(event.subagent_id)
+        if step == "start":
             if is_open:
                 yield f"{event.type} inside a {is_open}"
-            self._prose[event.subagent_id] = kind
+            self._open_texts[event.subagent_id] = kind
         elif is_open != kind:
             yield f"{event.type} without its start"
-            if what == "go on":
-                self._prose[event.subagent_id] = kind
-        elif what == "stop":
-            del self._prose[event.subagent_id]
+            if step == "delta":
+                self._open_texts[event.subagent_id] = kind
+        elif step == "stop":
+            del self._open_texts[event.subagent_id]
 
     def _call(self, event: Any) -> Iterator[str]:
         key = event.subagent_id, event.tool_call_id

@@ -1,89 +1,122 @@
-"""Turns, and how the last one and the run ended. Source: docs/reference/agent-protocol.md, "Turns that fail"."""
+"""Our side of the protocol: the start line, one prompt after the other, end of input.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+us                          program
+start                 ->
+prompt                ->
+                      <-    turn_start ... turn_end
+prompt, or end of input ->
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from agent_mux import facts
-from agent_mux.events import cost, error, lifecycle, session, turn
-from agent_mux_adapters._dialects.agent_events.content import Told
+from agent_mux.adapter import CodecContext, Step
+from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.errors import ERROR_CODES
+from agent_mux_adapters._dialects.actions import PromptQueue
+from agent_mux_adapters._dialects.agent_events.wire import control_line, start_line
+from agent_mux_adapters._dialects.tolerant import text
 
-_Handler = Callable[[Any, Mapping[str, Any]], Told]
-
-
-class Turns:
-    """A turn ends well, until a terminal event says otherwise."""
-
-    def __init__(self) -> None:
-        self._open = False
-        self._has_cost = False
-        """The cost was told: the one at the end is the same."""
-        self.handlers: Mapping[type, _Handler] = {
-            turn.TurnStartEvent: self._start,
-            turn.TurnEndEvent: self._end,
-            turn.StepStartEvent: lambda event, _: (facts.StepBegin(event.step_type),),
-            turn.StepEndEvent: lambda *_: (facts.StepDone(),),
-            cost.CostEvent: self._cost,
-            session.SessionEndEvent: self._session_end,
-            lifecycle.InterruptedEvent: lambda *_: self._closed(facts.TurnStopped()),
-            lifecycle.AbortedEvent: lambda *_: self._closed(facts.TurnStopped()),
-            lifecycle.TurnLimitEvent: lambda event, _: self._closed(facts.TurnLimitHit(event.max_turns)),
-            lifecycle.TimeoutEvent: lambda event, _: self._failed(_timeout(event)),
-            error.AuthErrorEvent: lambda event, _: self._failed(_auth(event)),
-            error.RateLimitErrorEvent: lambda event, _: self._failed(_rate_limit(event)),
-            error.ContextExceededEvent: lambda event, _: self._failed(_context(event)),
-            error.CrashEvent: lambda *_: self._closed(None),
-            error.ErrorEvent: self._error,
-        }
-
-    def goes_on(self) -> None:
-        """Something is done: a turn runs, whether it was announced or not."""
-        self._open = True
-
-    def _start(self, *_: Any) -> Told:
-        self._open = True
-        return (facts.TurnBegin(),)
-
-    def _end(self, event: turn.TurnEndEvent, native: Mapping[str, Any]) -> Told:
-        if not self._open:
-            return ()  # a terminal event inside the turn has ended it
-        self._open = False
-        self._has_cost = self._has_cost or event.cost is not None
-        return (facts.TurnDone(event.cost, native.get("structuredOutput")),)
-
-    def _cost(self, event: cost.CostEvent, _: Mapping[str, Any]) -> Told:
-        self._has_cost = True
-        return (facts.RunCost(event.cost),)
-
-    def _session_end(self, event: session.SessionEndEvent, _: Mapping[str, Any]) -> Told:
-        return () if event.cost is None or self._has_cost else (facts.RunCost(event.cost),)
-
-    def _error(self, event: error.ErrorEvent, _: Mapping[str, Any]) -> Told:
-        if event.recoverable:
-            return (facts.Trouble(event.code, event.message),)
-        return self._failed(facts.Failure(event.code, event.message))
-
-    def _failed(self, failure: facts.Failure) -> Told:
-        return self._closed(facts.TurnFailed(failure))
-
-    def _closed(self, outcome: facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit | None) -> Told:
-        self._open = False
-        return (facts.RunClosed(outcome),)
+Steps = tuple[Step, ...]
+_ACCEPTED = (facts.Ignored("response", "its effect is reported by other lines"),)
 
 
-def _timeout(event: lifecycle.TimeoutEvent) -> facts.Failure:
-    if event.kind == "inactivity":
-        return facts.Failure("INACTIVITY_TIMEOUT", "the program gave up: nothing happened for too long")
-    return facts.Failure("TIMEOUT", "the program gave up: it ran out of time")
+class AgentEventsTurns(PromptQueue):
+    """The prompts and control lines that we write. Writes nothing when a run is only observed."""
+
+    def __init__(self, context: CodecContext) -> None:
+        super().__init__(context.agent, interactive=context.interactive)
+        self._context = context
+        self._is_observed = context.prompt is None
+        self._images = [image for image in map(_image_of, context.images) if image is not None]
+        self._waiting: dict[str, tuple[str, str]] = {}
+        """Lines without a response, by id: the kind of the line and its text."""
+        self._count = 0
+        self.turn: Literal["none", "asked", "running"] = "none"
+
+    def start(self) -> Steps:
+        """Write the start line and the first prompt."""
+        if self._is_observed:
+            return ()
+        self._queue(self._context.prompt or "")
+        return start_line(self._context), *self.next()
+
+    def steer(self, prompt: str) -> Steps:
+        """Send a message into the running turn, or the one about to start; between turns, send it as a prompt."""
+        if self.turn == "none" or self._closed:
+            return self.send(prompt)
+        return (self._write("steer", prompt),)
+
+    def interrupt(self) -> Steps:
+        """Stop the running turn, or the one that is about to start."""
+        if self.turn == "none":
+            return (facts.Note(f"nothing to interrupt: {self._agent} waits for a prompt"),)
+        return (control_line("interrupt"),)
+
+    def cancel(self) -> Steps:
+        """Drop the queued prompts and cancel, because the run is being aborted."""
+        self._prompts.clear()
+        self._closing = True
+        return () if self._is_observed or self._closed else (control_line("cancel"),)
+
+    def next(self) -> Steps:
+        """Return the next prompt or the end of our input, if one is due."""
+        if self._is_observed or self._closed or self.turn != "none":
+            return ()
+        if self._prompts:
+            self.turn = "asked"
+            images, self._images = self._images, []
+            return (self._write("prompt", self._prompts.popleft(), images=images or None),)
+        if not self._closing:
+            return ()
+        self._closed = True
+        return (CloseStdin(),)
+
+    def track(self, facts_read: Iterable[Step]) -> Steps:
+        """Update the turn from these facts and return what is due."""
+        steps: Steps = ()
+        for fact in facts_read:
+            match fact:
+                case facts.TurnBegin():
+                    self.turn = "running"
+                case facts.TurnDone() | facts.TurnFailed() | facts.TurnStopped() | facts.TurnLimitHit():
+                    self.turn = "none"
+                    steps += self.next()
+                case facts.RunClosed():
+                    steps += self.finish_run()
+        return steps
+
+    def finish_run(self) -> Steps:
+        """Drop the queued prompts and end our input, because the program finished."""
+        self._prompts.clear()
+        self._closing = True
+        self.turn = "none"
+        return self.next()
+
+    def answered(self, line: Mapping[str, Any]) -> Steps:
+        """Read a `response`; return a note or a failure when the line was not accepted."""
+        kind, prompt = self._waiting.pop(text(line.get("id")), ("", ""))
+        if line.get("accepted") is not False:
+            return _ACCEPTED
+        reason = text(line.get("message")) or "no reason given"
+        if kind == "steer":
+            self._prompts.appendleft(prompt)
+            return facts.Note(f"the message was not accepted into the turn: {reason}", "warn"), *self.next()
+        if kind == "prompt" and self.turn == "asked":
+            code = line.get("code")
+            failure = facts.Failure(code if code in ERROR_CODES else "INTERNAL", reason)
+            self.turn = "none"
+            return facts.TurnBegin(), facts.TurnFailed(failure), *self.next()
+        return (facts.Note(f"{self._agent} refused {kind or 'a line'}: {reason}", "warn"),)
+
+    def _write(self, kind: str, prompt: str, **fields: Any) -> WriteStdin:
+        self._count += 1
+        key = str(self._count)
+        self._waiting[key] = kind, prompt
+        return control_line(kind, id=key, text=prompt, **fields)
 
 
-def _auth(event: error.AuthErrorEvent) -> facts.Failure:
-    return facts.Failure("AUTH_ERROR", event.message, event.guidance)
-
-
-def _rate_limit(event: error.RateLimitErrorEvent) -> facts.Failure:
-    return facts.Failure("RATE_LIMITED", event.message, retry_after_ms=event.retry_after_ms)
-
-
-def _context(event: error.ContextExceededEvent) -> facts.Failure:
-    why = "the context window is full"
-    return facts.Failure("CONTEXT_EXCEEDED", why, used_tokens=event.used_tokens, max_tokens=event.max_tokens)
+def _image_of(place: str) -> dict[str, str] | None:
+    head, comma, data = place.partition(";base64,")
+    return {"mimeType": head.removeprefix("data:"), "data": data} if comma and place.startswith("data:") else None

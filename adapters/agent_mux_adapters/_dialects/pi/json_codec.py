@@ -6,10 +6,10 @@ from agent_mux import facts
 from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import PiReader
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START
-from agent_mux_adapters._dialects.talking import of_one_prompt
 
 Steps = tuple[Step, ...]
 BLANK = (facts.Ignored("blank", "an empty line"),)
@@ -46,7 +46,7 @@ class PiJsonCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Interrupt by a signal; refuse further prompts."""
-        return of_one_prompt(action, f"this run of {self._flavor.agent}")
+        return one_shot_action(action, f"this run of {self._flavor.agent}")
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
         """Return the facts that follow from the exit, if the agent printed no end of its turn."""

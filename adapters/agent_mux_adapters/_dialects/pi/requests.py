@@ -20,10 +20,10 @@ import msgspec
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Step
 from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import PiReader, model_name
-from agent_mux_adapters._dialects.prompting import Prompting
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
 Steps = tuple[Step, ...]
@@ -42,7 +42,7 @@ class _SentCommand(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class PiRequests(Prompting):
+class PiRequests(PromptQueue):
     """The commands that were sent, and the state of the turn. Sends nothing when it only observes a recorded run."""
 
     def __init__(self, context: CodecContext, flavor: Flavor, reader: PiReader, dialogs: PiDialogs) -> None:

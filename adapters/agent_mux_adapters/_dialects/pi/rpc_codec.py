@@ -8,13 +8,13 @@ from agent_mux.actions import AnyAction
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.facts import ApprovalAsked, Fact
 from agent_mux.native_json import load_object
+from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import BLANK
 from agent_mux_adapters._dialects.pi.reader import PiReader, unknown_line
 from agent_mux_adapters._dialects.pi.requests import PiRequests
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START, LineChunks
-from agent_mux_adapters._dialects.talking import carry_out
 from agent_mux_adapters._dialects.tolerant import text
 
 Steps = tuple[Step, ...]
@@ -54,7 +54,7 @@ class PiRpcCodec:
 
     def request(self, action: AnyAction) -> Iterable[Step]:
         """Carry out an action of the consumer."""
-        return carry_out(action, self._requests, self._dialogs.reply)
+        return dispatch_action(action, self._requests, self._dialogs.reply)
 
     def finish(self, exit: Exit) -> Steps:  # noqa: A002  # as in the contract
         """Return the facts that follow from the exit, if the agent printed no end of its turn."""

@@ -17,7 +17,7 @@ from agent_mux_adapters._dialects.pi.tool_results import (
     shell_done,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified import relative_to
+from agent_mux_adapters._dialects.unified_diff import relative_to
 
 Facts = tuple[facts.Fact, ...]
 

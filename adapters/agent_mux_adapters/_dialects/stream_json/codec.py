@@ -1,4 +1,8 @@
-"""The codec of a Claude-shaped agent: what its lines and the consumer's actions have in common with all the others."""
+"""The codec of a stream-json agent: lines, consumer actions, and when its stdin may be closed.
+
+With stream-json input an agent runs until its stdin is closed, so the codec closes it when every prompt is answered and
+the consumer will send no more.
+"""
 
 import signal
 from collections import deque
@@ -12,83 +16,118 @@ from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, I
 from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
 from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup
 from agent_mux.native_json import load_object
-from agent_mux_adapters._dialects.stream_json import stdin
-from agent_mux_adapters._dialects.stream_json.control import Requests
-from agent_mux_adapters._dialects.stream_json.conversation import Conversation
+from agent_mux_adapters._dialects.stream_json import wire
+from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.messages import MessageReader
 from agent_mux_adapters._dialects.stream_json.wire import decode_line
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, text
+
+
+class StreamJsonInput:
+    """Decides when the agent's stdin may be closed; subclassed for agents whose turns also begin by themselves."""
+
+    def __init__(self, *, keep_open: bool) -> None:
+        self.closed = False
+        self._keep_open = keep_open
+        self._unanswered = 0
+        """The number of prompts that no turn has taken up yet."""
+
+    @property
+    def may_close(self) -> bool:
+        """Whether the agent has nothing to do and the consumer will send no more."""
+        return not (self.is_busy or self._keep_open or self.closed)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works, or will begin to."""
+        return self._unanswered > 0
+
+    def finish(self) -> None:
+        """Note that the consumer will send no more prompts."""
+        self._keep_open = False
+
+    def prompt_sent(self) -> None:
+        """Count a prompt that was written."""
+        self._unanswered += 1
+
+    def prompt_answered(self) -> None:
+        """Count a prompt that a turn took up, or whose turn ended."""
+        self._unanswered = max(self._unanswered - 1, 0)
+
 
 ONE_SHOT = "stream-json"
 TWO_WAY = "stream-json-two-way"
 
 HELLO: Mapping[str, Any] = {"hooks": None}
-"""What `initialize` tells the agent, if it has no more to be told."""
+"""The fields of `initialize` when the adapter has none of its own."""
 
 Steps = tuple[Step, ...]
 Facts = tuple[facts.Fact, ...]
 
 
-class Reader(Protocol):
-    """Reads the lines of one agent; the control protocol and the hot path are the codec's own."""
+class StreamJsonReader(Protocol):
+    """Reads the lines of one agent, except control lines and the fragments of the hot path."""
 
     @property
     def main(self) -> MessageReader:
-        """The messages of the main agent."""
+        """The message reader of the main agent."""
         ...
 
     def read(self, line: Mapping[str, Any]) -> Facts | None:
-        """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
+        """Return at least one fact; None when the type of the line is unknown. Raises `WrongShapeError`."""
         ...
 
     def finish(self) -> Facts:
-        """Nothing more will come."""
+        """Return the facts that are due when the process has exited."""
         ...
 
 
 def is_live(context: CodecContext) -> bool:
-    """We hold the other end of the conversation; otherwise there is nothing to write to."""
+    """Return whether we drive the agent; otherwise a transcript is observed and nothing is written."""
     return context.protocol == TWO_WAY and context.prompt is not None
 
 
 class StreamJsonCodec:
-    """One run. See `agent_mux.adapter.Codec`. An agent's own codec hands its parts to this one."""
+    """The codec of one run. See `agent_mux.adapter.Codec`.
+
+    The codec of an agent passes its own parts to this one.
+    """
 
     def __init__(
         self,
         context: CodecContext,
-        reader: Reader,
-        requests: Requests,
-        conversation: Conversation,
+        reader: StreamJsonReader,
+        approvals: StreamJsonApprovals,
+        agent_input: StreamJsonInput,
         hello: Mapping[str, Any] = HELLO,
     ) -> None:
         self._context = context
         self._hello = hello
         self._live = is_live(context)
-        self._conversation = conversation
-        self._requests = requests
+        self._input = agent_input
+        self._approvals = approvals
         self._reader = reader
         self._fragment = reader.main.fragment
         self._controls = 0
         self._waiting: deque[str] = deque()
-        """Prompts that must not be merged into the turn that runs."""
+        """Prompts for turns of their own, held back so that the agent does not merge them into the running turn."""
         self._control_readers: Mapping[str, Callable[[Mapping[str, Any]], Steps]] = {
-            "control_request": requests.asked,
-            "control_response": requests.answered,
-            "control_cancel_request": requests.withdrawn,
+            "control_request": approvals.read_request,
+            "control_response": approvals.read_response,
+            "control_cancel_request": approvals.read_cancellation,
         }
 
     # -- the four methods of a codec
 
     def start(self) -> Steps:
-        """The handshake and the first prompt, where the protocol takes them."""
+        """Write the handshake and the first prompt, if the protocol takes them."""
         if not self._live:
             return ()
         hello = self._control("initialize", **self._hello)
         return (hello, *self._send(self._context.prompt)) if self._context.prompt else (hello,)
 
     def receive(self, line: bytes, source: Source) -> Steps:
-        """One line."""
+        """Return the steps of one line."""
         if source is STDOUT:
             try:
                 head = decode_line(line)
@@ -104,26 +143,26 @@ class StreamJsonCodec:
         return self._read_ours(line)
 
     def request(self, action: AnyAction) -> Steps:
-        """What the consumer wants."""
+        """Carry out an action of the consumer."""
         match action:
-            case Send(said, own_turn=True) if self._may_write and self._conversation.is_owed:
-                self._waiting.append(said)
+            case Send(prompt, own_turn=True) if self._may_write and self._input.is_busy:
+                self._waiting.append(prompt)
                 return (Accept("queued"),)
-            case Send(said) | Steer(said):
-                return self._send(said)
+            case Send(prompt) | Steer(prompt):
+                return self._send(prompt)
             case Approve() | Deny() | Answer():
-                return self._requests.act(action)
+                return self._approvals.act(action)
             case Interrupt():
                 return self._interrupt()
             case Cancel():
                 self._waiting.clear()
                 return self._interrupt() if self._may_write else ()
             case Close():
-                self._conversation.finish()
-                return self._go_on()
+                self._input.finish()
+                return self._due_steps()
 
-    def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # the protocol's names; how it died says nothing here
-        """The process is gone."""
+    def finish(self, exit: Exit) -> Steps:  # noqa: A002, ARG002  # as in the contract
+        """Return the facts that are due when the process has exited."""
         return self._reader.finish()
 
     # -- lines
@@ -136,18 +175,18 @@ class StreamJsonCodec:
             return (facts.LogLine(line.decode("utf-8", "replace")),)
         try:
             read = self._control_readers.get(text(native.get("type")), self._reader.read)
-            told = read(native)
+            line_facts = read(native)
         except WrongShapeError:
-            told = None
-        if told is None:
+            line_facts = None
+        if line_facts is None:
             return _unknown(line, kind_of(native))
-        return (*told, *self._go_on())
+        return (*line_facts, *self._due_steps())
 
     def _read_ours(self, line: bytes) -> Steps:
         native = load_object(line)
         try:
             if native is not None and native.get("type") == "control_response":
-                return self._requests.answered_before(native)
+                return self._approvals.read_client_response(native)
         except WrongShapeError:
             return _unknown(line, kind_of(native or {}))
         return (facts.Ignored(f"stdin/{kind_of(native or {})}", "our own side of the conversation"),)
@@ -156,34 +195,34 @@ class StreamJsonCodec:
 
     @property
     def _may_write(self) -> bool:
-        return self._live and not self._conversation.closed
+        return self._live and not self._input.closed
 
-    def _send(self, said: str | None) -> Steps:
+    def _send(self, prompt: str | None) -> Steps:
         if not self._may_write:
-            why = f"this run of {self._context.agent} takes no further prompts; start it interactive"
-            return (Refuse("STDIN_NOT_AVAILABLE", why),)
-        is_busy = self._conversation.is_owed
-        self._conversation.prompt_sent()
-        # The agent takes whatever it is told into the turn that runs.
-        return (stdin.prompt(said or ""), *([Accept("merged")] if is_busy else ()))
+            message = f"this run of {self._context.agent} takes no further prompts; start it interactive"
+            return (Refuse("STDIN_NOT_AVAILABLE", message),)
+        is_busy = self._input.is_busy
+        self._input.prompt_sent()
+        # The agent merges every message into the running turn.
+        return (wire.user_message(prompt or ""), *([Accept("merged")] if is_busy else ()))
 
     def _interrupt(self) -> Steps:
         if self._may_write:
             return (self._control("interrupt"),)
-        # Its answer to SIGINT is a closing message, too.
+        # The agent also answers SIGINT with a closing message.
         return (SignalGroup(int(signal.SIGINT)),)
 
     def _control(self, subtype: str, **fields: Any) -> Step:
         self._controls += 1
-        return stdin.control(f"mux-{self._controls}", subtype, **fields)
+        return wire.control_request(f"mux-{self._controls}", subtype, **fields)
 
-    def _go_on(self) -> Steps:
-        """The next prompt that had to wait, or the end of our input, if it is time for one of them."""
-        if self._waiting and self._may_write and not self._conversation.is_owed:
+    def _due_steps(self) -> Steps:
+        """Return the next prompt that was held back, or the end of our input, if one is due."""
+        if self._waiting and self._may_write and not self._input.is_busy:
             return self._send(self._waiting.popleft())
-        if not (self._live and self._conversation.may_close):
+        if not (self._live and self._input.may_close):
             return ()
-        self._conversation.closed = True
+        self._input.closed = True
         return (CloseStdin(),)
 
 

@@ -1,17 +1,26 @@
-"""The messages of one agent, the main one or a sub-agent: streamed in fragments, or whole, or both.
+"""The messages of the main agent and of sub-agents: streamed in fragments, whole, or both.
 
-With partial messages every message arrives twice: as `stream_event` lines, and as one `assistant` line per content
-block, which comes before or after the block's end. What was streamed is not told again. Whole lines alone come without
-partial messages, from sub-agents, from local commands, and from a request that is repeated without streaming.
+With partial messages each message arrives twice: as `stream_event` lines, and as one `assistant` line per content
+block, before or after the block ends. Streamed blocks are not emitted again. Only whole lines arrive without partial
+messages, from sub-agents, from local commands, and when the agent repeats a request without streaming.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
-from agent_mux_adapters._dialects.stream_json.wire import Delta
-from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, need_text, rows, text, whole
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
+from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
+from agent_mux_adapters._dialects.tolerant import (
+    WrongShapeError,
+    as_json,
+    mapping,
+    need_mapping,
+    need_text,
+    rows,
+    text,
+    whole,
+)
 
 Facts = tuple[facts.Fact, ...]
 
@@ -21,78 +30,82 @@ SYNTHETIC = "<synthetic>"
 
 _EMPTY = (facts.Ignored("stream_event/content_block_delta", "an empty fragment"),)
 _SIGNATURE = (facts.Ignored("stream_event/content_block_delta", "a signature or citation, not part of the text"),)
-_TOLD_WHOLE = (facts.Ignored("stream_event/content_block_delta", "the input of a call that is told when complete"),)
+_EMITTED_WHEN_COMPLETE = (
+    facts.Ignored("stream_event/content_block_delta", "the input of a call that is emitted when complete"),
+)
 
 
-class Block:
-    """A content block of the message that streams."""
+class ContentBlock:
+    """A content block of the streaming message."""
 
-    __slots__ = ("call_id", "covered", "index", "kind", "told")
+    __slots__ = ("call_id", "covered", "emitted", "index", "kind")
 
     def __init__(self, index: int, kind: str, call_id: str = "") -> None:
         self.index = index
         self.kind = kind
         self.call_id = call_id
-        self.told = False
-        """Something of it was told."""
+        self.emitted = False
+        """Whether a part of it was emitted."""
         self.covered = False
-        """Its whole line came."""
+        """Whether its whole line was read."""
 
 
 class MessageReader:
     """Reads the messages of one agent."""
 
-    def __init__(self, calls: ToolCalls, spent: Callable[[Mapping[str, Any]], Facts], *, is_main: bool) -> None:
-        """`spent`: what the figures of one model call are told as."""
+    def __init__(self, calls: StreamJsonCalls, spent: Callable[[Mapping[str, Any]], Facts], *, is_main: bool) -> None:
+        """Build a reader. `spent` returns the facts for the usage of one model call."""
         self.handed_back = False
-        """The last message asked for no tool: the agent waits for its next prompt."""
+        """Whether the last message requested no tool, so that the agent waits for its next prompt."""
         self.broken_off = 0
-        """How many streams in a row broke off."""
+        """The number of consecutive streams that broke off."""
         self.is_streaming = False
-        """A message streams now: whole lines repeat its blocks."""
+        """Whether a message is streaming; whole lines then repeat its blocks."""
         self._calls = calls
-        self._tell_spent = spent
+        self._usage_facts = spent
         self._is_main = is_main
         self._message_id = ""
-        self._blocks: dict[int, Block] = {}
-        self._block = Block(-1, "")
+        self._blocks: dict[int, ContentBlock] = {}
+        self._block = ContentBlock(-1, "")
         self._usage: dict[str, Any] = {}
         self._stop_reason = ""
 
     # -- fragments
 
-    def fragment(self, index: int, delta: Delta) -> Facts | None:
-        """One fragment, the hot path. None when its kind is not known."""
+    def fragment(self, index: int, delta: StreamDelta) -> Facts | None:
+        """Return the fact of one fragment (hot path); None when its kind is unknown."""
         block = self._block
         if block.index != index:
             block = self._block_at(index, delta.type)
         if delta.type == "text_delta":
             if delta.text:
-                block.told = True
+                block.emitted = True
                 return (facts.TextDelta(delta.text),)
         elif delta.type == "input_json_delta":
             if delta.partial_json:
-                return (facts.ToolInput(block.call_id, delta.partial_json),) if block.call_id else _TOLD_WHOLE
+                return (
+                    (facts.ToolInput(block.call_id, delta.partial_json),) if block.call_id else _EMITTED_WHEN_COMPLETE
+                )
         elif delta.type == "thinking_delta":
             if delta.thinking:
-                block.told = True
+                block.emitted = True
                 return (facts.ThinkingDelta(delta.thinking),)
         else:
             return _SIGNATURE if delta.type in SILENT_DELTAS else None
         return _EMPTY
 
-    def _block_at(self, index: int, delta_kind: str) -> Block:
+    def _block_at(self, index: int, delta_kind: str) -> ContentBlock:
         block = self._blocks.get(index)
-        if block is None:  # a stream that is seen from the middle on
+        if block is None:  # the start of the stream is missing
             kind = "thinking" if delta_kind == "thinking_delta" else "text" if delta_kind == "text_delta" else ""
-            block = self._blocks[index] = Block(index, kind)
+            block = self._blocks[index] = ContentBlock(index, kind)
         self._block = block
         return block
 
-    # -- the other events of the stream
+    # -- other events of the stream
 
     def event(self, event: Mapping[str, Any], line: Mapping[str, Any]) -> Facts:
-        """Any event of the model's stream. Empty when it says nothing. Raises `WrongShapeError`."""
+        """Return the facts of an event of the model's stream, which may be none. Raises `WrongShapeError`."""
         match event.get("type"):
             case "message_start":
                 return self._message_start(mapping(event.get("message")))
@@ -117,47 +130,47 @@ class MessageReader:
         self._stop_reason = text(mapping(event.get("delta")).get("stop_reason")) or self._stop_reason
 
     def count(self, usage: Mapping[str, Any]) -> None:
-        """Figures of the model call that goes on. A count that is left out, or 0, stays what it was."""
+        """Update the usage of the running model call. A count that is missing or 0 keeps its value."""
         self._usage.update({name: count for name, count in usage.items() if count})
 
     def spent(self) -> Facts:
-        """The model call is over."""
+        """Return the facts for the usage of the model call that ended."""
         raw, self._usage = self._usage, {}
-        return self._tell_spent(raw) if raw else ()
+        return self._usage_facts(raw) if raw else ()
 
     def _slow_fragment(self, event: Mapping[str, Any]) -> Facts:
         raw = mapping(event.get("delta"))
-        delta = Delta(text(raw.get("type")), text(raw.get("text")), text(raw.get("thinking")),
+        delta = StreamDelta(text(raw.get("type")), text(raw.get("text")), text(raw.get("thinking")),
                       text(raw.get("partial_json")))  # fmt: skip
-        said = self.fragment(whole(event.get("index")), delta)
-        if said is None:
+        fragment_facts = self.fragment(whole(event.get("index")), delta)
+        if fragment_facts is None:
             raise WrongShapeError("event.delta.type")
-        return said
+        return fragment_facts
 
     def _message_start(self, message: Mapping[str, Any]) -> Facts:
         unfinished = self._calls.abandon(block.call_id for block in self._blocks.values())
         spent = self.spent()
         self.is_streaming = True
         self._message_id = text(message.get("id"))
-        self._blocks, self._block = {}, Block(-1, "")
+        self._blocks, self._block = {}, ContentBlock(-1, "")
         self._usage = dict(mapping(message.get("usage")))
         self._stop_reason, self.handed_back = "", False
         return (*unfinished, *spent, *self._step())
 
     def _block_start(self, index: int, content: Mapping[str, Any]) -> Facts:
         kind = text(content.get("type"))
-        block = self._block = self._blocks[index] = Block(index, kind)
+        block = self._block = self._blocks[index] = ContentBlock(index, kind)
         if kind in TOOL_USES:
             call_id = need_text(content, "id")
             begun = self._calls.begin(call_id, need_text(content, "name"))
             block.call_id = call_id if begun else ""
             return begun
         first = text(content.get(kind)) if kind in ("text", "thinking") else ""
-        return self.fragment(index, Delta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
+        return self.fragment(index, StreamDelta(f"{kind}_delta", text=first, thinking=first)) or () if first else ()
 
     def _block_stop(self, index: int) -> Facts:
         block = self._blocks.get(index)
-        if block is None or not block.told:
+        if block is None or not block.emitted:
             return ()
         return (facts.ThinkingEnd() if block.kind == "thinking" else facts.TextEnd(),)
 
@@ -180,7 +193,7 @@ class MessageReader:
     # -- whole messages
 
     def whole_message(self, message: Mapping[str, Any]) -> Facts:
-        """An `assistant` line. Empty when all of it was streamed."""
+        """Return the facts of an `assistant` line; none when all of it was streamed."""
         message_id = text(message.get("id"))
         synthetic = message.get("model") == SYNTHETIC
         step: Facts = ()
@@ -188,11 +201,11 @@ class MessageReader:
             self._message_id, self._blocks, step = message_id, {}, self._step()
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
-        said = [fact for block in blocks for fact in self._whole_block(block, synthetic=synthetic)]
-        return (*step, *said) if said else ()
+        block_facts = [fact for block in blocks for fact in self._whole_block(block, synthetic=synthetic)]
+        return (*step, *block_facts) if block_facts else ()
 
     def is_another(self, message_id: str) -> bool:
-        """A whole line with this id is of another model call than the line before, or the stream that runs."""
+        """Return whether a whole line with this id belongs to another model call than the last line or stream."""
         return message_id != self._message_id
 
     def _whole_block(self, block: Mapping[str, Any], *, synthetic: bool) -> Facts:
@@ -209,12 +222,68 @@ class MessageReader:
         if not synthetic and self._was_streamed(kind):
             return ()
         self.handed_back = kind == "text"
-        said = text(block.get(kind))
-        return () if not said else (facts.Text(said) if kind == "text" else facts.Thinking(said),)
+        content = text(block.get(kind))
+        return () if not content else (facts.Text(content) if kind == "text" else facts.Thinking(content),)
 
     def _was_streamed(self, kind: str) -> bool:
         for block in self._blocks.values():
-            if block.kind == kind and block.told and not block.covered:
+            if block.kind == kind and block.emitted and not block.covered:
                 block.covered = True
                 return True
         return False
+
+
+# -- the main agent and its sub-agents, distinguished by `parent_tool_use_id`
+
+
+class MessageReaders:
+    """The message readers of the main agent and of each sub-agent. `new_reader` creates one for a sub-agent."""
+
+    def __init__(self, main: MessageReader, new_reader: Callable[[], MessageReader]) -> None:
+        self.main = main
+        self._new_reader = new_reader
+        self._inside: dict[str, MessageReader] = {}
+
+    def stream_event(self, line: Mapping[str, Any]) -> Facts:
+        """Read a `stream_event` line. Raises `WrongShapeError`."""
+        event, parent = need_mapping(line, "event"), parent_of(line)
+        event_facts = self._reader(parent).event(event, line)
+        nothing = facts.Ignored(f"stream_event/{text(event.get('type'))}", "adds nothing")
+        return in_subagent(parent, event_facts) or (nothing,)
+
+    def assistant(self, line: Mapping[str, Any]) -> Facts:
+        """Read an `assistant` line. Raises `WrongShapeError`."""
+        message, parent = need_mapping(line, "message"), parent_of(line)
+        message_facts = self._reader(parent).whole_message(message)
+        return in_subagent(parent, message_facts) or (facts.Ignored("assistant", "already streamed"),)
+
+    def _reader(self, parent: str) -> MessageReader:
+        if not parent:
+            return self.main
+        return self._inside.setdefault(parent, self._new_reader())
+
+
+def parent_of(line: Mapping[str, Any]) -> str:
+    """Return the call of the sub-agent that printed the line; empty for the main agent."""
+    return text(line.get("parent_tool_use_id"))
+
+
+def in_subagent(parent: str, line_facts: Facts) -> Facts:
+    """Attribute facts to a sub-agent; `Unknown` facts stay unattributed."""
+    if not parent:
+        return line_facts
+    return tuple(fact if isinstance(fact, facts.Unknown) else facts.InSubagent(parent, fact) for fact in line_facts)
+
+
+def without_ignored(line_facts: Facts) -> Facts:
+    """Drop the `Ignored` facts of a line that has other facts."""
+    kept = tuple(fact for fact in line_facts if not isinstance(fact, facts.Ignored))
+    return kept or line_facts
+
+
+def plain_text(content: Any) -> str:
+    """Return the text of a message's content, which is a string or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(text(mapping(block).get("text")) for block in blocks)

@@ -1,6 +1,6 @@
-"""Models of many vendors, through the model classes of pydantic-ai. Needs the extra `native`.
+"""Providers of many vendors through the model classes of pydantic-ai. Requires the extra `native`.
 
-Heavy to import (a second): `agent_loop.providers.named` does it when such a model is first asked for.
+The import takes about a second: `agent_loop.providers.registry` defers it until such a model is requested.
 """
 
 from agent_loop.providers.pydantic_ai.provider import PydanticAIProvider

@@ -1,4 +1,4 @@
-"""A client of Bedrock that never repeats a call by itself: botocore takes that only when the client is made."""
+"""A Bedrock client that never retries: botocore accepts that setting only when the client is created."""
 
 import functools
 from typing import Any
@@ -16,7 +16,7 @@ READ_TIMEOUT = 300  # seconds of silence; models think long before they speak
 
 
 def bedrock_client(access: Access) -> Any:
-    """With an API key of Bedrock, or with credentials of AWS: those handed in, else those of the environment."""
+    """Return a client with a Bedrock API key, or with AWS credentials from `access` or the environment."""
     known = access.credentials or {}
     session = boto3.Session(botocore_session=_session(access.api_key), region_name=access.region, **known)
     config = Config(
@@ -36,12 +36,12 @@ def _session(api_key: str | None) -> Session:
 
 @functools.cache
 def _descriptions() -> Any:
-    """Of AWS' services: megabytes of JSON, read once."""
+    """Return the loader of AWS service descriptions, cached because they are megabytes of JSON."""
     return create_loader()
 
 
 class _KeySession(Session):  # type: ignore[misc]  # botocore has no types
-    """Of somebody with an API key, and no other credentials."""
+    """A botocore session with an API key and without other credentials."""
 
     def __init__(self, api_key: str) -> None:
         super().__init__()

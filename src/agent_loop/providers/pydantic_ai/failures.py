@@ -1,6 +1,6 @@
-"""Errors of pydantic-ai and of the vendors' clients, as ours. Source: phi-core, section 7; zidane, "Typed errors".
+"""Conversion of exceptions of pydantic-ai and the vendors' clients to our errors.
 
-pydantic-ai says what most errors are; phrases are looked for where it does not know. No key gets into a message.
+pydantic-ai classifies most errors; the others are classified by phrases in their text. Keys are redacted.
 """
 
 import re
@@ -19,9 +19,9 @@ from agent_loop.errors import (
 
 TOO_LONG_STATUSES = frozenset({400, 413})
 SERVER_ERROR = 500
-STOPPED = "Streamed response ended without"
-"""What pydantic-ai says of a stream of chat completions that was cut off."""
-LONGEST_DETAIL = 500  # characters; some providers answer with a whole page of HTML
+CUT_OFF_MESSAGE = "Streamed response ended without"
+"""Text of pydantic-ai's error for a truncated stream of chat completions."""
+MAX_DETAIL_CHARACTERS = 500  # characters; some providers answer with a whole page of HTML
 REDACTED = "(redacted)"
 TOO_LONG = re.compile(
     r"prompt is too long|input is too long|exceeds? the (?:model'?s? )?(?:maximum )?context"
@@ -40,41 +40,41 @@ TOKENS = (
 
 
 def provider_error(error: Exception, provider: str, secrets: Iterable[str] = ()) -> ProviderError:
-    """Our error for whatever a model call raised, with a sentence that names the provider and no secret."""
-    detail = _without(secrets, _detail(error))
+    """Return our error for an exception of a model call; its message names the provider and contains no secret."""
+    detail = _redact(secrets, _detail(error))
     status = error.status_code if isinstance(error, native.ModelHTTPError) else None
-    known: dict[str, Any] = {"provider": provider, "status": status}
+    fields: dict[str, Any] = {"provider": provider, "status": status}
     if _is_too_long(error, status, detail):
         used, most = _tokens(detail)
         return ContextExceededError(
-            f"{provider} says that the conversation is too long for the model: {detail}; make it shorter",
+            f"{provider} reports that the conversation is too long for the model: {detail}; make it shorter",
             provider=provider,
             status=status,
             used_tokens=used,
             max_tokens=most,
         )
     if isinstance(error, native.ModelAuthenticationError) or status in {401, 403}:
-        return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **known)
+        return AuthenticationError(f"{provider} does not accept the key: {detail}; check it and its rights", **fields)
     if _is_rate_limit(error, status):
         return RateLimitedError(
-            f"{provider} wants fewer requests: {detail}; try again later",
-            **known,
+            f"{provider} limits the request rate: {detail}; try again later",
+            **fields,
             retry_after=getattr(error, "retry_after", None),
         )
     if _is_network(error, status):
-        return NetworkError(f"{provider} could not be reached or broke off: {detail}; try again", **known)
-    return ProviderError(f"{provider} could not answer: {detail}", **known)
+        return NetworkError(f"{provider} could not be reached or closed the connection: {detail}; try again", **fields)
+    return ProviderError(f"{provider} could not answer: {detail}", **fields)
 
 
 def _is_too_long(error: Exception, status: int | None, detail: str) -> bool:
     if isinstance(error, native.ModelContextWindowExceededError):
         return True
-    may_be = status in TOO_LONG_STATUSES or (status is None and isinstance(error, native.ModelAPIError))
-    return may_be and TOO_LONG.search(detail) is not None
+    is_candidate = status in TOO_LONG_STATUSES or (status is None and isinstance(error, native.ModelAPIError))
+    return is_candidate and TOO_LONG.search(detail) is not None
 
 
 def _is_rate_limit(error: Exception, status: int | None) -> bool:
-    """A quota that is used up is no such thing: waiting a moment does not help."""
+    """Return whether the error is a rate limit; an exhausted quota is not, because waiting does not help."""
     if isinstance(error, native.ModelQuotaExceededError):
         return False
     return isinstance(error, native.ModelRateLimitError) or status == 429
@@ -91,11 +91,11 @@ def _is_network(error: Exception, status: int | None) -> bool:
         OSError,
         TimeoutError,
     )
-    return isinstance(error, kinds) or _is_broken_transport(error) or STOPPED in str(error)
+    return isinstance(error, kinds) or _is_broken_transport(error) or CUT_OFF_MESSAGE in str(error)
 
 
 def _is_broken_transport(error: BaseException) -> bool:
-    """An HTTP client's error that nobody translated, and a stream that ended or was garbled on its way."""
+    """Return whether an HTTP client's error passed through, or a stream ended early or was corrupt."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"TransportError", "StreamError", "EventStreamError", "HTTPClientError", "ParserError",
                          "JSONDecodeError", "UnicodeDecodeError"})  # fmt: skip
@@ -103,32 +103,32 @@ def _is_broken_transport(error: BaseException) -> bool:
 
 def _detail(error: Exception) -> str:
     body = getattr(error, "body", None)
-    said = _said(body) or getattr(error, "message", None) or str(error) or type(error).__name__
-    text = " ".join(str(said).split()).rstrip(".")
-    return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}..."
+    message = _error_message(body) or getattr(error, "message", None) or str(error) or type(error).__name__
+    text = " ".join(str(message).split()).rstrip(".")
+    return text if len(text) <= MAX_DETAIL_CHARACTERS else f"{text[:MAX_DETAIL_CHARACTERS]}..."
 
 
-def _said(body: Any) -> str | None:
-    """The sentence in an error's body, wherever the vendor puts it."""
+def _error_message(body: Any) -> str | None:
+    """Return the message in an error body, in any of the vendors' layouts."""
     if isinstance(body, list) and body:
-        return _said(body[0])
+        return _error_message(body[0])
     if not isinstance(body, dict):
         return None
     inner = body.get("error")
     if isinstance(inner, dict | list):
-        return _said(inner)
+        return _error_message(inner)
     message = body.get("message") or body.get("Message") or inner
     return message if isinstance(message, str) else None
 
 
-def _without(secrets: Iterable[str], text: str) -> str:
+def _redact(secrets: Iterable[str], text: str) -> str:
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text
 
 
 def _tokens(detail: str) -> tuple[int | None, int | None]:
-    """How many there are and may be, where the sentence says it."""
+    """Return the used and maximum tokens, if the text states them."""
     for pattern in TOKENS:
         if (found := pattern.search(detail.replace(",", ""))) is not None:
             return int(found["used"]), int(found["most"])

@@ -1,4 +1,4 @@
-"""pydantic-ai's answers in our words: fragments, the whole message, and what it took."""
+"""Conversion of pydantic-ai's answers to ours: chunks, messages and usage."""
 
 import warnings
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ from agent_loop.messages import (
     Thinking,
     ToolCall,
 )
-from agent_loop.providers.response import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
+from agent_loop.providers.provider import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_loop.usage import Usage
 
-UNSENT = ("usage", "timestamp")  # what `native` leaves out: no provider is sent it
+UNSENT = ("usage", "timestamp")  # omitted from `native`: never sent to a provider
 STOP_REASONS: dict[FinishReason, StopReason] = {
     "stop": "stop",
     "length": "length",
@@ -47,13 +47,13 @@ STOP_REASONS: dict[FinishReason, StopReason] = {
 
 
 class Chunks:
-    """The fragments of one answer. Keeps which tool call is which: fragments of arguments say only a number."""
+    """Converts the stream events of one answer; maps the index of an argument fragment to its tool call."""
 
     def __init__(self) -> None:
         self._calls: dict[int, ToolCallPart] = {}
 
     def of(self, event: ModelResponseStreamEvent) -> Chunk | None:
-        """What this event tells a listener, where it tells anything."""
+        """Return the chunk of this event, or None."""
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 return TextChunk(text) if text else None
@@ -66,13 +66,13 @@ class Chunks:
                 self._calls[index] = call
                 return ToolCallChunk(call.tool_call_id, call.tool_name, _as_text(call.args))
             case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=args)) if args and index in self._calls:
-                begun = self._calls[index]
-                return ToolCallChunk(begun.tool_call_id, begun.tool_name, _as_text(args))
+                call = self._calls[index]
+                return ToolCallChunk(call.tool_call_id, call.tool_name, _as_text(args))
         return None
 
 
 def assistant_message(response: ModelResponse, *, provider: str, model: str) -> AssistantMessage:
-    """The answer, with pydantic-ai's own form of it as `native`."""
+    """Return the answer as our message, with pydantic-ai's own form as `native`."""
     content = tuple(block for part in response.parts if (block := _block(part)) is not None)
     stop_reason = STOP_REASONS.get(response.finish_reason or "stop", "stop")
     if stop_reason == "stop" and any(isinstance(block, ToolCall) for block in content):
@@ -83,13 +83,13 @@ def assistant_message(response: ModelResponse, *, provider: str, model: str) -> 
         model=response.model_name or model,
         provider=provider,
         usage=usage_of(response),
-        error=_complaint(response, stop_reason),
-        native=_plain(response),
+        error=_answer_error(response, stop_reason),
+        native=_native_form(response),
     )
 
 
 def usage_of(response: ModelResponse) -> Usage:
-    """Tokens, in disjoint parts, and what they cost where somebody knows the price."""
+    """Return the token counts in disjoint parts, and the cost if the price is known."""
     usage = response.usage
     cached = usage.cache_read_tokens + usage.cache_write_tokens
     return Usage(
@@ -116,7 +116,7 @@ def _cost(response: ModelResponse) -> float | None:
         warnings.simplefilter("ignore")
         try:
             return float(response.cost().total_price)
-        except (LookupError, ValueError):  # an unknown model, or one whose price depends on what was not said
+        except (LookupError, ValueError):  # unknown model, or a price that depends on unknown factors
             return None
 
 
@@ -131,7 +131,7 @@ def _block(part: ModelResponsePart) -> Block | None:
             return ToolCall(part.tool_call_id, part.tool_name, _arguments(raw), raw)
         case FilePart(content=content) if content.media_type.startswith("image/"):
             return Image(content.base64, content.media_type)
-        case _:  # what the provider did by itself (searches, files) is in `native`
+        case _:  # server-side tools (searches, files) remain in `native`
             return None
 
 
@@ -147,7 +147,7 @@ def _thinking(part: ThinkingPart) -> Thinking | None:
 
 
 def _arguments(raw: str) -> dict[str, Any]:
-    """The arguments as they were meant, or under one key as they were written."""
+    """Return the parsed arguments, or their text under one key if they are not a JSON object."""
     if not raw:
         return {}
     try:
@@ -163,7 +163,7 @@ def _as_text(args: str | Mapping[str, Any] | None) -> str:
     return args if isinstance(args, str) else msgspec.json.encode(args).decode()
 
 
-def _complaint(response: ModelResponse, stop_reason: StopReason) -> str | None:
+def _answer_error(response: ModelResponse, stop_reason: StopReason) -> str | None:
     if stop_reason != "error":
         return None
     if response.finish_reason == "content_filter":
@@ -171,6 +171,6 @@ def _complaint(response: ModelResponse, stop_reason: StopReason) -> str | None:
     return "the provider ended the answer with an error"
 
 
-def _plain(response: ModelResponse) -> dict[str, Any]:
-    (plain,) = ModelMessagesTypeAdapter.dump_python([response], mode="json", exclude_none=True)
-    return {name: value for name, value in plain.items() if name not in UNSENT}
+def _native_form(response: ModelResponse) -> dict[str, Any]:
+    (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json", exclude_none=True)
+    return {name: value for name, value in dumped.items() if name not in UNSENT}

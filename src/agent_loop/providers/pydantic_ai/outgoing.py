@@ -1,8 +1,8 @@
-"""Our messages in pydantic-ai's words.
+"""Conversion of our messages to pydantic-ai's.
 
-An answer of the same provider goes back as it came (`native`), signatures and encrypted reasoning included. Of other
-providers' answers the text and the tool calls are sent; their reasoning is left out: no provider can verify it, and as
-text it would teach the model to write its thoughts into answers.
+Answers of the same provider are sent in their `native` form, with signatures and encrypted reasoning. Of other
+providers' answers, text and tool calls are sent; reasoning is omitted, because no other provider can verify it, and as
+text it would teach the model to write its reasoning into answers.
 """
 
 import base64
@@ -43,7 +43,7 @@ from agent_loop.messages import (
 
 
 def native_messages(messages: Sequence[Message], provider: str) -> list[ModelMessage]:
-    """The conversation as this provider gets it: requests and responses by turns."""
+    """Return the conversation for this provider: alternating requests and responses."""
     sent: list[ModelMessage] = []
     for message in messages:
         match message:
@@ -80,7 +80,7 @@ def _shown(content: tuple[Shown, ...]) -> str | list[UserContent]:
         return ""
     if len(content) == 1 and isinstance(content[0], Text):
         return content[0].text
-    return [block.text if isinstance(block, Text) else _picture(block) for block in content]
+    return [block.text if isinstance(block, Text) else _binary_content(block) for block in content]
 
 
 def _tool_return(message: ToolMessage) -> ToolReturnPart:
@@ -93,7 +93,7 @@ def _tool_return(message: ToolMessage) -> ToolReturnPart:
     )
 
 
-def _picture(image: Image) -> BinaryContent | str:
+def _binary_content(image: Image) -> BinaryContent | str:
     try:
         data = base64.b64decode(image.data, validate=True)
     except binascii.Error:
@@ -108,7 +108,7 @@ def _response(message: AssistantMessage, provider: str) -> ModelResponse:
 
 
 def _native(data: Any) -> ModelResponse | None:
-    """What was stored of an answer; None where it is not what we stored (files can be edited)."""
+    """Return the stored form of an answer; None if it is invalid, because files can be edited."""
     if not isinstance(data, dict) or data.get("kind") != "response":
         return None
     try:
@@ -119,9 +119,9 @@ def _native(data: Any) -> ModelResponse | None:
 
 
 def _with_our_ids(native: ModelResponse, calls: tuple[ToolCall, ...]) -> ModelResponse | None:
-    """With the ids that the loop gave to the calls. None where these are not the calls of the answer any more."""
-    theirs = [part for part in native.parts if isinstance(part, ToolCallPart)]
-    if [part.tool_name for part in theirs] != [call.name for call in calls]:
+    """Return the answer with the loop's call ids; None if its calls are not those of the message."""
+    native_calls = [part for part in native.parts if isinstance(part, ToolCallPart)]
+    if [part.tool_name for part in native_calls] != [call.name for call in calls]:
         return None
     ids = iter(calls)
     return replace(native, parts=[_with_id(part, ids) for part in native.parts])
@@ -142,5 +142,5 @@ def _parts(message: AssistantMessage) -> Iterable[ModelResponsePart]:
             case ToolCall():
                 args: str | dict[str, Any] = block.raw_arguments or block.arguments
                 yield ToolCallPart(tool_name=block.name, args=args, tool_call_id=block.id)
-            case _:  # reasoning of another provider, and pictures, which no provider takes back from its model
+            case _:  # reasoning of another provider, and images, which providers reject in answers
                 continue

@@ -1,4 +1,4 @@
-"""A provider that asks through a model class of pydantic-ai."""
+"""A provider that calls a model through a model class of pydantic-ai."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,17 +11,15 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition as NativeTool
 
 from agent_loop.errors import ProviderError
-from agent_loop.providers.provider import OnChunk, ProviderCapabilities
+from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, OnChunk, ProviderCapabilities
 from agent_loop.providers.pydantic_ai.failures import provider_error
 from agent_loop.providers.pydantic_ai.incoming import Chunks, assistant_message
 from agent_loop.providers.pydantic_ai.outgoing import native_messages
 from agent_loop.providers.pydantic_ai.settings import Dialect, native_settings
-from agent_loop.providers.request import ModelRequest
-from agent_loop.providers.response import Chunk, ModelResponse
 
 
 class PydanticAIProvider:
-    """Any model that pydantic-ai knows. Connections are kept; `aclose()` gives them back."""
+    """Any model that pydantic-ai supports. `aclose()` closes its connections."""
 
     def __init__(
         self,
@@ -31,7 +29,7 @@ class PydanticAIProvider:
         *,
         secrets: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """`build` makes the model, with connections of its own. `secrets` are texts that must not be in any error."""
+        """`build` creates the model with its own connections; `secrets` returns texts to redact from errors."""
         self._build = build
         self._model = build()
         self._is_closed = False
@@ -42,7 +40,7 @@ class PydanticAIProvider:
 
     @property
     def capabilities(self) -> ProviderCapabilities:
-        """What pydantic-ai knows about this model."""
+        """The features of the model according to pydantic-ai's profile."""
         profile: Any = self._model.profile
         return ProviderCapabilities(
             vision=profile.get("supports_image_input", True),
@@ -53,24 +51,24 @@ class PydanticAIProvider:
         )
 
     async def respond(self, request: ModelRequest, on_chunk: OnChunk) -> ModelResponse:
-        """Ask once. Raises `ProviderError`; an error of `on_chunk` passes as it is."""
-        listener = _Listener(on_chunk)
+        """Call the model once. Raises `ProviderError`; exceptions of `on_chunk` pass unchanged."""
+        forwarder = _ChunkForwarder(on_chunk)
         try:
-            answer = await self._ask(request, listener)
+            answer = await self._ask(request, forwarder)
             message = assistant_message(answer, provider=self.id, model=self.model)
-        except Exception as error:  # whatever garbage makes a client raise, it is a failed call
-            if error is listener.failure:
+        except Exception as error:  # any exception of a client is a failed call
+            if error is forwarder.failure:
                 raise
-            raise self._as_ours(error) from None
+            raise self._to_provider_error(error) from None
         return ModelResponse((message,), message.usage)
 
     async def aclose(self) -> None:
-        """Close the connections. The provider may be used again: it opens new ones."""
+        """Close the connections. The provider can be used again and opens new ones."""
         self._is_closed = True
         async with self._model:
             pass
 
-    async def _ask(self, request: ModelRequest, listener: "_Listener") -> NativeResponse:
+    async def _ask(self, request: ModelRequest, forwarder: "_ChunkForwarder") -> NativeResponse:
         if self._is_closed:
             self._model, self._is_closed = self._build(), False
         parameters = self._parameters(request)
@@ -82,8 +80,8 @@ class PydanticAIProvider:
         ) as stream:
             async for event in stream:
                 if (chunk := chunks.of(event)) is not None:
-                    await listener.tell(chunk)
-            return _whole(stream.get())
+                    await forwarder.forward(chunk)
+            return _check_complete(stream.get())
 
     def _parameters(self, request: ModelRequest) -> ModelRequestParameters:
         schema = request.output_schema if self.capabilities.structured_output else None
@@ -97,25 +95,25 @@ class PydanticAIProvider:
             output_object=None if schema is None else OutputObjectDefinition(json_schema=schema, name="output"),
         )
 
-    def _as_ours(self, error: Exception) -> ProviderError:
+    def _to_provider_error(self, error: Exception) -> ProviderError:
         return error if isinstance(error, ProviderError) else provider_error(error, self.id, self._secrets())
 
 
-def _whole(answer: NativeResponse) -> NativeResponse:
-    """The answer, when the provider has ended it. Clients take a stream that just stops for a whole one."""
+def _check_complete(answer: NativeResponse) -> NativeResponse:
+    """Return the answer if the provider has ended it. Clients accept a stream that just stops as complete."""
     if answer.finish_reason is None and not (answer.provider_details or {}).get("finish_reason"):
         raise ConnectionError("the stream stopped before the answer was over")
     return answer
 
 
-class _Listener:
-    """Tells fragments, and remembers when the one who listens failed: that is no failure of the model."""
+class _ChunkForwarder:
+    """Forwards chunks and remembers a failure of the consumer, which does not count as a failed call."""
 
     def __init__(self, on_chunk: OnChunk) -> None:
         self._on_chunk = on_chunk
         self.failure: Exception | None = None
 
-    async def tell(self, chunk: Chunk) -> None:
+    async def forward(self, chunk: Chunk) -> None:
         try:
             await self._on_chunk(chunk)
         except Exception as error:

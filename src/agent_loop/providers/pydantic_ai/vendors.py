@@ -1,4 +1,4 @@
-"""The vendors: which model class speaks to each, and how it is told who asks. Keys are handed in, never looked up."""
+"""The vendors: the model class and client of each. Keys are passed in, never looked up."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -10,15 +10,15 @@ from agent_loop.providers.pydantic_ai.provider import PydanticAIProvider
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-# The clients of the vendors are imported where they are built: whoever uses one needs not install the others.
+# Each vendor's client is imported where it is created, so that the others need not be installed.
 # ruff: noqa: PLC0415
 
 
 def provider_of(vendor: str, model: str, access: Access) -> PydanticAIProvider:
-    """A provider for this model.
+    """Return a provider for this model.
 
-    Raises `ImportError` where the vendor's client is not installed, `KeyError` for an unknown vendor, and whatever the
-    client raises for an access that cannot be.
+    Raises `ImportError` if the vendor's client is not installed, `KeyError` for an unknown vendor, and the client's own
+    errors for an invalid access.
     """
     build, dialect = VENDORS[vendor]
     return PydanticAIProvider(vendor, lambda: build(model, access), dialect, secrets=access.all_secrets)
@@ -53,10 +53,10 @@ def _openai_compatible(model: str, access: Access) -> "Model":
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    # Servers of one's own often want no key; the client insists on some text.
+    # Self-hosted servers often need no key, but the client requires a text.
     key = access.api_key or "none"
     provider = OpenAICompatibleProvider("openai-compatible", base_url=access.base_url or "", api_key=key)
-    # `max_tokens` is the name that all servers know. A stream that ends without a reason was cut off.
+    # All servers accept the name `max_tokens`. A stream that ends without a finish reason was truncated.
     profile = OpenAIModelProfile(
         openai_chat_supports_max_completion_tokens=False, openai_chat_streaming_requires_finish_reason=True
     )

@@ -49,7 +49,7 @@ def new_codec(quirks: AcpQuirks | None = None, **context: Any) -> Codec:
 
 
 def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-    """What the codec says to these lines: bytes as they are, anything else as a message."""
+    """Return the steps of these lines; anything but bytes is sent as a message."""
     return talking.receive(codec, *map(spelled, lines), source=source)
 
 
@@ -58,7 +58,7 @@ def spelled(message: Any) -> bytes:
 
 
 class Talk(talking.Talk):
-    """A codec that speaks, and an agent that says what the test wants."""
+    """A live codec, and an agent whose messages the test scripts."""
 
     def __init__(self, quirks: AcpQuirks | None = None, **context: Any) -> None:
         self._asked: dict[Any, str] = {}

@@ -1,4 +1,4 @@
-"""How an ACP agent is started, and what the codec is told."""
+"""Run options to the command of an ACP agent and to the codec context."""
 
 import base64
 from pathlib import Path
@@ -11,7 +11,7 @@ from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, RunOptions
 from agent_mux.run.plan import find_executable
-from agent_mux_adapters._dialects.acp import Opened
+from agent_mux_adapters._dialects.acp import OpenedSession
 from agent_mux_adapters.acp import ADAPTER
 from agent_mux_adapters.acp.quirks import settings
 
@@ -23,7 +23,7 @@ def spawn(**options: Any) -> SpawnArgs:
     return ADAPTER.spawn(RunOptions(**{"agent": "acp", "prompt": "do it", "cwd": "/", **options}), machine)
 
 
-def test_the_command_of_the_run_is_started_and_everything_else_is_said_in_the_protocol() -> None:
+def test_run_command_is_spawned_and_options_go_into_the_protocol() -> None:
     args = spawn(prompt="secret plan", model="m", thinking_effort="low")
     assert args.argv == ("/bin/agent", "--acp", "-x y")
     assert (args.protocol, args.stdin, args.stdin_text, args.notes) == ("acp", "pipe", None, ())
@@ -43,18 +43,18 @@ def test_the_command_of_the_run_is_started_and_everything_else_is_said_in_the_pr
         ({"approval_mode": "deny"}, "denied"),
     ],
 )
-def test_what_cannot_be_honoured_is_said(options: Any, word: str) -> None:
+def test_unsupported_options_emit_notes(options: Any, word: str) -> None:
     [note] = spawn(**options).notes
     assert word in note
 
 
-def test_without_a_command_there_is_nothing_to_start() -> None:
+def test_run_without_command_is_refused() -> None:
     with pytest.raises(AgentMuxError) as caught:
         find_executable(ADAPTER, {"PATH": "/nowhere"})
     assert caught.value.code == "VALIDATION_ERROR"
 
 
-def test_attachments_are_made_ready_for_the_codec(tmp_path: Path) -> None:
+def test_attachments_are_read_for_the_codec(tmp_path: Path) -> None:
     image, notes = tmp_path / "a.png", tmp_path / "b c.txt"
     image.write_bytes(b"\x89PNG")
     notes.write_text("x")
@@ -86,18 +86,18 @@ def test_attachments_are_made_ready_for_the_codec(tmp_path: Path) -> None:
         ("prompt", "default", ["default", "yolo"], None),
     ],
 )
-def test_modes_are_chosen_by_the_names_they_usually_have(
+def test_modes_are_selected_by_common_names(
     approval_mode: Any, current: str, offered: list[str], expected: str | None
 ) -> None:
     modes = {"currentModeId": current, "availableModes": [{"id": name} for name in offered]}
-    opened = Opened(session_id="s", result={"modes": modes})
+    opened = OpenedSession(session_id="s", result={"modes": modes})
     options = RunOptions(agent="acp", prompt="x", cwd="/", approval_mode=approval_mode)
     assert ADAPTER.context is not None
     asked = settings(ADAPTER.context(options, spawn()), opened)
     assert [request.params["modeId"] for request in asked] == ([] if expected is None else [expected])
 
 
-def test_lines_of_acp_are_told_from_those_of_others() -> None:
+def test_acp_lines_are_recognized() -> None:
     sniff = ADAPTER.protocols["acp"].sniff
     assert sniff({"jsonrpc": "2.0", "method": "session/update", "params": {}})
     assert sniff({"jsonrpc": "2.0", "id": 1, "result": {"agentCapabilities": {}}})

@@ -11,8 +11,8 @@ from agent_mux import facts
 from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
 from agent_mux.effects import Refuse, SignalGroup
 from agent_mux.options import McpServer
-from agent_mux_adapters._dialects.acp import AcpQuirks, Opened, Request
-from agent_mux_adapters._dialects.acp.settings import initialize_params
+from agent_mux_adapters._dialects.acp import AcpQuirks, AcpRequest, OpenedSession
+from agent_mux_adapters._dialects.acp.requests import initialize_params
 
 NEW = {"cwd": PLACE, "mcpServers": []}
 END = {"stopReason": "end_turn"}
@@ -49,7 +49,7 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
     ]  # fmt: skip
 
 
-def test_we_offer_no_file_system_and_no_terminal_and_answer_questions_where_somebody_is_asked() -> None:
+def test_handshake_offers_no_files_or_terminal_and_announces_questions() -> None:
     for mode, asks in (("prompt", True), ("yolo", False), ("deny", False)):
         [hello] = Talk(approval_mode=mode).sent()
         able = hello["params"]["clientCapabilities"]
@@ -99,7 +99,7 @@ def test_an_adapter_chooses_how_sessions_are_continued() -> None:
 
 
 @pytest.mark.parametrize("context", [{"session_id": "old"}, {"fork_session_id": "old"}])
-def test_what_the_agent_cannot_open_is_a_failure_that_says_so(context: Any) -> None:
+def test_unsupported_session_operation_fails_the_run(context: Any) -> None:
     talk = Talk(**context)
     talk.answers(1, {"agentCapabilities": {}})
     [failed] = talk.facts(facts.TurnFailed)
@@ -107,21 +107,21 @@ def test_what_the_agent_cannot_open_is_a_failure_that_says_so(context: Any) -> N
     assert talk.sent()[-1] == "EOF"
 
 
-def test_history_is_counted_and_not_shown() -> None:
+def test_replayed_history_is_counted_and_not_emitted() -> None:
     talk = Talk(session_id=OWN)
     talk.answers(1, {"agentCapabilities": ABLE})
     for kind, text in (
         *(("user_message_chunk", "first, "), ("user_message_chunk", "in two parts")),
         *(("agent_message_chunk", "one"), ("user_message_chunk", "second"), ("agent_thought_chunk", "two")),
     ):
-        told = talk.updates(kind, content={"type": "text", "text": text})
-        assert told == [facts.Ignored(kind, "what was before this run")]
+        emitted = talk.updates(kind, content={"type": "text", "text": text})
+        assert emitted == [facts.Ignored(kind, "history before this run")]
     assert isinstance(talk.updates("tool_call", toolCallId="t", title="bash")[0], facts.Ignored)
     talk.answers(2, {"models": {"currentModelId": "big"}})
     assert talk.facts() == [facts.SessionKnown(OWN, resumed=True, prior_turns=2, model="big")]
 
 
-def test_history_may_go_on_after_the_answer_and_the_prompt_waits_for_its_end() -> None:
+def test_prompt_waits_for_history_that_continues_after_the_response() -> None:
     talk = Talk(AcpQuirks(history_ends_with="available_commands_update"), session_id=OWN)
     talk.answers(1, {"agentCapabilities": ABLE})
     talk.answers(2, {})
@@ -151,13 +151,13 @@ def test_the_older_way_of_choosing_a_model_is_used_where_there_is_no_other() -> 
 
 
 @pytest.mark.parametrize("session", [OFFERED, OPTIONS, {}])
-def test_what_is_set_already_or_cannot_be_is_not_asked_for(session: Any) -> None:
+def test_settings_in_effect_are_not_requested(session: Any) -> None:
     talk = Talk(model="big", thinking_effort="low" if "configOptions" in session else "medium").opened(**session)
     assert talk.sent()[2:] == [prompt(3, "hello")]
 
 
 @pytest.mark.parametrize("session", [{}, {"configOptions": [{"id": "t", "category": "thought_level", "options": []}]}])
-def test_what_the_agent_offers_no_choice_of_is_said(session: Any) -> None:
+def test_unavailable_setting_emits_a_note(session: Any) -> None:
     talk = Talk(model="small", thinking_effort="high").opened(**session)
     assert talk.sent()[2:] == [prompt(3, "hello")]
     assert talk.facts(facts.Note) == [
@@ -167,14 +167,14 @@ def test_what_the_agent_offers_no_choice_of_is_said(session: Any) -> None:
 
 
 def test_an_adapter_has_settings_of_its_own() -> None:
-    def settings(_: Any, opened: Opened) -> list[Request]:
+    def settings(_: Any, opened: OpenedSession) -> list[AcpRequest]:
         return [opened.set_mode("yolo")]
 
     talk = Talk(AcpQuirks(settings=settings)).opened(**OFFERED)
     assert talk.sent()[2:] == [{"id": 3, "method": "session/set_mode", "params": {"sessionId": OWN, "modeId": "yolo"}}]
 
 
-def test_prompts_go_one_after_the_other() -> None:
+def test_prompts_are_sent_one_at_a_time() -> None:
     talk = Talk(interactive=True).prompted()
     talk.want(Send("second"))
     talk.want(Send("third"))
@@ -218,18 +218,18 @@ def test_attachments_and_the_system_prompt_go_with_the_first_prompt_only() -> No
     assert talk.sent() == [prompt(4, "again")]
 
 
-def test_an_image_for_an_agent_that_takes_none_is_left_out_and_said() -> None:
+def test_unsupported_image_is_left_out_with_a_note() -> None:
     talk = Talk(images=("data:image/png;base64,AAAA",)).opened({})
     assert talk.sent()[-1] == prompt(3, "hello")
     assert [note.level for note in talk.facts(facts.Note)] == ["warn"]
 
 
-def test_an_adapter_may_hand_over_the_system_prompt_itself() -> None:
+def test_adapter_may_pass_the_system_prompt_itself() -> None:
     talk = Talk(AcpQuirks(takes_system_prompt=False), system_prompt="be brief").opened()
     assert talk.sent()[-1] == prompt(3, "hello")
 
 
-def test_mcp_servers_are_announced_as_far_as_the_agent_can_reach_them() -> None:
+def test_mcp_servers_with_supported_transport_are_passed() -> None:
     servers = (
         McpServer("files", command="/bin/files", args=("-x",), env={"KEY": "secret"}),
         McpServer("web", transport="streamable-http", url="https://x/mcp", headers={"Authorization": "secret"}),
@@ -254,14 +254,14 @@ def test_mcp_servers_are_announced_as_far_as_the_agent_can_reach_them() -> None:
         ({"signal_at_end": signal.SIGTERM}, False, True),
     ],
 )
-def test_an_agent_that_does_not_leave_is_sent_away(quirks: Any, servers: bool, signals: bool) -> None:
+def test_agent_that_does_not_exit_is_signalled(quirks: Any, servers: bool, signals: bool) -> None:
     given = (McpServer("files", command="/bin/files"),) if servers else ()
     talk = Talk(AcpQuirks(**quirks), mcp_servers=given).prompted()
     talk.answers(3, END)
     assert talk.sent() == ["EOF", *([SignalGroup(signal.SIGTERM)] if signals else [])]
 
 
-def test_an_interruption_cancels_the_turn_and_the_run_goes_on() -> None:
+def test_interruption_cancels_the_turn_and_the_run_continues() -> None:
     talk = Talk(interactive=True).prompted()
     assert talk.want(Interrupt())
     assert talk.sent() == [CANCEL]
@@ -305,7 +305,7 @@ def test_an_aborted_run_cancels_the_turn_and_sends_nothing_more() -> None:
     assert idle.sent() == ["EOF"]
 
 
-def test_there_is_no_message_into_a_running_turn() -> None:
+def test_steering_a_running_turn_is_refused() -> None:
     talk = Talk(interactive=True).prompted()
     [refusal] = talk.want(Steer("faster"))
     assert isinstance(refusal, Refuse)
@@ -336,7 +336,7 @@ def test_a_handshake_that_fails_ends_the_run(number: int, code: int, message: st
     assert talk.sent() == ["EOF"]
 
 
-def test_a_session_without_an_id_is_none() -> None:
+def test_session_without_id_fails_the_run() -> None:
     talk = Talk()
     talk.answers(1, {})
     talk.answers(2, {})
@@ -344,7 +344,7 @@ def test_a_session_without_an_id_is_none() -> None:
     assert talk.sent()[-1] == "EOF"
 
 
-def test_prompts_with_nothing_in_them_are_not_sent() -> None:
+def test_blank_prompts_are_not_sent() -> None:
     talk = Talk(interactive=True).prompted()
     talk.want(Send("  "))
     talk.answers(3, END)

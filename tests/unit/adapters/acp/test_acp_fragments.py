@@ -11,7 +11,10 @@ END = {"stopReason": "end_turn"}
 def test_a_run_of_fragments_is_a_message() -> None:
     talk = Talk().prompted()
     assert talk.speaks("I ") == [facts.StepBegin(), facts.TextDelta("I ")]
-    assert [talk.speaks(said) for said in ("run ", "it")] == [[facts.TextDelta("run ")], [facts.TextDelta("it")]]
+    assert [talk.speaks(fragment) for fragment in ("run ", "it")] == [
+        [facts.TextDelta("run ")],
+        [facts.TextDelta("it")],
+    ]
     assert talk.speaks("Another.", messageId="2") == [facts.TextEnd(), facts.TextDelta("Another.")]
 
 
@@ -24,7 +27,7 @@ def test_a_run_of_fragments_is_a_thought_until_another_begins() -> None:
     assert talk.thinks("More.") == [facts.ThinkingDelta("More.")]
 
 
-def test_another_session_does_not_speak_in_a_run_of_ours() -> None:
+def test_fragments_of_another_session_are_ignored() -> None:
     talk = Talk().prompted()
     talk.speaks("one ")
     [other] = talk.updates("agent_message_chunk", "another", content={"type": "text", "text": "not ours"})
@@ -37,7 +40,7 @@ def test_a_run_ends_with_the_turn() -> None:
     talk.speaks("one ")
     talk.speaks("two")
     talk.answers(3, END)
-    assert talk.speaks("late") == [facts.Note("x said after the end of the turn: late")]
+    assert talk.speaks("late") == [facts.Note("x sent a message after the end of the turn: late")]
 
 
 def test_a_call_that_is_denied_while_the_agent_thinks_ends_with_its_next_thought() -> None:

@@ -1,4 +1,4 @@
-"""How turns end, what they cost, and what else the agent says."""
+"""How turns end, their cost, and other messages of the agent."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from agent_mux.actions import Send
 from agent_mux.adapter import Source
 from agent_mux.events.cost import CostRecord
 from agent_mux.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage
-from agent_mux_adapters._dialects.acp import AcpQuirks, Ended, code_of, message_of, usage_of
+from agent_mux_adapters._dialects.acp import AcpQuirks, PromptOutcome, code_of, message_of, usage_of
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 
 END = {"stopReason": "end_turn"}
@@ -32,11 +32,11 @@ def test_stop_reasons() -> None:
         assert failed.failure.code == "AGENT_CRASH"
 
 
-def test_an_adapter_can_read_an_answer_otherwise() -> None:
-    def closing(how: Ended) -> facts.Fact | None:
+def test_adapter_overrides_the_closing_fact() -> None:
+    def closing(how: PromptOutcome) -> facts.Fact | None:
         return None if how.spoke else TurnFailed(Failure("AGENT_CRASH", "it said nothing"))
 
-    quirks = AcpQuirks(ended=closing)
+    quirks = AcpQuirks(closing_fact=closing)
     assert isinstance(ended(END, quirks)[0], TurnFailed)
     talk = Talk(quirks).prompted()
     talk.speaks("hi")
@@ -57,7 +57,7 @@ def test_an_adapter_can_read_an_answer_otherwise() -> None:
         (-32603, "failed with 403", None, "AUTH_ERROR"),
     ],
 )
-def test_what_an_error_means(code: int, message: str, data: Any, expected: str) -> None:
+def test_errors_map_to_codes(code: int, message: str, data: Any, expected: str) -> None:
     talk = Talk().prompted()
     talk.refuses(3, message, code, **({} if data is None else {"data": data}))
     [failed] = talk.facts()
@@ -74,22 +74,22 @@ def test_the_details_beside_an_error_are_part_of_its_message() -> None:
     assert code_of("fine") == "AGENT_CRASH"
 
 
-def test_an_adapter_can_read_errors_otherwise() -> None:
+def test_adapter_overrides_failures() -> None:
     talk = Talk(AcpQuirks(failure=lambda error: Failure("RATE_LIMITED", error.message))).prompted()
     talk.refuses(3, "slow down")
     assert talk.facts() == [TurnFailed(Failure("RATE_LIMITED", "slow down"))]
 
 
-def test_a_message_of_the_agent_itself_is_told_as_what_it_is() -> None:
-    asides: Any = {"Info: ": Note, "Error: ": lambda said: Failure("AUTH_ERROR", said)}
+def test_aside_is_emitted_as_its_fact() -> None:
+    asides: Any = {"Info: ": Note, "Error: ": lambda message: Failure("AUTH_ERROR", message)}
     talk = Talk(AcpQuirks(asides=asides)).prompted()
     talk.speaks("Working. ")
     assert talk.speaks("Info: a tool is missing") == [TextEnd(), Note("Info: a tool is missing")]
     assert isinstance(talk.speaks("Error: 401")[0], facts.Ignored)
     talk.answers(3, END)
     assert talk.facts()[-1] == TurnFailed(Failure("AUTH_ERROR", "Error: 401"))
-    told = talk.speaks("Info: bye")
-    assert told == [Note("Info: bye")]
+    emitted = talk.speaks("Info: bye")
+    assert emitted == [Note("Info: bye")]
 
 
 # -- tokens and money
@@ -110,11 +110,11 @@ def test_a_message_of_the_agent_itself_is_told_as_what_it_is() -> None:
          Usage(0, 1, None, 5, 9)),
     ],
 )  # fmt: skip
-def test_cached_tokens_are_apart_and_thoughts_are_output_whatever_the_agent_does(fields: Any, expected: Usage) -> None:
+def test_cached_tokens_are_separate_and_thinking_is_output(fields: Any, expected: Usage) -> None:
     assert usage_of(fields) == expected
 
 
-def test_the_tokens_of_an_answer_are_told_once() -> None:
+def test_response_tokens_are_emitted_once() -> None:
     assert ended({**END, "usage": BUSY}) == [Usage(100, 10, of_one_call=False), TurnDone()]
     assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [TurnDone()]
     talk = Talk().prompted()
@@ -153,7 +153,7 @@ def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> N
     "answer",
     [{"result": {"stopReason": "end_turn"}}, {"error": {"code": -32603, "message": "no"}}],
 )
-def test_what_sub_agents_used_is_of_the_turn_and_no_usage_of_the_main_agent(answer: dict[str, Any]) -> None:
+def test_subagent_usage_counts_for_the_turn_only(answer: dict[str, Any]) -> None:
     talk = Talk().prompted()
     tokens = {"inputTokens": 10, "outputTokens": 1, "totalTokens": 11}
     talk.updates("tool_call", toolCallId="t", title="task", rawInput={"subagent_type": "a", "prompt": "look"})
@@ -167,14 +167,14 @@ def test_what_sub_agents_used_is_of_the_turn_and_no_usage_of_the_main_agent(answ
 
 @pytest.mark.parametrize("cost", [None, {"amount": 0, "currency": "USD"}, {"amount": 1, "currency": "EUR"},
                                   {"amount": "1", "currency": "USD"}])  # fmt: skip
-def test_a_cost_that_says_nothing_is_none(cost: Any) -> None:
+def test_cost_of_zero_is_unknown(cost: Any) -> None:
     talk = Talk().prompted()
     talk.updates("usage_update", used=1, size=100, cost=cost)
     talk.answers(3, {**END, "usage": BUSY})
     assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone()]
 
 
-def test_what_an_older_session_had_cost_is_not_of_this_run() -> None:
+def test_cost_of_earlier_runs_is_excluded() -> None:
     def resumed(before: Any, quirks: AcpQuirks | None = None) -> list[Any]:
         talk = Talk(quirks, session_id=OWN)
         talk.answers(1, {"agentCapabilities": {"loadSession": True}})
@@ -189,7 +189,7 @@ def test_what_an_older_session_had_cost_is_not_of_this_run() -> None:
     assert resumed(None, AcpQuirks(cost_is_of_process=True)) == [0.75]
 
 
-def test_a_context_that_fills_up_is_said_once() -> None:
+def test_context_warning_is_emitted_once() -> None:
     talk = Talk().prompted()
     for used in (10, 79, 80, 95):
         talk.updates("usage_update", used=used, size=100)
@@ -199,7 +199,7 @@ def test_a_context_that_fills_up_is_said_once() -> None:
 # -- prose
 
 
-def test_messages_are_told_apart_by_their_ids() -> None:
+def test_messages_are_separated_by_id() -> None:
     talk = Talk().prompted()
     for text, name in (("a", "1"), ("b", "1"), ("c", "2")):
         talk.speaks(text, messageId=name)
@@ -212,7 +212,7 @@ def test_messages_are_told_apart_by_their_ids() -> None:
     ]
 
 
-def test_content_that_is_no_text() -> None:
+def test_non_text_content() -> None:
     talk = Talk().prompted()
     talk.updates("agent_message_chunk", content={"type": "image", "mimeType": "image/png", "data": "AA=="})
     talk.updates("agent_message_chunk", content={"type": "resource_link", "uri": "file:///a", "name": "a"})
@@ -229,7 +229,7 @@ def test_content_that_is_no_text() -> None:
 @pytest.mark.parametrize(
     "kind", ["available_commands_update", "config_option_update", "current_mode_update", "session_info_update"]
 )
-def test_what_is_for_user_interfaces_is_ignored(kind: str) -> None:
+def test_user_interface_updates_are_ignored(kind: str) -> None:
     assert isinstance(Talk().prompted().updates(kind)[0], facts.Ignored)
 
 
@@ -240,15 +240,15 @@ def test_our_own_prompt_and_other_sessions_are_ignored() -> None:
     assert talk.facts() == []
 
 
-def test_what_comes_after_the_turn_is_a_note_at_most() -> None:
+def test_updates_after_the_turn_emit_at_most_a_note() -> None:
     talk = Talk(interactive=True).prompted()
     talk.answers(3, END)
-    assert talk.speaks("by the way") == [Note("x said after the end of the turn: by the way")]
+    assert talk.speaks("by the way") == [Note("x sent a message after the end of the turn: by the way")]
     assert isinstance(talk.updates("tool_call_update", toolCallId="t", status="completed")[0], facts.Ignored)
 
 
-def test_what_the_protocol_does_not_have_is_unknown_and_what_an_agent_adds_is_not() -> None:
-    talk = Talk(AcpQuirks(known={"shiny_update": "it shines"})).prompted()
+def test_unknown_protocol_methods_are_unknown_and_extensions_are_ignored() -> None:
+    talk = Talk(AcpQuirks(ignored={"shiny_update": "it shines"})).prompted()
     assert isinstance(talk.updates("dull_update")[0], facts.Unknown)
     assert talk.updates("shiny_update") == [facts.Ignored("shiny_update", "it shines")]
     assert isinstance(talk.says({"method": "_vendor/told", "params": {}})[0], facts.Ignored)
@@ -264,7 +264,7 @@ def spoken(text: str) -> dict[str, Any]:
     return update("agent_message_chunk", content={"type": "text", "text": text})
 
 
-def test_an_observer_says_nothing() -> None:
+def test_observer_writes_nothing() -> None:
     codec = new_codec()
     steps = [*codec.start()]
     for source, line in (
@@ -283,7 +283,7 @@ def test_an_observer_says_nothing() -> None:
     ]  # fmt: skip
 
 
-def test_half_a_transcript_is_understood_by_the_shapes_of_its_answers() -> None:
+def test_transcript_without_stdin_recognizes_responses_by_shape() -> None:
     lines = [
         {"id": 1, "result": {"protocolVersion": 1}},
         {"id": 2, "result": {"sessionId": OWN}},
@@ -291,20 +291,20 @@ def test_half_a_transcript_is_understood_by_the_shapes_of_its_answers() -> None:
         {"id": 3, "result": END},
         {"id": 9, "result": {}},
     ]
-    told = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
-    assert told == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi"), TurnDone()]
+    emitted = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
+    assert emitted == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi"), TurnDone()]
 
 
-def test_half_a_transcript_of_a_continued_session() -> None:
+def test_transcript_without_stdin_of_a_resumed_session() -> None:
     before = update("user_message_chunk", content={"type": "text", "text": "yesterday"})
     lines = [before, spoken("of old"), {"id": 2, "result": {}}, spoken("hi"),
              {"id": 3, "error": {"code": 429, "message": "slow down"}}]  # fmt: skip
-    told = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
-    assert told == [
+    emitted = [fact for fact in receive(new_codec(), *lines) if not isinstance(fact, facts.Ignored)]
+    assert emitted == [
         facts.SessionKnown(OWN, resumed=True, prior_turns=1), facts.StepBegin(), TextDelta("hi"),
         TurnFailed(Failure("RATE_LIMITED", "slow down")),
     ]  # fmt: skip
 
 
-def test_a_transcript_without_its_beginning_names_its_session_all_the_same() -> None:
+def test_transcript_without_start_still_names_its_session() -> None:
     assert receive(new_codec(), spoken("hi")) == [facts.SessionKnown(OWN), facts.StepBegin(), TextDelta("hi")]

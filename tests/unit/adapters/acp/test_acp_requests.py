@@ -10,7 +10,7 @@ from agent_mux import facts
 from agent_mux.actions import Answer, Approve, Deny, Interrupt
 from agent_mux.adapter import Source
 from agent_mux.effects import Refuse
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, Question, ToolReader, choice
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, AcpQuirks, ToolReader, choice_question
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
 ASKED = facts.ApprovalAsked("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
@@ -97,14 +97,14 @@ def test_a_change_is_shown_as_its_diff() -> None:
         ({}, "", "medium"),
     ],
 )  # fmt: skip
-def test_other_permissions_show_what_is_told(call: Any, detail: str, risk: str) -> None:
+def test_other_permissions_show_the_reported_fields(call: Any, detail: str, risk: str) -> None:
     talk = Talk().prompted()
     talk.asks_permission(0, "call-1", **call)
     [asked] = talk.facts(facts.ApprovalAsked)
     assert (asked.detail, asked.risk) == (detail, risk)
 
 
-def test_a_permission_adds_to_a_call_that_is_known() -> None:
+def test_permission_extends_a_known_call() -> None:
     talk = Talk().prompted()
     talk.updates("tool_call", toolCallId="call-1", title="bash", kind="execute", status="pending", rawInput={})
     talk.asks_permission(0, "call-1", **SHELL)
@@ -112,7 +112,7 @@ def test_a_permission_adds_to_a_call_that_is_known() -> None:
     assert len(talk.facts(facts.StepBegin)) == 1
 
 
-def test_a_denied_call_that_is_not_heard_of_again_ends_with_the_next_message() -> None:
+def test_denied_call_without_updates_ends_with_the_next_message() -> None:
     talk = Talk().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
     talk.want(Deny("0", "not now"))
@@ -143,7 +143,7 @@ def test_an_interruption_answers_what_is_open_and_what_comes_after_it() -> None:
     assert [type(fact) for fact in talk.facts()[-3:]] == [facts.RequestSettled, facts.ToolDone, facts.TurnStopped]
 
 
-def test_what_is_open_when_the_turn_ends_is_over() -> None:
+def test_open_requests_are_settled_when_the_turn_ends() -> None:
     talk = Talk(interactive=True).prompted()
     talk.asks_permission(0, "call-1", **SHELL)
     talk.answers(3, END)
@@ -157,8 +157,8 @@ def test_the_agent_can_withdraw_a_request() -> None:
     talk.says({"method": "$/cancel_request", "params": {"requestId": 0}})
     [settled] = talk.facts(facts.RequestSettled)
     assert (settled.granted, settled.reason) == (False, "x withdrew the request")
-    told = talk.says({"method": "$/cancel_request", "params": {"requestId": 0}})
-    assert isinstance(told[0], facts.Ignored)
+    emitted = talk.says({"method": "$/cancel_request", "params": {"requestId": 0}})
+    assert isinstance(emitted[0], facts.Ignored)
 
 
 FORM = {
@@ -233,8 +233,8 @@ def test_a_link_is_an_approval() -> None:
 
 
 class AsksByPermission(ToolReader):
-    def question(self, request_id: str, asked: Call, options: Any) -> Question | None:
-        return choice(request_id, asked.title, options) if asked.kind == "think" else None
+    def question(self, request_id: str, asked: AcpCall, options: Any) -> AcpQuestion | None:
+        return choice_question(request_id, asked.title, options) if asked.kind == "think" else None
 
 
 def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:
@@ -252,27 +252,27 @@ def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:
 
 
 @pytest.mark.parametrize("method", ["fs/read_text_file", "fs/write_text_file", "terminal/create", "_x/y", "craft/z"])
-def test_what_was_not_offered_is_refused(method: str) -> None:
+def test_methods_that_are_not_offered_are_refused(method: str) -> None:
     talk = Talk().prompted()
-    told = talk.asks(9, method, path="/x")
-    assert [type(fact) for fact in told if isinstance(fact, facts.Fact)] == [facts.Ignored]
+    emitted = talk.asks(9, method, path="/x")
+    assert [type(fact) for fact in emitted if isinstance(fact, facts.Fact)] == [facts.Ignored]
     [refused] = talk.sent()
     assert refused["error"]["code"] == -32601
 
 
-def test_an_agent_that_writes_its_files_itself_may_be_told_that_they_are_written() -> None:
+def test_acknowledged_requests_get_an_empty_success() -> None:
     talk = Talk(AcpQuirks(acknowledged=frozenset({"fs/write_text_file"}))).prompted()
     talk.asks(9, "fs/write_text_file", path="/x", content="y")
     assert talk.sent() == [{"id": 9, "result": {}}]
 
 
-def test_what_the_protocol_does_not_have_is_refused_and_unknown() -> None:
+def test_unknown_methods_are_refused_and_unknown() -> None:
     talk = Talk().prompted()
     assert facts_of(talk.asks(9, "session/dance"), facts.Unknown)
     assert talk.sent()[0]["error"]["code"] == -32601
 
 
-def test_the_replies_of_another_client_are_seen_in_whatever_order() -> None:
+def test_replies_of_another_client_settle_in_any_order() -> None:
     ask = {"toolCall": {"toolCallId": "call-1", **SHELL}, "options": list(ALLOW_OR_NOT)}
     request = {"id": 0, "method": "session/request_permission", "params": {"sessionId": OWN, **ask}}
     for option, granted in (("always", True), ("no", False), ("gone", False)):
@@ -284,7 +284,7 @@ def test_the_replies_of_another_client_are_seen_in_whatever_order() -> None:
             assert [settled.granted for settled in facts_of(steps, facts.RequestSettled)] == [granted]
 
 
-def test_in_half_a_transcript_the_fate_of_the_call_tells_the_reply() -> None:
+def test_transcript_without_stdin_infers_the_reply_from_the_call() -> None:
     ask = {"toolCall": {"toolCallId": "call-1", **SHELL}, "options": list(ALLOW_OR_NOT)}
     for status, granted in (("in_progress", True), ("completed", True), ("failed", False)):
         codec = new_codec()

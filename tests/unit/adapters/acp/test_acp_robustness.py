@@ -50,22 +50,22 @@ LINES: tuple[dict[str, Any], ...] = (
 
 @patient
 @given(data=st.data())
-def test_anything_may_stand_anywhere(data: Any) -> None:
+def test_any_value_in_any_field_raises_nothing(data: Any) -> None:
     is_live = data.draw(st.booleans())
     codec = new_codec(prompt="x" if is_live else None, model="b", thinking_effort="low", approval_mode="prompt")
-    told = [*codec.start()]
+    emitted = [*codec.start()]
     for line in data.draw(st.lists(st.sampled_from(LINES), min_size=1, max_size=12)):
         message = data.draw(strange(line)) if data.draw(st.booleans()) else line
         raw = json.dumps({"jsonrpc": "2.0", **message} if isinstance(message, dict) else message).encode()
         if raw.strip():
             steps = list(codec.receive(raw, Source.STDOUT))
             assert any(isinstance(step, Fact) for step in steps), raw
-            told += steps
+            emitted += steps
     for action in (Approve("0"), Deny("1"), Answer("1/a", "x"), Interrupt()):
-        told += codec.request(action)
+        emitted += codec.request(action)
     codec.finish(Exit(code=0))
     if not is_live:
-        assert all(isinstance(step, Fact) for step in told if not _is_reply(step))
+        assert all(isinstance(step, Fact) for step in emitted if not _is_reply(step))
 
 
 def _is_reply(step: Any) -> bool:
@@ -74,17 +74,17 @@ def _is_reply(step: Any) -> bool:
 
 @given(line=st.binary(max_size=60))
 def test_noise_is_a_log_line_or_unknown(line: bytes) -> None:
-    told = list(new_codec(prompt="x").receive(line, Source.STDOUT))
-    assert told
-    assert load_object(line) is not None or isinstance(told[0], facts.LogLine)
+    emitted = list(new_codec(prompt="x").receive(line, Source.STDOUT))
+    assert emitted
+    assert load_object(line) is not None or isinstance(emitted[0], facts.LogLine)
 
 
 def test_standard_error_is_log_lines() -> None:
-    [told] = new_codec().receive(b"oh \xff", Source.STDERR)
-    assert told == facts.LogLine("oh \ufffd", "stderr")
+    [emitted] = new_codec().receive(b"oh \xff", Source.STDERR)
+    assert emitted == facts.LogLine("oh \ufffd", "stderr")
 
 
-def test_the_short_way_and_the_long_way_say_the_same() -> None:
+def test_fast_and_full_parse_emit_the_same_facts() -> None:
     fast = Talk().prompted()
     slow = Talk().prompted()
     for text in ("a", "b\u2028c", "\u00e9\\n", ""):
@@ -94,13 +94,13 @@ def test_the_short_way_and_the_long_way_say_the_same() -> None:
     assert fast.facts() == slow.facts()
 
 
-def test_a_lone_surrogate_in_a_fragment_is_read_the_long_way() -> None:
+def test_unpaired_surrogate_in_a_fragment_takes_the_full_parse() -> None:
     line = spelled(update("agent_message_chunk", content={"type": "text", "text": "x"})).replace(b'"x"', b'"\\ud800"')
-    told = Talk().prompted().says(line)
-    assert told[-1] == facts.TextDelta("\ufffd")
+    emitted = Talk().prompted().says(line)
+    assert emitted[-1] == facts.TextDelta("\ufffd")
 
 
-def test_fragments_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fragments_take_the_fast_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     codec = Talk().prompted().codec
     line = spelled(update("agent_message_chunk", content={"type": "text", "text": "some words of an answer "}))
     receive(codec, line)

@@ -22,7 +22,7 @@ from agent_mux.facts import (
     ToolReady,
 )
 from agent_mux.options import McpServer
-from agent_mux_adapters._dialects.acp import AcpQuirks, Call, ToolReader
+from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters.acp.quirks import QUIRKS
 
 WHERE = f"{PLACE}/a.txt"
@@ -37,7 +37,7 @@ def diff(old: str | None, new: str, **more: Any) -> dict[str, Any]:
 
 
 def called(*updates: dict[str, Any], quirks: AcpQuirks | None = None, **context: Any) -> list[Any]:
-    """What a call tells: the first update announces it."""
+    """Return the facts of a call's updates; the first one announces it."""
     talk = Talk(quirks, **context).prompted()
     for number, fields in enumerate(updates):
         talk.updates("tool_call_update" if number else "tool_call", toolCallId="t", **fields)
@@ -45,13 +45,13 @@ def called(*updates: dict[str, Any], quirks: AcpQuirks | None = None, **context:
 
 
 def test_a_command() -> None:
-    told = called(
+    emitted = called(
         {"title": "bash", "kind": "execute", "status": "pending", "rawInput": {"command": "ls", "cwd": "/x"}},
         {"status": "in_progress", "content": shown("a\n")},
         {"status": "in_progress", "content": shown("a\nb\n")},
         {"status": "completed", "content": shown("a\nb\nc\n"), "rawOutput": {"exitCode": 0}},
     )
-    assert told == [
+    assert emitted == [
         ToolReady("t", "bash", {"command": "ls", "cwd": "/x"}, Shell("ls", "/x")),
         ToolOutput("t", "a\n"),
         ToolOutput("t", "b\n"),
@@ -69,27 +69,27 @@ def test_a_command() -> None:
     ],
 )
 def test_a_command_that_exits_with_an_error_has_failed_whatever_the_agent_calls_it(raw: Any) -> None:
-    told = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
-    assert told[-1] == ToolDone("t", error="oops", stdout="oops", exit_code=3, name="execute")
+    emitted = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
+    assert emitted[-1] == ToolDone("t", error="oops", stdout="oops", exit_code=3, name="execute")
 
 
-def test_a_silent_command_that_fails_says_its_exit_code() -> None:
-    told = called({"kind": "execute", "rawInput": {"command": "x"}},
+def test_failed_command_without_output_reports_its_exit_code() -> None:
+    emitted = called({"kind": "execute", "rawInput": {"command": "x"}},
                   {"status": "failed", "rawOutput": {"exitCode": 1}})  # fmt: skip
-    assert told[-1] == ToolDone("t", error="exit code 1", exit_code=1, name="execute")
+    assert emitted[-1] == ToolDone("t", error="exit code 1", exit_code=1, name="execute")
 
 
-def test_both_streams_are_told_apart_where_the_agent_does() -> None:
+def test_stdout_and_stderr_are_separate_where_reported() -> None:
     raw = {"stdout": "out", "stderr": "err", "exitCode": 0}
-    told = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
-    assert (told[-1].stdout, told[-1].stderr) == ("out", "err")
+    emitted = called({"kind": "execute", "rawInput": {"command": "x"}}, {"status": "completed", "rawOutput": raw})
+    assert (emitted[-1].stdout, emitted[-1].stderr) == ("out", "err")
 
 
-def test_what_announces_a_call_is_not_its_output() -> None:
+def test_announcement_content_is_not_output() -> None:
     start = {"title": "$ ls", "kind": "execute", "status": "pending", "content": shown("$ ls")}
-    told = called(start, {"status": "in_progress", "content": shown("$ ls", "a\n")},
+    emitted = called(start, {"status": "in_progress", "content": shown("$ ls", "a\n")},
                   {"status": "completed", "content": shown("$ ls", "a\n")})  # fmt: skip
-    assert told == [
+    assert emitted == [
         ToolReady("t", "execute", {"command": "$ ls"}, Shell("ls")),
         ToolOutput("t", "a\n"),
         ToolDone("t", "a\n", stdout="a\n", name="execute"),
@@ -97,7 +97,7 @@ def test_what_announces_a_call_is_not_its_output() -> None:
 
 
 @pytest.mark.parametrize("command", [{"command": ["echo", "a b"]}, {"cmd": "echo 'a b'"}])
-def test_a_command_may_come_in_words_or_under_another_name(command: Any) -> None:
+def test_command_is_read_from_lists_and_alternative_fields(command: Any) -> None:
     [ready] = called({"kind": "execute", "rawInput": command})
     assert ready.shell == Shell("echo 'a b'")
 
@@ -114,21 +114,21 @@ def test_a_call_is_shown_when_its_input_is_complete(kind: str, first: Any) -> No
 
 def test_a_new_file() -> None:
     for old in (None, ""):
-        told = called({"kind": "edit", "title": "write", "rawInput": {"path": "a.txt"}},
+        emitted = called({"kind": "edit", "title": "write", "rawInput": {"path": "a.txt"}},
                       {"status": "completed", "content": [diff(old, "é\n"), *shown("Done.")]})  # fmt: skip
-        assert told[-1] == ToolDone("t", "Done.", files=(FileWritten(WHERE, 3, True),), name="write")
+        assert emitted[-1] == ToolDone("t", "Done.", files=(FileWritten(WHERE, 3, True),), name="write")
 
 
-def test_a_whole_file_written_anew() -> None:
-    told = called({"kind": "edit", "rawInput": {"content": "two\n"}},
+def test_rewritten_file() -> None:
+    emitted = called({"kind": "edit", "rawInput": {"content": "two\n"}},
                   {"status": "completed", "content": [diff("one\n", "two\n")]})  # fmt: skip
-    assert told[-1].files == (FileWritten(WHERE, 4, False),)
+    assert emitted[-1].files == (FileWritten(WHERE, 4, False),)
 
 
-def test_the_agents_own_word_on_whether_a_file_existed_counts() -> None:
+def test_reported_file_existence_takes_precedence() -> None:
     end = {"status": "completed", "content": [diff(None, "x")], "rawOutput": {"fileExisted": True}}
-    told = called({"kind": "edit", "rawInput": {"content": "x"}}, end)
-    assert told[-1].files == (FileWritten(WHERE, 1, False),)
+    emitted = called({"kind": "edit", "rawInput": {"content": "x"}}, end)
+    assert emitted[-1].files == (FileWritten(WHERE, 1, False),)
 
 
 PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
@@ -143,8 +143,8 @@ PATCH = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     ],
 )
 def test_a_change_is_a_unified_diff_with_its_place_in_the_file(end: Any) -> None:
-    told = called({"kind": "edit", "title": "edit"}, {"status": "completed", **end})
-    assert told[-1].files == (FilePatched(WHERE, PATCH),)
+    emitted = called({"kind": "edit", "title": "edit"}, {"status": "completed", **end})
+    assert emitted[-1].files == (FilePatched(WHERE, PATCH),)
 
 
 def test_the_whole_files_of_the_permission_are_better_than_the_fragment_of_the_end() -> None:
@@ -157,25 +157,25 @@ def test_the_whole_files_of_the_permission_are_better_than_the_fragment_of_the_e
 
 
 def test_an_end_without_changes_does_not_take_them_back() -> None:
-    told = called({"kind": "edit", "content": [diff("", "x\n")]}, {"status": "completed", "content": shown("ok")})
-    assert told[-1].files == (FileWritten(WHERE, 2, True),)
+    emitted = called({"kind": "edit", "content": [diff("", "x\n")]}, {"status": "completed", "content": shown("ok")})
+    assert emitted[-1].files == (FileWritten(WHERE, 2, True),)
     failed = called({"kind": "edit", "content": [diff("", "x\n")]}, {"status": "failed", "content": shown("no")})
     assert (failed[-1].files, failed[-1].error) == ((), "no")
 
 
 def test_a_write_without_a_diff_is_known_by_its_input() -> None:
-    told = called({"kind": "edit", "locations": [{"path": WHERE}], "rawInput": {"path": "a.txt", "content": "x"}},
+    emitted = called({"kind": "edit", "locations": [{"path": WHERE}], "rawInput": {"path": "a.txt", "content": "x"}},
                   {"status": "completed"})  # fmt: skip
-    assert told[-1].files == (FileWritten(WHERE, 1, False),)
+    assert emitted[-1].files == (FileWritten(WHERE, 1, False),)
 
 
 @pytest.mark.parametrize(("kind", "effect"), [("read", (FileRead(WHERE),)), ("delete", (FileDeleted(WHERE),)),
                                               ("search", ())])  # fmt: skip
 def test_other_files_are_known_by_kind_and_place(kind: str, effect: Any) -> None:
-    told = called({"kind": kind, "title": "a.txt", "locations": [{"path": WHERE, "line": None}]},
+    emitted = called({"kind": kind, "title": "a.txt", "locations": [{"path": WHERE, "line": None}]},
                   {"status": "completed"})  # fmt: skip
-    assert told[0].name == kind  # the title is the file
-    assert told[-1].files == effect
+    assert emitted[0].name == kind  # the title is the file
+    assert emitted[-1].files == effect
 
 
 @pytest.mark.parametrize(
@@ -211,20 +211,20 @@ def test_an_update_without_an_announcement_makes_the_call() -> None:
     assert [type(fact) for fact in talk.facts()] == [facts.StepBegin, ToolReady, ToolDone]
 
 
-def test_what_comes_after_the_end_of_a_call_says_nothing() -> None:
-    told = called({"title": "x", "status": "completed"}, {"status": "failed"}, {"title": "y"})
-    assert [type(fact) for fact in told] == [ToolReady, ToolDone]
+def test_updates_after_the_end_of_a_call_emit_nothing() -> None:
+    emitted = called({"title": "x", "status": "completed"}, {"status": "failed"}, {"title": "y"})
+    assert [type(fact) for fact in emitted] == [ToolReady, ToolDone]
 
 
 class Silent(ToolReader):
-    def ends_silently(self, call: Call) -> bool:
+    def ends_silently(self, call: AcpCall) -> bool:
         return call.kind == "edit"
 
-    def continues_step(self, call: Call) -> bool:
+    def continues_step(self, call: AcpCall) -> bool:
         return call.id.endswith("_1")
 
 
-def test_a_call_that_succeeds_in_silence_ends_when_the_agent_goes_on() -> None:
+def test_silent_call_ends_when_the_agent_continues() -> None:
     talk = Talk(AcpQuirks(tools=Silent())).prompted()
     talk.updates("tool_call", toolCallId="a", title="write", kind="edit", content=[diff(None, "x")])
     talk.updates("tool_call", toolCallId="b", title="write", kind="edit", content=[diff(None, "y")])
@@ -253,7 +253,7 @@ def test_a_step_begins_when_the_calls_of_the_last_one_are_over() -> None:
     ]  # fmt: skip
 
 
-def test_a_plan_is_a_call_unless_its_tool_tells_it() -> None:
+def test_plan_is_a_call_unless_its_tool_repeats_it() -> None:
     entries = [{"content": "a", "priority": "high", "status": "pending"}]
     talk = Talk().prompted()
     talk.updates("plan", entries=entries)
@@ -261,12 +261,12 @@ def test_a_plan_is_a_call_unless_its_tool_tells_it() -> None:
     ready, done, *_ = talk.facts(ToolReady, ToolDone)
     assert (ready.name, ready.input, done.call_id) == ("plan", {"entries": entries}, ready.call_id)
     assert len({fact.call_id for fact in talk.facts(ToolReady)}) == 2
-    quiet = Talk(AcpQuirks(plan_is_told_by_its_tool=True)).prompted()
+    quiet = Talk(AcpQuirks(plan_repeats_tool_call=True)).prompted()
     quiet.updates("plan", entries=entries)
     assert quiet.facts() == []
 
 
-def test_the_habits_of_common_agents_are_known_to_the_adapter_for_any() -> None:
+def test_acp_adapter_reads_habits_of_common_agents() -> None:
     servers = (McpServer("files", command="/f"),)
     titled = {"title": "read_all (files MCP Server)", "kind": "other", "rawInput": {"a": 1}}
     assert called(titled, quirks=QUIRKS, mcp_servers=servers) == [facts.McpBegin("t", "files", "read_all", {"a": 1})]
@@ -286,7 +286,7 @@ def test_the_habits_of_common_agents_are_known_to_the_adapter_for_any() -> None:
     assert json.loads(write.data)["result"] == {"outcome": outcome, "answers": {"0": "Red", "1": "because"}}
 
 
-def test_what_a_sub_agent_does_is_told_as_its_own() -> None:
+def test_subagent_facts_are_attributed() -> None:
     inside = {"_meta": {"parentToolCallId": "t"}}
     talk = Talk().prompted()
     task = {"subagent_type": "reviewer", "prompt": "look"}
@@ -312,5 +312,5 @@ def test_what_a_sub_agent_does_is_told_as_its_own() -> None:
         facts.InSubagent("t", facts.Usage(1, 1)),
         facts.SubagentDone("t", "all fine"),
     ]
-    told = talk.speaks("nobody's", _meta={"parentToolCallId": "gone"})
-    assert told[-1] == TextDelta("nobody's")
+    emitted = talk.speaks("nobody's", _meta={"parentToolCallId": "gone"})
+    assert emitted[-1] == TextDelta("nobody's")

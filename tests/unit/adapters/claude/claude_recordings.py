@@ -21,8 +21,8 @@ def new_codec(protocol: str = ONE_SHOT, **context: Any) -> ClaudeCodec:
     return ClaudeCodec(CodecContext(agent="claude", protocol=protocol, cwd=PLACE, **context))
 
 
-def told(name: str, *, upto: int | None = None, **context: Any) -> list[facts.Fact]:
-    """Every fact that a recording tells, what is ignored left out."""
+def recorded_facts(name: str, *, upto: int | None = None, **context: Any) -> list[facts.Fact]:
+    """Return the facts of a recording without `Ignored`."""
     codec = new_codec(RECORDINGS.protocol(name), **context)
     steps = [step for line in recording(name).stdout_lines[:upto] for step in codec.receive(line, Source.STDOUT)]
     return facts_of([*steps, *codec.finish(Exit(code=0))])
@@ -33,5 +33,6 @@ def only(steps: Iterable[Any], *kinds: type) -> list[Any]:
 
 
 __all__ = [
-    "ADAPTER", "NAMES", "ONE_SHOT", "TWO_WAY", "events_of", "native", "new_codec", "only", "recording", "told",
+    "ADAPTER", "NAMES", "ONE_SHOT", "TWO_WAY", "events_of", "native", "new_codec", "only", "recorded_facts",
+    "recording",
 ]  # fmt: skip

@@ -42,7 +42,7 @@ def test_a_one_shot_run_takes_its_prompt_on_stdin_never_in_argv() -> None:
         ({"is_root": True}, "default"),
     ],
 )
-def test_whatever_may_be_asked_needs_the_two_way_protocol(options: dict[str, Any], mode: str) -> None:
+def test_approvals_and_questions_need_the_two_way_protocol(options: dict[str, Any], mode: str) -> None:
     args = spawn(**options)
     assert (args.protocol, args.stdin_text, args.stdin) == (TWO_WAY, None, "pipe")
     assert {"--input-format=stream-json", "--permission-prompt-tool=stdio", f"--permission-mode={mode}"} <= {*args.argv}
@@ -129,18 +129,18 @@ def test_attached_files_are_mentioned_in_the_prompt() -> None:
     assert spawn(attachments=attachments).stdin_text == 'go\n\n@"/a b.txt"\n@"/i.png"'
 
 
-def test_what_cannot_be_attached_is_said() -> None:
+def test_unsupported_attachment_emits_a_note() -> None:
     attachments = [Attachment(url="http://x/i.png"), Attachment(file_path='/a".txt'), Attachment(file_path="/ok")]
     args = spawn(attachments=attachments)
     assert args.stdin_text == 'go\n\n@"/ok"'
     assert [note.split()[0] for note in args.notes] == ["2"]
 
 
-def test_what_there_is_no_setting_for_is_said_in_one_sentence_each() -> None:
+def test_each_unsupported_option_emits_one_note() -> None:
     notes = spawn(temperature=0.5, top_p=0.5, top_k=3).notes
     assert len(notes) == 3
     assert all(note.endswith(".") for note in notes)
 
 
-def test_a_session_around_this_one_is_not_inherited() -> None:
+def test_variables_of_an_outer_session_are_unset() -> None:
     assert "CLAUDECODE" in spawn().unset_env

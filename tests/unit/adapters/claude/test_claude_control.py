@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from claude_recordings import TWO_WAY, native, new_codec, only, recording, told
+from claude_recordings import TWO_WAY, native, new_codec, only, recorded_facts, recording
 from tests.unit.adapters.talking import effects, receive, sent
 
 from agent_mux import facts
@@ -62,7 +62,7 @@ def test_without_a_conversation_of_ours_nothing_is_written(codec: ClaudeCodec) -
     assert effects(receive(codec, INIT, ask(), RESULT, IDLE)) == []
 
 
-def test_a_prompt_stays_one_line_whatever_is_in_it() -> None:
+def test_prompt_is_always_one_line() -> None:
     write, accept = started(interactive=True).request(Send("a\nb\u2028c\u2029d\udce9"))
     assert accept == Accept("merged")
     assert isinstance(write, WriteStdin)
@@ -108,7 +108,7 @@ def test_always_allows_the_narrowest_suggestion_and_for_this_session_only() -> N
     ]
 
 
-def test_always_without_suggestions_allows_just_this_command() -> None:
+def test_always_without_suggestions_allows_this_command_only() -> None:
     codec = started()
     receive(codec, ask(input={"command": "make"}))
     (answer,) = sent(codec.request(Approve("r1", always=True)))
@@ -140,24 +140,24 @@ def test_our_answer_printed_again_settles_nothing_twice() -> None:
 
 
 def test_a_withdrawn_request_is_not_granted() -> None:
-    (settled,) = only(told("interrupt_during_permission"), facts.RequestSettled)
+    (settled,) = only(recorded_facts("interrupt_during_permission"), facts.RequestSettled)
     assert (settled.granted, settled.reason) == (False, "withdrawn by the agent")
 
 
 def test_leaving_plan_mode_is_an_approval() -> None:
-    asked = only(told("exit_plan_mode_stdio"), facts.ApprovalAsked)
+    asked = only(recorded_facts("exit_plan_mode_stdio"), facts.ApprovalAsked)
     assert [fact.tool_name for fact in asked] == ["Write", "ExitPlanMode"]
 
 
 def test_a_denial_without_asking_is_shown_as_one() -> None:
-    (asked,) = only(told("allowed_tools"), facts.ApprovalAsked)
-    (settled,) = only(told("allowed_tools"), facts.RequestSettled)
+    (asked,) = only(recorded_facts("allowed_tools"), facts.ApprovalAsked)
+    (settled,) = only(recorded_facts("allowed_tools"), facts.RequestSettled)
     assert (settled.request_id, settled.granted) == (asked.request_id, False)
     assert settled.reason
 
 
 def test_a_permission_inside_a_sub_agent_is_asked_like_any_other() -> None:
-    (asked,) = only(told("perm_in_subagent"), facts.ApprovalAsked)
+    (asked,) = only(recorded_facts("perm_in_subagent"), facts.ApprovalAsked)
     assert asked.tool_name == "Bash"
 
 
@@ -202,20 +202,20 @@ def test_an_answer_to_a_permission_and_a_yes_to_a_question_are_refused() -> None
 
 
 def test_questions_come_even_where_everything_is_allowed() -> None:
-    asked = only(told("ask_two_questions"), facts.InputAsked)
+    asked = only(recorded_facts("ask_two_questions"), facts.InputAsked)
     assert [(fact.question, fact.options) for fact in asked] == [("Which?", ("A", "B")), ("How many?", ("1", "2"))]
 
 
 # -- what else the CLI may ask
 
 
-def test_a_hook_callback_is_answered_without_an_opinion() -> None:
+def test_hook_callback_gets_an_empty_response() -> None:
     (line,) = native("hook_callback", type="control_request")
     (answer,) = sent(receive(started(), line))
     assert answer["response"] == {"subtype": "success", "request_id": line["request_id"], "response": {}}
 
 
-def test_an_unknown_request_is_refused_so_that_the_cli_does_not_wait_for_ever() -> None:
+def test_unknown_request_gets_an_error_response() -> None:
     line = {"type": "control_request", "request_id": "r9", "request": {"subtype": "elicitation"}}
     steps = receive(started(), line)
     assert sent(steps)[0]["response"]["subtype"] == "error"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from claude_recordings import ADAPTER, NAMES, events_of, new_codec, recording, told
+from claude_recordings import ADAPTER, NAMES, events_of, new_codec, recorded_facts, recording
 from tests.unit.adapters.talking import receive
 
 from agent_mux import contract, facts
@@ -18,7 +18,7 @@ CUT_OFF_TEXTS = {"err_drop_always", "err_drop_midstream", "err_drop_tooluse", "e
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_line_says_something_and_none_is_unknown(name: str) -> None:
+def test_every_line_emits_facts_and_none_is_unknown(name: str) -> None:
     codec = new_codec()
     for line in recording(name).stdout_lines:
         steps = receive(codec, line)
@@ -27,18 +27,18 @@ def test_every_line_says_something_and_none_is_unknown(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_STREAM_JSON])
-def test_nothing_printed_is_taken_for_noise(name: str) -> None:
-    assert not [fact for fact in told(name) if isinstance(fact, facts.LogLine)]
+def test_no_recorded_line_is_a_log_line(name: str) -> None:
+    assert not [fact for fact in recorded_facts(name) if isinstance(fact, facts.LogLine)]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("inside", [False, True], ids=["", "with sub-agents"])
-def test_the_event_stream_is_lawful(name: str, *, inside: bool) -> None:
+def test_event_stream_conforms(name: str, *, inside: bool) -> None:
     assert contract.validate(events_of(name, include_subagent_events=inside)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_our_own_side_of_the_conversation_is_never_told_as_news(name: str) -> None:
+def test_stdin_of_a_recording_emits_no_events(name: str) -> None:
     codec = new_codec()
     for line in recording(name).stdin:
         assert not [step for step in receive(codec, line, source=Source.STDIN) if not isinstance(step, facts.Ignored)]
@@ -54,16 +54,16 @@ def _messages(events: list[AgentEvent]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.rpartition("/")[2] not in CUT_OFF_TEXTS])
-def test_no_message_comes_twice_and_none_is_made_up(name: str) -> None:
-    said, messages = _texts(recording(name).script), _messages(events_of(name))
-    known = [text for text in messages if text in said]
-    assert all(known.count(text) <= said.count(text) for text in known)
+def test_messages_are_neither_repeated_nor_invented(name: str) -> None:
+    scripted, messages = _texts(recording(name).script), _messages(events_of(name))
+    known = [text for text in messages if text in scripted]
+    assert all(known.count(text) <= scripted.count(text) for text in known)
 
 
 @pytest.mark.parametrize("name", ["tool_bash", "tool_files", "unicode_big_output", "thinking", "stdin_multi_turn"])
-def test_all_that_the_model_said_is_told(name: str) -> None:
-    said = [text for text in _texts(recording(name).script) if text]
-    assert _messages(events_of(name)) == said
+def test_all_scripted_text_is_emitted(name: str) -> None:
+    scripted = [text for text in _texts(recording(name).script) if text]
+    assert _messages(events_of(name)) == scripted
 
 
 def test_what_the_recordings_emit_is_what_the_capabilities_claim() -> None:

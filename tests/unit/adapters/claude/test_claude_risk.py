@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent_mux.facts import Risk
-from agent_mux_adapters.claude.risk import assess
+from agent_mux_adapters.claude.tools import risk_of
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from agent_mux_adapters.claude.risk import assess
     ],
 )
 def test_tools_are_judged_by_what_they_are(tool: str, arguments: dict[str, Any], risk: Risk) -> None:
-    assert assess(tool, arguments) == risk
+    assert risk_of(tool, arguments) == risk

@@ -1,4 +1,4 @@
-"""Whatever is printed, and in whatever order: the codec never raises and always says something."""
+"""The codec never raises and always emits facts, whatever is printed in whatever order."""
 
 import json
 from typing import Any
@@ -21,9 +21,9 @@ def feed(lines: list[bytes], source: Source = Source.STDOUT, **context: Any) -> 
     codec = new_codec(**context)
     steps = list(codec.start())
     for line in lines:
-        told = list(codec.receive(line, source))
-        assert any(isinstance(step, facts.Fact) for step in told)
-        steps += told
+        recorded_facts = list(codec.receive(line, source))
+        assert any(isinstance(step, facts.Fact) for step in recorded_facts)
+        steps += recorded_facts
     return [*steps, *codec.finish(Exit())]
 
 
@@ -54,7 +54,7 @@ def test_real_lines_in_any_order_never_raise(lines: list[bytes]) -> None:
 
 @patient
 @given(native=damaged(LINES).map(json.loads).filter(lambda native: isinstance(native, dict)))
-def test_looking_whose_line_it_is_never_raises(native: dict[str, Any]) -> None:
+def test_recognizing_a_line_never_raises(native: dict[str, Any]) -> None:
     for protocol in ADAPTER.protocols.values():
         assert protocol.sniff(native) in {True, False}
 
@@ -68,6 +68,6 @@ def test_deeply_nested_and_broken_lines_never_raise() -> None:
     assert facts.TextDelta("\ufffd") in steps
 
 
-def test_the_same_lines_tell_the_same_facts() -> None:
+def test_same_lines_emit_the_same_facts() -> None:
     lines = list(recording("subagent_async").stdout_lines)
     assert feed(lines) == feed(lines)

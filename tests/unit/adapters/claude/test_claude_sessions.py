@@ -1,4 +1,4 @@
-"""The store that Claude Code 2.1.330 left behind: tests/stores/README.md says how."""
+"""The stored sessions of Claude Code 2.1.330; see tests/stores/README.md."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_every_session_is_listed_with_what_it_was(sessions: Sessions) -> None:
     assert long.cost.input_tokens == 8 * 100  # those of the branch that was left, and of the sub-agent, too
 
 
-def test_what_was_left_behind_is_not_part_of_the_conversation(sessions: Sessions) -> None:
+def test_abandoned_branch_is_not_part_of_the_conversation(sessions: Sessions) -> None:
     messages = sessions.get(LONG).messages
     assert [message.text for message in messages if message.role == "user"] == [
         "first question", "third question", "fourth question", "fifth question", "sixth question",
@@ -57,7 +57,7 @@ def test_a_refusal_is_the_error_of_its_turn(sessions: Sessions) -> None:
     assert "403" in message.error
 
 
-def test_the_events_keep_the_contract(sessions: Sessions) -> None:
+def test_events_conform_to_the_contract(sessions: Sessions) -> None:
     for summary in sessions.list():
         events = list(sessions.events(summary.id))
         assert validate(events) == []
@@ -76,7 +76,7 @@ def test_a_fork_has_what_it_was_copied_from_and_costs_only_what_it_added(session
     assert (total.calls, total.native_usd) == (2, pytest.approx(2 * PER_CALL))
 
 
-def test_the_place_can_be_another(sessions: Sessions) -> None:
+def test_directory_can_be_moved(sessions: Sessions) -> None:
     moved = Sessions(environ={"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": str(HOME / ".claude")})
     assert moved.list() == sessions.list()
     copied = SessionFilter(agent="claude", directory=HOME / ".claude")

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_recordings import events_of, native, new_codec, only, told
+from claude_recordings import events_of, native, new_codec, only, recorded_facts
 from tests.unit.adapters.talking import receive
 
 from agent_mux import facts
-from agent_mux_adapters._dialects import unified
-from agent_mux_adapters.claude import diffs
+from agent_mux_adapters._dialects import unified_diff
+from agent_mux_adapters.claude import tools
 
 GIT = shutil.which("git")
 
 
 def dones(name: str) -> list[facts.ToolDone]:
-    return only(told(name), facts.ToolDone)
+    return only(recorded_facts(name), facts.ToolDone)
 
 
 def result(call_id: str, content: Any, extra: Any = None, **block: Any) -> dict[str, Any]:
@@ -34,12 +34,14 @@ def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def test_a_call_streams_its_input_and_is_ready_once() -> None:
-    kinds = [type(fact) for fact in only(told("tool_bash"), facts.ToolBegin, facts.ToolInput, facts.ToolReady)]
+    kinds = [
+        type(fact) for fact in only(recorded_facts("tool_bash"), facts.ToolBegin, facts.ToolInput, facts.ToolReady)
+    ]
     assert kinds == [facts.ToolBegin, facts.ToolInput, facts.ToolInput, facts.ToolInput, facts.ToolReady]
 
 
 def test_parallel_results_come_in_the_order_of_completion() -> None:
-    begun = [fact.call_id for fact in only(told("tool_parallel"), facts.ToolReady)]
+    begun = [fact.call_id for fact in only(recorded_facts("tool_parallel"), facts.ToolReady)]
     ended = [fact.call_id for fact in dones("tool_parallel")]
     assert sorted(begun) == sorted(ended)
     assert begun != ended
@@ -57,7 +59,7 @@ def test_a_denied_tool_is_an_error_and_its_command_never_ran() -> None:
     assert "shell_start" not in [event.type for event in events_of("perm_deny")]
 
 
-def test_a_result_without_its_call_is_told() -> None:
+def test_result_without_its_call_is_emitted() -> None:
     (done,) = receive(new_codec(), result("lost", "something"))
     assert done == facts.ToolDone("lost", output="something")
 
@@ -72,8 +74,8 @@ def test_a_structured_result_that_is_a_string_does_no_harm() -> None:
 
 
 def test_a_foreground_command_has_a_shell_and_a_background_one_has_none() -> None:
-    (foreground,) = only(told("tool_bash"), facts.ToolReady)
-    (background,) = only(told("tool_bash_background"), facts.ToolReady)
+    (foreground,) = only(recorded_facts("tool_bash"), facts.ToolReady)
+    (background,) = only(recorded_facts("tool_bash_background"), facts.ToolReady)
     assert foreground.shell == facts.Shell("echo hi")
     assert background.shell is None
 
@@ -103,14 +105,14 @@ def test_an_interrupted_command_is_an_error() -> None:
     assert (done.error, done.stdout) == ("half", "half")
 
 
-def test_output_too_large_for_the_model_is_told_whole() -> None:
+def test_truncated_output_is_emitted_whole() -> None:
     (done,) = dones("unicode_big_output")
     assert len(done.stdout or "") > 20_000
     assert "persisted-output" not in done.output
 
 
 def test_inside_a_sub_agent_a_command_is_read_from_its_text() -> None:
-    inside = [fact.fact for fact in only(told("subagent_sync"), facts.InSubagent)]
+    inside = [fact.fact for fact in only(recorded_facts("subagent_sync"), facts.InSubagent)]
     (done,) = only(inside, facts.ToolDone)
     assert (done.stdout, done.error) == ("from-sub", None)
 
@@ -118,7 +120,7 @@ def test_inside_a_sub_agent_a_command_is_read_from_its_text() -> None:
 # -- files
 
 
-def test_files_are_told_with_what_really_happened_to_them() -> None:
+def test_file_effects_match_the_result() -> None:
     effects = [effect for done in dones("tool_files") for effect in done.files]
     path = "/home/dev/project/a.txt"
     assert effects[:2] == [facts.FileWritten(path, 14, created=True), facts.FileRead(path)]
@@ -152,7 +154,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
         new_codec(), call("1", "Edit", file_path="/f", old_string="a\nb", new_string="a\nc"), result("1", "ok")
     )
     (patched,) = only(steps, facts.ToolDone)[0].files
-    assert patched.diff.splitlines()[3:] == [" a", "-b", unified.NO_NEWLINE, "+c", unified.NO_NEWLINE]
+    assert patched.diff.splitlines()[3:] == [" a", "-b", unified_diff.NO_NEWLINE, "+c", unified_diff.NO_NEWLINE]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_an_edit_inside_a_sub_agent_has_a_diff_of_its_fragments() -> None:
 def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
     file = tmp_path / "f"
     file.write_bytes(old.encode())
-    diff = unified.from_texts("f", old, new)
+    diff = unified_diff.from_texts("f", old, new)
     assert GIT is not None
     subprocess.run([GIT, "apply", "--unidiff-zero", "-"], cwd=tmp_path, input=diff.encode(), check=True, timeout=30)
     assert (file.read_bytes() if file.exists() else b"").decode() == new
@@ -180,27 +182,27 @@ def test_diffs_can_be_applied(tmp_path: Path, old: str, new: str) -> None:
 
 def test_a_patch_into_an_empty_file_begins_before_its_first_line() -> None:
     patch = [{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 1, "lines": ["+brand new"]}]
-    assert "@@ -0,0 +1,1 @@" in diffs.from_patch("f", patch)
+    assert "@@ -0,0 +1,1 @@" in tools.patch_diff("f", patch)
 
 
 # -- images, skills
 
 
 def test_an_image_in_a_result_is_produced_and_not_repeated_in_the_output() -> None:
-    (image,) = only(told("tool_read_kinds"), facts.ImageProduced)
+    (image,) = only(recorded_facts("tool_read_kinds"), facts.ImageProduced)
     assert (image.mime_type, (image.base64 or "")[:6]) == ("image/png", "iVBORw")
     assert "iVBORw" not in str(dones("tool_read_kinds")[0].output)
 
 
 def test_a_skill_is_invoked_only_when_it_exists() -> None:
-    assert [skill.name for skill in only(told("tool_read_kinds"), facts.SkillInvoked)] == ["simplify"]
+    assert [skill.name for skill in only(recorded_facts("tool_read_kinds"), facts.SkillInvoked)] == ["simplify"]
 
 
 # -- MCP
 
 
 def test_a_tool_of_an_mcp_server_is_never_a_tool_call() -> None:
-    facts_told = told("mcp_tool")
+    facts_told = recorded_facts("mcp_tool")
     assert not only(facts_told, facts.ToolBegin, facts.ToolInput, facts.ToolReady, facts.ToolDone)
     good, bad = only(facts_told, facts.McpDone)
     assert [(m.server, m.tool) for m in only(facts_told, facts.McpBegin)] == [("echo", "echo"), ("echo", "boom")]
@@ -226,7 +228,7 @@ def test_names_of_mcp_tools(name: str, expected: tuple[str, str] | None) -> None
              "2.1.197/subagent"]
 )  # fmt: skip
 def test_a_sub_agent_reports_its_own_words(name: str) -> None:
-    facts_told = told(name)
+    facts_told = recorded_facts(name)
     (begun,) = only(facts_told, facts.SubagentBegin)
     (done,) = only(facts_told, facts.SubagentDone)
     assert (begun.name, begun.prompt) == ("general-purpose", "SUBTASK count the files")
@@ -242,19 +244,19 @@ def test_a_report_without_structure_loses_its_frame() -> None:
 
 
 def test_sub_agents_never_show_as_tools() -> None:
-    assert not only(told("subagent_sync"), facts.ToolBegin, facts.ToolReady, facts.ToolDone)
+    assert not only(recorded_facts("subagent_sync"), facts.ToolBegin, facts.ToolReady, facts.ToolDone)
 
 
 def test_what_happens_inside_is_marked_with_the_call_that_began_it() -> None:
-    facts_told = told("subagent_parallel")
+    facts_told = recorded_facts("subagent_parallel")
     begun = {fact.subagent_id for fact in only(facts_told, facts.SubagentBegin)}
     assert {fact.subagent_id for fact in only(facts_told, facts.InSubagent)} == begun
     assert len(begun) == 2
 
 
-def test_the_text_of_a_synchronous_sub_agent_is_told_when_forwarded() -> None:
+def test_forwarded_text_of_a_synchronous_subagent_is_emitted() -> None:
     def texts(name: str) -> list[str]:
-        inside = [fact.fact for fact in only(told(name), facts.InSubagent)]
+        inside = [fact.fact for fact in only(recorded_facts(name), facts.InSubagent)]
         return [fact.text for fact in only(inside, facts.Text, facts.Thinking)]
 
     assert texts("subagent_sync") == []
@@ -262,7 +264,7 @@ def test_the_text_of_a_synchronous_sub_agent_is_told_when_forwarded() -> None:
 
 
 def test_a_failed_sub_agent_is_an_error() -> None:
-    (done,) = only(told("interrupt_subagent"), facts.SubagentDone)
+    (done,) = only(recorded_facts("interrupt_subagent"), facts.SubagentDone)
     assert done.error
 
 

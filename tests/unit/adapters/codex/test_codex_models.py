@@ -21,5 +21,5 @@ def test_the_window_is_the_one_that_codex_uses() -> None:
 def test_noise() -> None:
     entries = '{"slug":"a","visibility":"list","supported_reasoning_levels":7},{"slug":"b"},{"visibility":"list"}'
     assert list(parsed("codex", f'{{"models":[{entries}]}}')) == ["a"]
-    refuses("codex", "error", "no JSON object")
+    refuses("codex", "error", "not a JSON object")
     survives_every_cut("codex", "0.169.0.json")

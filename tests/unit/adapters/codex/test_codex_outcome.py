@@ -3,7 +3,7 @@
 import pytest
 
 from agent_mux import facts
-from agent_mux_adapters._dialects.jsonrpc import Asked, JsonRpcClient, RpcError
+from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, failure_of, read_retry, session_error_code_of
 from agent_mux_adapters.codex.tools import FileChange, FileChangeKind, file_effects_of, unified_diff
 from agent_mux_adapters.codex.usage import TokenCounter
@@ -115,12 +115,12 @@ def test_a_counter_that_was_set_back_counts_the_last_call() -> None:
 
 def test_answers_find_their_requests_whatever_their_order() -> None:
     rpc = JsonRpcClient(with_version=True)
-    assert rpc.ask("one", {}) == b'{"jsonrpc":"2.0","id":1,"method":"one","params":{}}\n'
-    rpc.ask("two", {"a": 1})
-    assert rpc.take(2) == Asked("two", {"a": 1})
-    assert rpc.take("1") is None  # the ids "1" and 1 differ
-    assert rpc.take(1) == Asked("one", {})
-    assert rpc.take(1) is None
+    assert rpc.request("one", {}) == b'{"jsonrpc":"2.0","id":1,"method":"one","params":{}}\n'
+    rpc.request("two", {"a": 1})
+    assert rpc.take_request(2) == PendingRequest("two", {"a": 1})
+    assert rpc.take_request("1") is None  # the ids "1" and 1 differ
+    assert rpc.take_request(1) == PendingRequest("one", {})
+    assert rpc.take_request(1) is None
 
 
 def test_an_error_is_read_whatever_it_looks_like() -> None:

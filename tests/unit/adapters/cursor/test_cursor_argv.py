@@ -45,11 +45,11 @@ def test_without_yolo_nothing_is_forced() -> None:
     assert "--force" not in spawn(approval_mode="deny").argv
 
 
-def test_whole_messages_are_asked_for_where_nobody_wants_fragments() -> None:
+def test_whole_messages_are_requested_without_streaming() -> None:
     assert "--stream-partial-output" not in spawn(stream=False).argv
 
 
-def test_what_no_flag_takes_is_put_into_the_prompt() -> None:
+def test_system_prompt_and_attachments_go_into_the_prompt() -> None:
     args = spawn(system_prompt="be brief", attachments=[Attachment(file_path="/a.png"), Attachment(url="https://x/b")])
     assert args.stdin_text == "be brief\n\ndo it\n\nAttached file: /a.png"
     assert any("system prompt" in note for note in args.notes)
@@ -68,7 +68,7 @@ def test_what_no_flag_takes_is_put_into_the_prompt() -> None:
         {"on_input_required": print},
     ],
 )
-def test_what_cannot_be_honoured_is_said_once(options: dict[str, Any]) -> None:
+def test_each_unsupported_option_emits_one_note(options: dict[str, Any]) -> None:
     assert len(spawn(**options).notes) == 1
 
 
@@ -87,6 +87,6 @@ def test_model_calls_are_counted_by_the_mux() -> None:
         {"mcp_servers": [McpServer("s", command="x")]},
     ],
 )
-def test_what_it_cannot_do_is_refused_before_the_start(options: dict[str, Any]) -> None:
+def test_unsupported_options_are_refused_before_the_start(options: dict[str, Any]) -> None:
     with pytest.raises(CapabilityError):
         check_capabilities(options_of(**options), ADAPTER.capabilities)

@@ -14,7 +14,7 @@ from agent_mux.native_json import load_object
 from agent_mux.testing.fixtures import find_fixtures, load_fixture
 from agent_mux_adapters.cursor import ADAPTER
 from agent_mux_adapters.cursor.codec import CursorCodec
-from agent_mux_adapters.cursor.edits import effects as edit_effects
+from agent_mux_adapters.cursor.tool_calls import edit_effects
 
 PATH = "/home/dev/project/a.txt"
 
@@ -28,12 +28,12 @@ def receive(codec: CursorCodec, *lines: Any) -> list[Step]:
     return [step for line in raw for step in codec.receive(line, Source.STDOUT)]
 
 
-def said(text: str, **extra: Any) -> dict[str, Any]:
+def whole(text: str, **extra: Any) -> dict[str, Any]:
     return {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}, **extra}
 
 
 def fragment(text: str) -> dict[str, Any]:
-    return said(text, session_id="s", timestamp_ms=1)
+    return whole(text, session_id="s", timestamp_ms=1)
 
 
 def thought(text: str) -> dict[str, Any]:
@@ -70,39 +70,45 @@ def steps_begun(steps: list[Step]) -> int:
     return sum(isinstance(step, facts.StepBegin) for step in steps)
 
 
-# -- text: everything is said twice
+# -- text: everything is printed twice
 
 
-def test_a_message_that_repeats_its_fragments_is_not_told_again() -> None:
+def test_message_that_repeats_its_fragments_is_not_emitted() -> None:
     codec = new_codec()
-    told = receive(codec, fragment("Hel"), fragment("lo"), said("Hello", model_call_id="m-0", timestamp_ms=2))
-    assert texts(told) == ["Hello"]
-    assert texts(receive(codec, started("c"), fragment("Bye"), said("Bye"))) == ["Bye"]
+    emitted = receive(codec, fragment("Hel"), fragment("lo"), whole("Hello", model_call_id="m-0", timestamp_ms=2))
+    assert texts(emitted) == ["Hello"]
+    assert texts(receive(codec, started("c"), fragment("Bye"), whole("Bye"))) == ["Bye"]
 
 
-def test_a_message_is_told_whole_where_nothing_was_streamed() -> None:
-    told = receive(new_codec(), said("One", model_call_id="m-0", timestamp_ms=2), said("One"))
-    assert texts(told) == ["One", "One"]
+def test_message_without_fragments_is_emitted_whole() -> None:
+    emitted = receive(new_codec(), whole("One", model_call_id="m-0", timestamp_ms=2), whole("One"))
+    assert texts(emitted) == ["One", "One"]
 
 
 def test_the_last_message_may_repeat_the_whole_turn() -> None:
     codec = new_codec()
-    told = receive(codec, fragment("A"), said("A", model_call_id="m-0", timestamp_ms=2), fragment("B"), said("AB"))
-    assert texts(told) == ["A", "B"]
-    told = receive(codec, said("AB"))
-    assert texts(told) == []
-    assert all(isinstance(fact, facts.Ignored) for fact in told)
+    emitted = receive(
+        codec,
+        fragment("A"),
+        whole("A", model_call_id="m-0", timestamp_ms=2),
+        fragment("B"),
+        whole("AB"),
+    )
+    assert texts(emitted) == ["A", "B"]
+    emitted = receive(codec, whole("AB"))
+    assert texts(emitted) == []
+    assert all(isinstance(fact, facts.Ignored) for fact in emitted)
 
 
-def test_what_was_not_streamed_of_a_message_is_told_in_the_end() -> None:
-    assert texts(receive(new_codec(), fragment("Hel"), said("Hello"))) == ["Hello"]
+def test_rest_of_a_partly_streamed_message_is_emitted() -> None:
+    assert texts(receive(new_codec(), fragment("Hel"), whole("Hello"))) == ["Hello"]
 
 
-def test_a_fragment_like_all_before_it_is_held_until_the_next_line_tells() -> None:
+def test_fragment_equal_to_the_segment_is_held_until_the_next_line() -> None:
     codec = new_codec()
     assert texts(receive(codec, fragment("ha"), fragment("ha"))) == ["ha"]
     assert texts(receive(codec, fragment("!"))) == ["ha!"]
-    assert texts(receive(codec, said("haha!"))) == []
+    assert texts(receive(codec, whole("haha!"))) == []
 
 
 @pytest.mark.parametrize(
@@ -115,40 +121,40 @@ def test_a_fragment_like_all_before_it_is_held_until_the_next_line_tells() -> No
     ],
     ids=lambda line: line["type"],
 )
-def test_before_a_retry_a_query_or_a_call_it_was_a_repetition(after: dict[str, Any]) -> None:
-    told = receive(new_codec(), fragment("Once"), fragment(" upon"), fragment("Once upon"), after)
-    assert texts(told) == ["Once upon"]
+def test_held_fragment_before_a_retry_query_or_call_is_a_repetition(after: dict[str, Any]) -> None:
+    emitted = receive(new_codec(), fragment("Once"), fragment(" upon"), fragment("Once upon"), after)
+    assert texts(emitted) == ["Once upon"]
 
 
 def test_a_held_fragment_is_not_lost_when_the_process_ends() -> None:
     codec = new_codec()
-    told = [*receive(codec, fragment("ha"), fragment("ha")), *codec.finish(Exit(code=0))]
-    assert texts(told) == ["haha"]
+    emitted = [*receive(codec, fragment("ha"), fragment("ha")), *codec.finish(Exit(code=0))]
+    assert texts(emitted) == ["haha"]
 
 
-def test_the_answer_is_told_where_only_the_closing_message_has_it() -> None:
+def test_answer_is_read_from_the_closing_message_alone() -> None:
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "Hi", "session_id": "s"}
-    told = receive(new_codec(), result)
-    assert texts(told) == ["Hi"]
-    assert facts.SessionKnown("s") in told
-    assert texts(receive(new_codec(), said("Hi"), result)) == ["Hi"]
+    emitted = receive(new_codec(), result)
+    assert texts(emitted) == ["Hi"]
+    assert facts.SessionKnown("s") in emitted
+    assert texts(receive(new_codec(), whole("Hi"), result)) == ["Hi"]
 
 
 # -- model calls
 
 
 def test_thinking_text_and_calls_of_one_model_call_are_one_step() -> None:
-    told = receive(
-        new_codec(), thought("Hm"), fragment("A"), said("A", model_call_id="m-0", timestamp_ms=2), started("c"),
+    emitted = receive(
+        new_codec(), thought("Hm"), fragment("A"), whole("A", model_call_id="m-0", timestamp_ms=2), started("c"),
         started("d"), completed("d", {"success": {}}), completed("c", {"success": {}}),
     )  # fmt: skip
-    assert steps_begun(told) == 1
+    assert steps_begun(emitted) == 1
 
 
 def test_what_comes_after_a_tool_is_another_step() -> None:
     codec = new_codec()
     receive(codec, started("c"), completed("c", {"success": {}}))
-    assert steps_begun(receive(codec, thought("Hm"), said("B"))) == 1
+    assert steps_begun(receive(codec, thought("Hm"), whole("B"))) == 1
 
 
 def test_a_call_with_another_model_call_id_is_another_step() -> None:
@@ -156,8 +162,8 @@ def test_a_call_with_another_model_call_id_is_another_step() -> None:
 
 
 def test_a_late_call_of_the_same_model_call_is_no_new_step() -> None:
-    told = receive(new_codec(), started("c"), completed("c", {"success": {}}), started("d"))
-    assert steps_begun(told) == 1
+    emitted = receive(new_codec(), started("c"), completed("c", {"success": {}}), started("d"))
+    assert steps_begun(emitted) == 1
 
 
 def test_a_retry_is_another_step() -> None:
@@ -174,11 +180,11 @@ def test_a_retry_is_another_step() -> None:
 def test_a_call_id_may_contain_a_newline_and_the_tools_key_has_siblings() -> None:
     call_id = "call_1\nfc_2"
     times = {"hookAdditionalContexts": [], "toolCallId": call_id, "startedAtMs": "1000", "completedAtMs": "1250"}
-    told = receive(
+    emitted = receive(
         new_codec(), started(call_id, "readToolCall", path=PATH),
         completed(call_id, {"success": {"content": "x", "path": PATH}}, "readToolCall", **times),
     )  # fmt: skip
-    [done] = [step for step in told if isinstance(step, facts.ToolDone)]
+    [done] = [step for step in emitted if isinstance(step, facts.ToolDone)]
     assert (done.call_id, done.output, done.duration_ms, done.files) == (call_id, "x", 250, (facts.FileRead(PATH),))
 
 
@@ -190,7 +196,7 @@ def test_a_command_that_exits_with_3_is_an_error_whatever_the_cli_calls_it() -> 
         assert (done.error, done.exit_code, done.stdout, done.stderr) == ("out\nerr", 3, "out", "err")
 
 
-def test_a_silent_failure_says_its_exit_code() -> None:
+def test_failure_without_output_reports_its_exit_code() -> None:
     codec = new_codec()
     receive(codec, started("c"))
     [done] = receive(codec, completed("c", {"failure": {"exitCode": 3, "stdout": "", "stderr": ""}}))
@@ -224,26 +230,26 @@ def test_a_file_that_may_not_be_read_is_no_refusal() -> None:
     assert done.error == "permission denied"
 
 
-def test_a_denial_that_a_query_told_is_told_once() -> None:
+def test_denial_of_a_query_is_emitted_once() -> None:
     codec = new_codec()
     query = {"type": "interaction_query", "query_type": "webFetchRequestQuery"}
     asks = {"id": 1, "webFetchRequestQuery": {"args": {"url": "https://x", "toolCallId": "c"}}}
     answer = {"id": 1, "webFetchRequestResponse": {"rejected": {"reason": "no"}}}
-    told = receive(
+    emitted = receive(
         codec, {**query, "subtype": "request", "query": asks}, {**query, "subtype": "response", "response": answer},
         started("c", "webFetchToolCall", url="https://x"),
         completed("c", {"rejected": {"reason": "no"}}, "webFetchToolCall"),
     )  # fmt: skip
-    settled = [step for step in told if isinstance(step, facts.RequestSettled)]
+    settled = [step for step in emitted if isinstance(step, facts.RequestSettled)]
     assert [(step.granted, step.reason) for step in settled] == [(False, "no")]
 
 
 def test_a_result_without_its_start_begins_the_call() -> None:
-    told = receive(new_codec(), completed("c", {"success": {"content": "x"}}, "readToolCall"))
-    assert [type(step) for step in told] == [facts.ToolReady, facts.ToolDone]
+    emitted = receive(new_codec(), completed("c", {"success": {"content": "x"}}, "readToolCall"))
+    assert [type(step) for step in emitted] == [facts.ToolReady, facts.ToolDone]
 
 
-def test_a_tool_nobody_knows_is_an_ordinary_call() -> None:
+def test_unknown_tool_is_an_ordinary_call() -> None:
     codec = new_codec()
     [_, ready] = receive(codec, started("c", "holodeckToolCall", deck=3))
     assert (ready.name, ready.input) == ("holodeck", {"deck": 3})
@@ -251,7 +257,7 @@ def test_a_tool_nobody_knows_is_an_ordinary_call() -> None:
     assert done.output == {"sunny": True}
 
 
-def test_a_failure_of_an_unknown_kind_is_said_in_words() -> None:
+def test_unknown_kind_of_failure_becomes_words() -> None:
     codec = new_codec()
     receive(codec, started("c", "readToolCall", path=PATH))
     [done] = receive(codec, completed("c", {"fileNotFound": {"path": PATH}}, "readToolCall"))
@@ -283,7 +289,7 @@ def test_an_edit_of_no_file_creates_it(body: dict[str, Any]) -> None:
     assert edit_effects(PATH, body) == (facts.FileWritten(PATH, 7, created=True),)
 
 
-def test_an_edit_that_changed_nothing_or_tells_nothing_has_no_effect() -> None:
+def test_edit_without_reported_change_has_no_effect() -> None:
     assert edit_effects(PATH, {"beforeFullFileContent": "a", "afterFullFileContent": "a"}) == ()
     assert edit_effects(PATH, {}) == ()
 
@@ -306,7 +312,7 @@ def test_a_closing_message_that_reports_an_error_fails_the_turn() -> None:
         (Source.STDERR, "Workspace Trust Required", "CONFIG_ERROR"),
     ],
 )
-def test_prose_says_why_when_there_is_no_closing_message(source: Source, words: str, code: str) -> None:
+def test_plain_text_explains_a_missing_closing_message(source: Source, words: str, code: str) -> None:
     codec = new_codec()
     codec.receive(words.encode(), source)
     codec.receive(b"Goodbye.", source)
@@ -315,7 +321,7 @@ def test_prose_says_why_when_there_is_no_closing_message(source: Source, words: 
     assert bool(failed.failure.guidance) == (code == "AUTH_ERROR")
 
 
-def test_prose_says_nothing_after_a_closing_message_or_a_good_exit() -> None:
+def test_plain_text_is_ignored_after_a_closing_message_or_exit_0() -> None:
     words = b"Error: Authentication required."
     codec = new_codec()
     codec.receive(words, Source.STDERR)
@@ -324,7 +330,7 @@ def test_prose_says_nothing_after_a_closing_message_or_a_good_exit() -> None:
     assert codec.finish(Exit(code=1)) == ()
 
 
-def test_prose_that_says_nothing_known_is_left_to_the_exit_code() -> None:
+def test_unknown_plain_text_emits_no_failure() -> None:
     codec = new_codec()
     codec.receive(b"RetriableError: [unavailable]", Source.STDERR)
     assert codec.finish(Exit(code=1)) == ()
@@ -343,7 +349,7 @@ def test_it_takes_no_actions_but_an_interruption() -> None:
         assert isinstance(refusal, Refuse)
 
 
-def test_a_resumed_session_says_so() -> None:
+def test_resumed_session_is_marked() -> None:
     init = {"type": "system", "subtype": "init", "session_id": "s", "model": "Auto", "cwd": "/"}
     assert receive(new_codec(session_id="s"), init) == [facts.SessionKnown("s", resumed=True, model="Auto")]
 
@@ -351,7 +357,7 @@ def test_a_resumed_session_says_so() -> None:
 # -- sniffing
 
 
-def test_its_lines_are_known_from_those_of_claude_code() -> None:
+def test_lines_are_distinguished_from_claude_code() -> None:
     root = Path(__file__).parents[4] / "fixtures"
     sniff = ADAPTER.protocols["stream-json"].sniff
     for folder in find_fixtures(root, "cursor"):
@@ -369,7 +375,7 @@ ODD = [None, 1, 10**400, 1.5, "", "x", [], {}, [1], {"a": {}}, True]
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_no_value_of_any_field_makes_it_raise(odd: Any) -> None:
     lines = [fragment("a"), thought("b"), started("c"), completed("c", {"success": {"exitCode": 0}}),
-             said("m", model_call_id="m"), {"type": "result", "usage": {}, "result": "x", "subtype": "success"},
+             whole("m", model_call_id="m"), {"type": "result", "usage": {}, "result": "x", "subtype": "success"},
              {"type": "interaction_query", "subtype": "response", "query_type": "xRequestQuery", "response": {}},
              {"type": "retry", "subtype": "starting", "attempt": 1}]  # fmt: skip
     for line in lines:
@@ -381,6 +387,6 @@ def test_no_value_of_any_field_makes_it_raise(odd: Any) -> None:
 
 
 @pytest.mark.parametrize("line", [b"{", b"[1]", b"plain words", b"\xff\xfe", b'{"type":5}', b'{"type":["x"]}'])
-def test_every_line_says_something(line: bytes) -> None:
+def test_every_line_emits_facts(line: bytes) -> None:
     [fact] = new_codec().receive(line, Source.STDOUT)
     assert isinstance(fact, facts.LogLine | facts.Unknown)

@@ -12,7 +12,7 @@ from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON
 RECORDINGS = Recordings(ADAPTER, STREAM_JSON)
 NAMES = RECORDINGS.names
 recording, native, codec_for = RECORDINGS.get, RECORDINGS.native, RECORDINGS.codec
-told, events_of = RECORDINGS.facts, RECORDINGS.events
+emitted, events_of = RECORDINGS.facts, RECORDINGS.events
 
 
 def new_codec(protocol: str = ACP, **context: Any) -> Codec:
@@ -20,5 +20,14 @@ def new_codec(protocol: str = ACP, **context: Any) -> Codec:
 
 
 __all__ = [
-    "ACP", "ADAPTER", "NAMES", "STREAM_JSON", "codec_for", "events_of", "native", "new_codec", "recording", "told",
+    "ACP",
+    "ADAPTER",
+    "NAMES",
+    "STREAM_JSON",
+    "codec_for",
+    "emitted",
+    "events_of",
+    "native",
+    "new_codec",
+    "recording",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ ALLOW = [
 
 
 class Talk(talking.Talk):
-    """A live codec, and a CLI that says what the test wants."""
+    """A live codec, and a CLI whose messages the test scripts."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
@@ -31,12 +31,12 @@ class Talk(talking.Talk):
     def refuses(self, request_id: int, code: int, message: str, **data: Any) -> list[Step]:
         return self.says({"id": request_id, "error": {"code": code, "message": message, **data}})
 
-    def tells(self, update_kind: str, **update: Any) -> list[Step]:
+    def updates(self, update_kind: str, **update: Any) -> list[Step]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": update_kind, **update}}
         return self.says({"method": "session/update", "params": params})
 
     def text(self, text: str, kind: str = "agent_message_chunk") -> list[Step]:
-        return self.tells(kind, content={"type": "text", "text": text})
+        return self.updates(kind, content={"type": "text", "text": text})
 
     def asks(self, request_id: Any, call_id: str, title: str, **call: Any) -> list[Step]:
         shown = {"toolCallId": call_id, "status": "pending", "title": title, "content": [], "locations": [], **call}
@@ -58,7 +58,7 @@ class Talk(talking.Talk):
         """The session is open; the first prompt, if there is one, is sent."""
         self.greeted()
         self.answers(2, {"sessionId": SESSION, "models": {"currentModelId": "gemini-2.5-pro"}})
-        self.tells("available_commands_update", availableCommands=[])
+        self.updates("available_commands_update", availableCommands=[])
         return self
 
     def running(self) -> "Talk":

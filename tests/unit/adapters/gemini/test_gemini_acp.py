@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from gemini_recordings import ACP, new_codec, told
+from gemini_recordings import ACP, emitted, new_codec
 from gemini_transcript import SESSION, Talk, chose, prompt
 from tests.unit.adapters.talking import receive
 
@@ -71,7 +71,7 @@ def test_prompts_come_one_after_the_other() -> None:
     assert talk.sent() == ["EOF", SIGTERM]
 
 
-def test_a_session_is_loaded_and_its_history_is_not_told_again() -> None:
+def test_loaded_session_does_not_emit_its_history() -> None:
     talk = Talk(session_id=SESSION).greeted()
     assert talk.sent()[-1]["method"] == "session/load"
     talk.text("<session_context>", "user_message_chunk")
@@ -79,12 +79,12 @@ def test_a_session_is_loaded_and_its_history_is_not_told_again() -> None:
     history = [*talk.text("remember 42", "user_message_chunk"), *talk.text("first reply")]
     assert of(history, facts.TextDelta, facts.Text) == []
     assert talk.sent() == []  # the rest of the history comes after the answer
-    talk.tells("available_commands_update", availableCommands=[])
+    talk.updates("available_commands_update", availableCommands=[])
     assert talk.sent() == [prompt(3, "hello")]
     assert of(talk.steps, facts.SessionKnown)[-1].resumed
 
 
-def test_a_session_that_is_lost_says_how_that_happens() -> None:
+def test_lost_session_failure_states_the_cause() -> None:
     talk = Talk(session_id=SESSION).greeted()
     details = {"details": "No previous sessions found for this project."}
     [failed] = of(talk.refuses(2, -32603, "Internal error", data=details), facts.TurnFailed)
@@ -93,7 +93,7 @@ def test_a_session_that_is_lost_says_how_that_happens() -> None:
     assert talk.sent()[-2:] == ["EOF", SIGTERM]
 
 
-def test_servers_of_the_run_are_told_when_the_session_is_opened() -> None:
+def test_servers_of_the_run_are_passed_with_session_new() -> None:
     talk = Talk(mcp_servers=(McpServer("echo", command="echo", args=("-n",), env={"A": "b"}),)).greeted()
     [server] = talk.sent()[-1]["params"]["mcpServers"]
     assert server == {"name": "echo", "command": "echo", "args": ["-n"], "env": [{"name": "A", "value": "b"}]}
@@ -108,7 +108,7 @@ def test_a_system_prompt_is_put_before_the_first_prompt_unless_it_has_a_file(mod
 # -- permissions
 
 
-def test_a_call_that_needs_permission_is_told_by_the_request() -> None:
+def test_call_is_announced_by_its_permission_request() -> None:
     talk = Talk().running()
     steps = talk.asks(
         0, CALL, "touch zz", kind="execute", content=content("[current working directory /home/dev/project]")
@@ -136,7 +136,7 @@ def test_it_is_allowed_once_or_for_the_session(always: bool, option: str) -> Non
     assert of(steps, facts.RequestSettled) == [facts.RequestSettled("0", granted=True)]
 
 
-def test_a_refused_call_is_over_though_the_agent_does_not_say_so() -> None:
+def test_refused_call_ends_without_an_update() -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
     talk.want(Deny("0", "no"))
@@ -147,7 +147,7 @@ def test_a_refused_call_is_over_though_the_agent_does_not_say_so() -> None:
     assert (steps[0].call_id, steps[0].error, steps[0].exit_code) == (CALL, "no", None)
 
 
-def test_a_refused_call_is_over_when_the_agent_speaks() -> None:
+def test_refused_call_ends_with_the_next_message() -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
     talk.want(Deny("0", "no"))
@@ -165,7 +165,7 @@ def test_a_permission_is_answered_once() -> None:
 
 
 def test_a_turn_is_cancelled_with_the_permission_it_waits_for() -> None:
-    # The CLI waits for the answer, whatever it was told.
+    # The CLI waits for the answer in any case.
     talk = Talk(interactive=True).running()
     talk.asks(0, CALL, "touch zz", kind="execute")
     talk.want(Interrupt())
@@ -177,7 +177,7 @@ def test_a_turn_is_cancelled_with_the_permission_it_waits_for() -> None:
     assert talk.sent() == [prompt(4, "again")]
 
 
-def test_an_aborted_run_says_so_and_sends_no_more_prompts() -> None:
+def test_aborted_run_cancels_and_sends_no_more_prompts() -> None:
     talk = Talk(interactive=True).running()
     talk.want(Send("second"))
     talk.want(Cancel())
@@ -186,10 +186,10 @@ def test_an_aborted_run_says_so_and_sends_no_more_prompts() -> None:
     assert talk.sent() == ["EOF", SIGTERM]
 
 
-# -- what it tells
+# -- updates
 
 
-def test_thoughts_are_told_without_their_wrapping() -> None:
+def test_thoughts_are_emitted_without_markup() -> None:
     talk = Talk().running()
     kind = "agent_thought_chunk"
     assert of(talk.text("****\nno subject", kind), facts.ThinkingDelta) == [facts.ThinkingDelta("no subject")]
@@ -198,40 +198,40 @@ def test_thoughts_are_told_without_their_wrapping() -> None:
     assert of(talk.text("**Plan**\nAct.", kind), facts.ThinkingDelta) == [facts.ThinkingDelta("**Plan**\nAct.")]
 
 
-def test_an_empty_thought_is_none() -> None:
+def test_empty_thought_is_ignored() -> None:
     talk = Talk().running()
     assert of(talk.text("****\n", "agent_thought_chunk"), facts.ThinkingDelta) == []
 
 
 def test_a_change_of_the_mode_is_no_message() -> None:
-    [note] = told("acp_tools_yolo_mode", facts.Note)
+    [note] = emitted("acp_tools_yolo_mode", facts.Note)
     assert note.message == "gemini is in the mode yolo"
-    assert "[MODE_UPDATE]" not in "".join(fact.text for fact in told("acp_tools_yolo_mode", facts.TextDelta))
+    assert "[MODE_UPDATE]" not in "".join(fact.text for fact in emitted("acp_tools_yolo_mode", facts.TextDelta))
 
 
 def test_a_command_that_fails_is_a_failed_tool_though_it_is_completed() -> None:
-    failed = [done for done in told("acp_live_tools", facts.ToolDone) if done.exit_code]
+    failed = [done for done in emitted("acp_live_tools", facts.ToolDone) if done.exit_code]
     assert [(done.error, done.stdout, done.exit_code) for done in failed] == [
         ("out\nerr", "out\nerr", 3), ("exit code 4", None, 4),
     ]  # fmt: skip
 
 
 def test_a_command_that_was_cut_short_did_not_succeed() -> None:
-    [done] = told("acp_cancel_tool", facts.ToolDone)
+    [done] = emitted("acp_cancel_tool", facts.ToolDone)
     assert (done.error, done.exit_code) == ("Command cancelled by user.", -1)
 
 
-def test_without_debug_nothing_is_told_of_a_command() -> None:
-    done = told("acp_parallel_tools", facts.ToolDone)[0]
+def test_without_debug_a_command_has_no_output() -> None:
+    done = emitted("acp_parallel_tools", facts.ToolDone)[0]
     assert (done.output, done.stdout, done.exit_code, done.error) == ("", None, None, None)
 
 
 def test_calls_of_one_answer_are_one_step_though_they_come_one_after_the_other() -> None:
-    assert len(told("acp_parallel_tools", facts.StepBegin)) == 2
+    assert len(emitted("acp_parallel_tools", facts.StepBegin)) == 2
 
 
-def test_changes_are_told_with_both_sides() -> None:
-    effects = [effect for done in told("acp_live_tools", facts.ToolDone) for effect in done.files]
+def test_edits_emit_patches_with_both_texts() -> None:
+    effects = [effect for done in emitted("acp_live_tools", facts.ToolDone) for effect in done.files]
     place = "/home/dev/project/notes.txt"
     assert effects == [
         facts.FileWritten(place, 18, True),
@@ -241,8 +241,8 @@ def test_changes_are_told_with_both_sides() -> None:
     ]
 
 
-def test_inputs_are_what_title_change_and_place_tell_of_them() -> None:
-    inputs = {ready.name: ready.input for ready in told("acp_tools_allow_once", facts.ToolReady)}
+def test_inputs_are_built_from_title_change_and_location() -> None:
+    inputs = {ready.name: ready.input for ready in emitted("acp_tools_allow_once", facts.ToolReady)}
     place = "/home/dev/project/notes.txt"
     assert inputs == {
         "run_shell_command": {"command": "echo hi-acp"},
@@ -255,27 +255,27 @@ def test_inputs_are_what_title_change_and_place_tell_of_them() -> None:
 
 def test_a_call_whose_id_names_no_tool_goes_by_its_kind() -> None:
     talk = Talk().running()
-    steps = talk.tells("tool_call", toolCallId="4711", title="Do it", kind="execute", status="in_progress")
+    steps = talk.updates("tool_call", toolCallId="4711", title="Do it", kind="execute", status="in_progress")
     assert of(steps, facts.ToolReady)[0].name == "execute"
 
 
 def test_tools_of_mcp_servers_are_known_by_their_titles() -> None:
-    [echo, boom] = told("acp_live_mcp", facts.McpBegin)
+    [echo, boom] = emitted("acp_live_mcp", facts.McpBegin)
     assert (echo.server, echo.tool, echo.input) == ("echo", "echo", {"text": "ping"})
     assert (boom.server, boom.tool, boom.input) == ("echo", "boom", {})
-    good, bad = told("acp_live_mcp", facts.McpDone)
+    good, bad = emitted("acp_live_mcp", facts.McpDone)
     assert (good.output, good.error) == ("echo: ping", None)
     assert "boom failed" in bad.error
 
 
-def test_a_long_input_of_an_mcp_tool_is_not_told() -> None:
+def test_long_mcp_input_is_not_emitted() -> None:
     talk = Talk().running()
     steps = talk.asks(0, "mcp_s_t__mcp_s_t_1_0", "t (s MCP Server)", content=content("[Payload omitted due to length]"))
     assert of(steps, facts.McpBegin)[0].input == {"title": "t (s MCP Server)"}
 
 
-def test_a_call_that_fails_before_it_begins_is_told_whole() -> None:
-    bogus = told("acp_live_tools", facts.ToolDone)[-3]
+def test_call_that_fails_before_it_starts_is_emitted_whole() -> None:
+    bogus = emitted("acp_live_tools", facts.ToolDone)[-3]
     assert (bogus.name, bogus.error) == ("read_file", "params must have required property 'file_path'")
 
 
@@ -295,8 +295,8 @@ def test_a_call_that_fails_before_it_begins_is_told_whole() -> None:
         ("acp_load_session_check_load", "SESSION_NOT_FOUND"),
     ],
 )
-def test_a_turn_that_fails_says_why(name: str, code: str) -> None:
-    [failed] = told(name, facts.TurnFailed)
+def test_failed_turn_states_the_reason(name: str, code: str) -> None:
+    [failed] = emitted(name, facts.TurnFailed)
     assert failed.failure.code == code
     assert not failed.failure.message.startswith("{")
     assert (failed.failure.guidance != "") == (code == "AUTH_ERROR")
@@ -323,7 +323,7 @@ def test_too_many_requests_are_a_limit_only_where_there_is_one() -> None:
 
 
 def test_tokens_are_those_of_the_turn() -> None:
-    assert told("acp_load_session", facts.Usage) == [facts.Usage(120, 24, of_one_call=False)] * 2
+    assert emitted("acp_load_session", facts.Usage) == [facts.Usage(120, 24, of_one_call=False)] * 2
 
 
 def test_standard_error_is_read_like_that_of_a_one_shot_run() -> None:

@@ -73,7 +73,7 @@ def test_the_codec_of_a_one_shot_run_sends_no_prompt() -> None:
         ({"approval_mode": "deny"}, "default"),
     ],
 )
-def test_the_agent_asks_whenever_somebody_wants_to_be_asked(options: dict[str, Any], mode: str) -> None:
+def test_agent_asks_when_approvals_are_requested(options: dict[str, Any], mode: str) -> None:
     assert f"--approval-mode={mode}" in spawn(**options).argv
 
 
@@ -82,17 +82,17 @@ def test_its_launcher_is_never_used_because_it_swallows_signals() -> None:
     assert spawn(interactive=True).env["GEMINI_CLI_NO_RELAUNCH"] == "true"
 
 
-def test_a_directory_is_trusted_only_where_everything_may_run_unasked() -> None:
+def test_directory_is_trusted_only_in_mode_yolo() -> None:
     assert spawn().env[TRUST] == "true"
     assert TRUST not in spawn(approval_mode="prompt").env
     assert TRUST not in spawn(on_approval_request=print).env
     assert any(TRUST in note for note in spawn(approval_mode="prompt").notes)
 
 
-def test_what_the_environment_says_about_trust_stays() -> None:
-    said = {TRUST: "false"}
-    assert TRUST not in spawn(said).env
-    assert spawn(said, approval_mode="prompt").notes == ()
+def test_trust_variable_of_the_environment_is_kept() -> None:
+    environ = {TRUST: "false"}
+    assert TRUST not in spawn(environ).env
+    assert spawn(environ, approval_mode="prompt").notes == ()
 
 
 def test_a_model_is_bound_to_its_flag() -> None:
@@ -141,7 +141,7 @@ def test_each_option_without_effect_is_noted_once(options: dict[str, Any]) -> No
     "options",
     [{"fork_session_id": "s"}, {"output_schema": {}}, {"thinking_effort": "high"}, {"thinking_budget_tokens": 2048}],
 )
-def test_what_it_cannot_do_is_refused(options: dict[str, Any]) -> None:
+def test_unsupported_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(CapabilityError):
         check_capabilities(options_of(**options), ADAPTER.capabilities)
 

@@ -21,6 +21,6 @@ def test_broken_characters_in_a_fragment_are_replaced() -> None:
     assert list(new_codec(STREAM_JSON).receive(line, Source.STDOUT)) == [facts.TextDelta("a\ufffd\ufffdb")]
 
 
-def test_the_recordings_prove_what_the_adapter_claims() -> None:
+def test_recordings_cover_the_claimed_events() -> None:
     emitted = {event.type for name in NAMES for event in events_of(name)}
     assert emitted - UNCLAIMED == ADAPTER.capabilities.emits - UNCLAIMED

@@ -1,4 +1,4 @@
-"""The store that Gemini CLI 0.61.0 left behind: tests/stores/README.md says how."""
+"""The stored sessions of Gemini CLI 0.61.0; see tests/stores/README.md."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,14 +60,14 @@ def test_tools_have_their_results(sessions: Sessions) -> None:
     assert "Three files." in subagent.output
 
 
-def test_the_events_tell_what_tools_did(sessions: Sessions) -> None:
+def test_events_contain_tool_effects(sessions: Sessions) -> None:
     created, patched = events_of(sessions, "file_create", "file_patch", "file_write")
     assert (created.type, patched.type) == ("file_create", "file_patch")
     [exited] = events_of(sessions, "shell_exit")
     assert getattr(exited, "exit_code") == 3  # noqa: B009  # one of many events
 
 
-def test_the_events_keep_the_contract(sessions: Sessions) -> None:
+def test_events_conform_to_the_contract(sessions: Sessions) -> None:
     events = list(sessions.events(SESSION))
     assert validate(events) == []
     kinds = [event.type for event in events]
@@ -75,7 +75,7 @@ def test_the_events_keep_the_contract(sessions: Sessions) -> None:
     assert kinds.count("subagent_spawn") == kinds.count("subagent_result") == 1
 
 
-def test_a_session_of_the_acp_mode_is_told_in_its_order(sessions: Sessions) -> None:
+def test_acp_session_is_emitted_in_order(sessions: Sessions) -> None:
     messages = sessions.get(TALK).messages
     assert [(message.text, [tool.name for tool in message.tools]) for message in messages] == [
         ("first question", []), ("Writing.", ["write_file"]), ("", ["read_file", "run_shell_command"]),
@@ -88,7 +88,7 @@ def test_a_session_of_the_acp_mode_is_told_in_its_order(sessions: Sessions) -> N
     assert [getattr(event, "code") for event in events if event.type == "error"] == ["ABORTED"]  # noqa: B009
 
 
-def test_the_place_can_be_another(sessions: Sessions) -> None:
+def test_directory_can_be_moved(sessions: Sessions) -> None:
     moved = Sessions(environ={"HOME": "/nowhere", "GEMINI_CLI_HOME": str(HOME)})
     assert moved.list() == sessions.list()
     copied = SessionFilter(agent="gemini", directory=HOME / ".gemini")

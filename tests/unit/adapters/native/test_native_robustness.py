@@ -69,6 +69,6 @@ def test_order_violation_is_reported_once() -> None:
     repeated = received(*[{"type": "file_read", "path": "x"}] * 3)
     notes = [step.message for step in repeated if isinstance(step, Note)]
     assert notes == [
-        "the program breaks the order of events: file_read before session_start",
-        "the program breaks the order of events: file_read outside a turn",
+        "the program violates the order of events: file_read before session_start",
+        "the program violates the order of events: file_read outside a turn",
     ]

@@ -7,7 +7,7 @@ import pytest
 from agent_loop.events import ToolCalled, ToolResulted
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, user
 from agent_loop.sessions.session import LoopRecord, Session
-from agent_loop.sessions.stored import encode_session
+from agent_loop.sessions.store import encode_session
 from agent_loop.tools.effects import CommandRan, FileDeleted, FilePatched, FileRead, FileWritten
 from agent_loop.usage import Usage
 from agent_mux import facts

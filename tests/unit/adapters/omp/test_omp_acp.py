@@ -9,7 +9,7 @@ from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux import facts
 from agent_mux.adapter import Codec
-from agent_mux_adapters._dialects.acp import Call
+from agent_mux_adapters._dialects.acp import AcpCall
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.acp_reader import OmpAcpTools
 
@@ -57,7 +57,7 @@ def called(
     ],
 )
 def test_tool_names_are_derived_from_kind_and_input(kind: str, given: Any, title: str, name: str) -> None:
-    assert OmpAcpTools().name(Call("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
+    assert OmpAcpTools().name(AcpCall("c", title=title, first_title=title, kind=kind, raw_input=given)) == name
 
 
 def test_command_facts_match_rpc_mode() -> None:

@@ -22,7 +22,7 @@ def test_without_keys_there_are_no_models() -> None:
 
 def test_invalid_output() -> None:
     assert list(parsed("omp", 'warning\n{"models":[{"selector":"a/b"},{"id":"c"},7]}')) == ["a/b"]
-    refuses("omp", "", "no JSON object")
+    refuses("omp", "", "not a JSON object")
     refuses("omp", '{"models": {}}', "no list 'models'")
     refuses("omp", '{"models": [', "Expecting")
     refuses("omp", '{"models":' + "[" * 100_000, "nested too deeply")

@@ -17,5 +17,5 @@ def test_what_there_is_no_key_for_is_not_offered() -> None:
 
 def test_noise() -> None:
     assert list(parsed("openclaw", 'note\n{"models":[{"key":"a/b","input":7},{"name":"c"}]}')) == ["a/b"]
-    refuses("openclaw", "no", "no JSON object")
+    refuses("openclaw", "no", "not a JSON object")
     survives_every_cut("openclaw", "2026.9.6.json")

@@ -153,7 +153,7 @@ def test_prompts_wait_for_the_previous_turn() -> None:
     talk.rests()
     assert talk.sent() == ["EOF"]
     assert talk.want(Send("four")) == [
-        Refuse("STDIN_NOT_AVAILABLE", "opencode has finished and is leaving: start another run")
+        Refuse("STDIN_NOT_AVAILABLE", "opencode has finished and is exiting: start another run")
     ]
 
 

@@ -23,7 +23,7 @@ from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.errors import AgentLoopError, MissingKeyError
 from agent_loop.events import LoopEnd
-from agent_loop.providers.named import provider_named
+from agent_loop.providers.registry import provider_named
 from agent_loop.usage import Usage
 
 # -- the command line

@@ -1,4 +1,4 @@
-"""Lawful histories, arbitrary and given ones."""
+"""Histories for the context tests: given ones, and a Hypothesis strategy for valid ones."""
 
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ def result(call_id: str, text: str = "ok", name: str = "execute", **known) -> To
     return ToolMessage(tool_call_id=call_id, name=name, content=(Text(text),), **known)
 
 
-def said(text: str) -> AssistantMessage:
+def model_text(text: str) -> AssistantMessage:
     return AssistantMessage(content=(Text(text),))
 
 
@@ -38,7 +38,7 @@ def lines(count: int, width: int = 40) -> str:
 
 
 def working(turns: int, output: str = "done", prompt: str = "Fix the tests") -> list[Message]:
-    """A person asks once, and the agent works for so many turns."""
+    """Return a history of one request and this number of turns of work."""
     messages: list[Message] = [user(prompt)]
     for turn in range(turns):
         messages += [call(f"call_{turn}", command=f"run {turn}"), result(f"call_{turn}", output)]
@@ -62,14 +62,14 @@ def _exchanges(draw, number: int) -> list[Message]:
     if kind == "user":
         return [user(draw(_texts))]
     if kind == "said":
-        return [said(draw(_texts))]
+        return [model_text(draw(_texts))]
     if kind == "system":
         return [SystemMessage(content=draw(st.text(max_size=20)))]
     if kind == "extension":
         return [ExtensionMessage(kind="note")]
     ids = [f"call_{number}_{each}" for each in range(draw(st.integers(1, 3)))]
     calls = tuple(ToolCall(each, "execute", {"command": draw(st.text(max_size=20))}) for each in ids)
-    spoken: list[Message] = [said(draw(_texts))] if draw(st.booleans()) else []
+    spoken: list[Message] = [model_text(draw(_texts))] if draw(st.booleans()) else []
     answers: list[Message] = [
         ToolMessage(tool_call_id=each, name="execute", content=draw(_outputs), is_error=draw(st.booleans()))
         for each in draw(st.permutations(ids))

@@ -1,3 +1,5 @@
+"""Compaction of histories in tiers."""
+
 import anyio
 import pytest
 from hypothesis import given
@@ -5,12 +7,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context.compaction import TieredCompaction
-from agent_loop.context.pairs import split
-from agent_loop.context.tiers import MARKER, SUMMARY
+from agent_loop.context.splitting import split
+from agent_loop.context.summaries import MARKER, SUMMARY
 from agent_loop.messages import Image, SystemMessage, ToolMessage, user
 
-from .histories import call, lawful_histories, lines, said, settings, tokens, working
-from .rules import assert_lawful
+from .histories import call, lawful_histories, lines, model_text, settings, tokens, working
+from .history_rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +61,7 @@ async def test_compact_messages_tier_2_without_a_summarizer_is_a_digest() -> Non
     assert tokens(made.messages) <= tokens(history) // 3
 
 
-async def test_a_summarizer_that_fails_is_replaced_by_a_digest_and_told_of() -> None:
+async def test_failing_summarizer_is_replaced_by_a_digest_and_reported() -> None:
     async def summarize(_messages) -> str:
         raise OSError("the line is dead")
 
@@ -70,19 +72,23 @@ async def test_a_summarizer_that_fails_is_replaced_by_a_digest_and_told_of() -> 
 
 
 async def test_compact_messages_tier_3_keeps_first_and_recent_and_drops_the_middle() -> None:
-    history = [user("Fix it"), said("Yes"), *(said("x" * 400) if n % 2 else user("y" * 400) for n in range(40))]
+    history = [
+        user("Fix it"),
+        model_text("Yes"),
+        *(model_text("x" * 400) if n % 2 else user("y" * 400) for n in range(40)),
+    ]
     kept = (*history[:2], *history[-4:])
     made = await compacted(history, tokens(kept) + 40)
     assert made.tier == "middle"
     assert made.messages == (*history[:2], user(MARKER, origin="compaction"), *history[-4:])
 
 
-async def test_outputs_that_are_kept_are_cut_where_they_alone_are_too_much() -> None:
+async def test_kept_outputs_are_cut_if_they_exceed_the_budget() -> None:
     history = working(4, lines(2_000))
     made = await compacted(history, 4_000)
     assert tokens(made.messages) <= 4_000
     assert made.messages[0] == history[0]
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
 
 
 async def test_fewer_messages_are_kept_than_wished_where_it_must_be() -> None:
@@ -90,7 +96,7 @@ async def test_fewer_messages_are_kept_than_wished_where_it_must_be() -> None:
     made = await compacted(history, 300, keep_recent=30)
     assert tokens(made.messages) <= 300
     assert "Fix the tests" in made.messages[0].text
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
 
 
 async def test_pictures_of_tools_go_when_nothing_else_helps() -> None:
@@ -101,13 +107,13 @@ async def test_pictures_of_tools_go_when_nothing_else_helps() -> None:
 
 async def test_instructions_in_the_middle_stay() -> None:
     rule = SystemMessage(content="Never push.")
-    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), said("ok"))]]
+    history = [*working(50), rule, *[each for turn in range(9) for each in (user(f"{turn}"), model_text("ok"))]]
     made = await compacted(history, 200)
     assert rule in made.messages
 
 
 async def test_a_person_whose_request_is_left_out_is_quoted() -> None:
-    history = [user("hello"), said("hi"), user("Rename the module"), *working(200)[1:]]
+    history = [user("hello"), model_text("hi"), user("Rename the module"), *working(200)[1:]]
     made = await compacted(history, 600)
     assert any(each.text.endswith("Rename the module") for each in made.messages)
 
@@ -116,7 +122,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     async def summarize(_messages) -> str:
         raise AssertionError("asked")
 
-    history = [user("a"), said("b"), user("c"), said("d"), *working(3, lines(200))[1:]]
+    history = [user("a"), model_text("b"), user("c"), model_text("d"), *working(3, lines(200))[1:]]
     made = await compacted(history, 5_000, summarize, keep_recent=6)
     assert made.summary_failure == ""
 
@@ -129,7 +135,7 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     summary=st.none() | st.text(max_size=2_000),
 )
 @hypothesis_settings(max_examples=150, deadline=None)
-def test_any_lawful_history_stays_lawful_and_fits_when_what_is_kept_does(
+def test_any_valid_history_stays_valid_and_fits_if_the_kept_part_fits(
     history, budget: int, keep_first: int, keep_recent: int, summary: str | None
 ) -> None:
     async def summarize(_messages) -> str:
@@ -143,6 +149,6 @@ def test_any_lawful_history_stays_lawful_and_fits_when_what_is_kept_does(
     parts = split(history, keep_first, keep_recent)
     pinned = (*parts.first, *parts.pinned, user(MARKER), *parts.recent)
     assert made is not None
-    assert_lawful(made.messages)
+    assert_valid_history(made.messages)
     if tokens(pinned) <= budget:
         assert tokens(made.messages) <= budget

@@ -1,3 +1,5 @@
+"""Token estimates of texts, messages, tools and conversations."""
+
 import pytest
 
 from agent_loop.context import ContextManager, ContextTracker, Estimator, estimate_message, estimate_tokens
@@ -76,8 +78,8 @@ def test_estimates_of_messages_that_are_gone_are_forgotten() -> None:
     for _ in range(30):
         last = [user("x") for _ in range(100)]
         estimator.total(last)
-        estimator.forget_others(last)
-    assert len(estimator._known) <= 1_200
+        estimator.retain_only(last)
+    assert len(estimator._estimates) <= 1_200
     assert estimator.total(last) == 500
 
 

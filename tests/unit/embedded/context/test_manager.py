@@ -1,3 +1,5 @@
+"""Selection of the messages to send, and its persistence."""
+
 from pathlib import Path
 
 import anyio
@@ -8,20 +10,20 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context import Compaction, ContextManager
-from agent_loop.context.overlay import Overlay, loaded, saved
+from agent_loop.context.overlay import Overlay, load_overlay, save_overlay
 from agent_loop.errors import MessageError
 from agent_loop.messages import Message, ToolCall, assistant, tool_message, user
-from agent_loop.messages.encoding import encode_json
+from agent_loop.messages.formatting import encode_json
 from agent_loop.state import AgentState
 from agent_loop.usage import Usage
 
-from .histories import call, lawful_histories, lines, result, said, settings, tokens, working
-from .rules import assert_lawful
+from .histories import call, lawful_histories, lines, model_text, result, settings, tokens, working
+from .history_rules import assert_valid_history
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_fits_is_sent_as_it_is() -> None:
+async def test_fitting_history_is_sent_unchanged() -> None:
     history = working(3)
     fitted = await ContextManager(settings()).fit(history)
     assert fitted.messages == tuple(history)
@@ -31,7 +33,7 @@ async def test_what_fits_is_sent_as_it_is() -> None:
 
 
 async def test_effective_budget_is_max_context_tokens_less_system_prompt_tokens() -> None:
-    history = [user("a"), *(said("x" * 396) for _ in range(1)), user("y" * 2_330), said("z")]
+    history = [user("a"), *(model_text("x" * 396) for _ in range(1)), user("y" * 2_330), model_text("z")]
     known = settings(max_context_tokens=1_000, system_prompt_tokens=300, keep_recent=1, keep_first=0)
     assert 690 < tokens(history) <= 700
     assert (await ContextManager(known).fit(history)).compaction is None
@@ -47,7 +49,7 @@ async def test_the_window_of_the_provider_counts_where_it_is_smaller() -> None:
     assert fitted.used_tokens <= 500
 
 
-async def test_the_overhead_is_part_of_what_is_used_and_of_the_reserve() -> None:
+async def test_overhead_counts_as_used_and_against_the_reserve() -> None:
     history = working(60)
     assert (await ContextManager(settings()).fit(history, overhead_tokens=10)).used_tokens == tokens(history) + 10
     assert (await ContextManager(settings()).fit(history, overhead_tokens=1_500)).compaction is not None
@@ -114,7 +116,7 @@ async def test_an_overlay_is_extended_when_it_no_longer_fits() -> None:
         compactions += fitted.compaction is not None
         assert fitted.used_tokens <= 2_000
         assert fitted.messages[0] is history[0]
-        assert_lawful(fitted.messages)
+        assert_valid_history(fitted.messages)
     assert 2 <= compactions <= 40
     assert history[: len(whole)] == whole
 
@@ -127,7 +129,7 @@ async def test_another_history_is_not_sent_with_the_overlay_of_the_last_one() ->
     assert manager.save(branch) is None
 
 
-async def test_overlays_are_saved_with_the_session_and_go_on_after_it_is_loaded() -> None:
+async def test_overlays_are_saved_with_the_session_and_reused_after_loading() -> None:
     manager, history = ContextManager(settings()), working(200, lines(3))
     before = await manager.fit(history)
     state = AgentState(extra={"context": manager.save(history)})
@@ -149,26 +151,26 @@ async def test_overlays_are_saved_with_the_session_and_go_on_after_it_is_loaded(
         {"covered": -1, "parts": [], "fingerprint": ""},
     ],
 )
-async def test_saved_data_that_is_no_overlay_is_left_alone(plain) -> None:
+async def test_invalid_overlay_data_is_ignored(plain) -> None:
     manager, history = ContextManager(settings()), working(2)
     assert not manager.load(plain, history)
     assert (await manager.fit(history)).messages == tuple(history)
 
 
-def test_saved_overlays_of_another_history_are_left_alone() -> None:
+def test_saved_overlays_of_another_history_are_ignored() -> None:
     history = working(3)
-    plain = saved(Overlay(2, (history[0], user("between"))), history)
-    assert loaded(plain, history) == Overlay(2, (history[0], user("between")))
-    assert loaded(plain, [user("else"), *history[1:]]) is None
-    assert loaded(plain, history[:1]) is None
+    plain = save_overlay(Overlay(2, (history[0], user("between"))), history)
+    assert load_overlay(plain, history) == Overlay(2, (history[0], user("between")))
+    assert load_overlay(plain, [user("else"), *history[1:]]) is None
+    assert load_overlay(plain, history[:1]) is None
 
 
-async def test_context_overflow_recovery_gets_clearly_smaller_each_time_or_says_that_it_cannot() -> None:
+async def test_context_overflow_recovery_shrinks_clearly_each_time_or_is_exhausted() -> None:
     manager, history = ContextManager(settings(max_context_tokens=100_000)), working(40, lines(80))
     used, forced = (await manager.fit(history)).used_tokens, 0
     while not (fitted := await manager.fit(history, force=True)).is_exhausted:
         assert fitted.used_tokens <= used * 0.9
-        assert_lawful(fitted.messages)
+        assert_valid_history(fitted.messages)
         used, forced = fitted.used_tokens, forced + 1
         assert forced < 30
     assert forced >= 3
@@ -200,7 +202,7 @@ async def test_compact_strategy_off_changes_nothing() -> None:
     assert (await manager.fit(history, force=True)).is_exhausted
 
 
-async def test_compact_strategy_tail_stubs_old_outputs_and_tells_it_once() -> None:
+async def test_compact_strategy_tail_stubs_old_outputs_and_reports_it_once() -> None:
     history = working(10, "x" * 1_000)
     manager = ContextManager(settings(strategy="tail", tail_threshold=5_000, tail_keep_turns=2))
     fitted = await manager.fit(history)
@@ -236,7 +238,7 @@ async def test_compaction_strategy_of_the_application() -> None:
     assert own.given == [pytest.approx(2_000, abs=1)]
 
 
-async def test_a_strategy_that_tears_pairs_is_told_so() -> None:
+async def test_strategy_that_separates_pairs_raises() -> None:
     with pytest.raises(MessageError, match="'own' made a conversation that cannot be sent: the tool result"):
         await ContextManager(settings(), strategy=Own(1)).fit(working(200))
 
@@ -248,7 +250,7 @@ async def test_a_strategy_that_cannot_help_changes_nothing() -> None:
 
 @given(history=lawful_histories(20), window=st.integers(100, 1_500), forced=st.lists(st.booleans(), max_size=8))
 @hypothesis_settings(max_examples=100, deadline=None)
-def test_a_history_that_grows_is_always_sent_lawful_never_larger_and_never_changed(history, window, forced) -> None:
+def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, window, forced) -> None:
     async def play() -> None:
         manager = ContextManager(settings(keep_recent=3, tool_output_max_lines=3), window=window)
         again = ContextManager(settings(keep_recent=3, tool_output_max_lines=3), window=window)
@@ -259,7 +261,7 @@ def test_a_history_that_grows_is_always_sent_lawful_never_larger_and_never_chang
             if not part:
                 continue
             fitted = await manager.fit(part, force=force)
-            assert_lawful(fitted.messages)
+            assert_valid_history(fitted.messages)
             assert tokens(fitted.messages) <= tokens(part)
             plain = manager.save(part)
             if plain is not None:
@@ -272,7 +274,7 @@ def test_a_history_that_grows_is_always_sent_lawful_never_larger_and_never_chang
 
 def _torn(history) -> bool:
     try:
-        assert_lawful(history)
+        assert_valid_history(history)
     except (AssertionError, IndexError):
         return True
     return False
@@ -285,7 +287,7 @@ async def test_an_empty_history_is_nothing_to_compact() -> None:
 
 
 async def test_an_overlay_of_odd_messages_is_saved_and_found_again() -> None:
-    """Half of a character, and details that are no plain data."""
+    """Unpaired surrogates, and details that are no plain data."""
     manager = ContextManager(settings())
     odd = tool_message("odd", "look", "half \ud800", details={"where": Path("/x")})
     history = [user("begin \ud800"), assistant("", ToolCall("odd", "look")), odd, *working(200, lines(3))]

@@ -1,3 +1,5 @@
+"""Large tool results on disk."""
+
 import stat
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -14,8 +16,8 @@ pytestmark = pytest.mark.anyio
 
 
 def persistence(directory: Path, problems: list[str] | None = None, **known) -> ResultPersistence:
-    told = [] if problems is None else problems
-    return ResultPersistence(directory, **{"session_id": "s1", "threshold": 100, "on_problem": told.append} | known)
+    received = [] if problems is None else problems
+    return ResultPersistence(directory, **{"session_id": "s1", "threshold": 100, "on_problem": received.append} | known)
 
 
 async def persisted(directory: Path, text: str, tool: str = "execute", call_id: str = "call_1", **known) -> ToolResult:
@@ -38,7 +40,7 @@ async def test_tool_result_persistence_replaces_oversize_outputs_by_a_stub(tmp_p
     assert element.text == f"\n{text[:2048]}\n"
 
 
-async def test_what_is_no_larger_than_persist_threshold_stays(tmp_path: Path) -> None:
+async def test_result_up_to_persist_threshold_stays(tmp_path: Path) -> None:
     assert (await persisted(tmp_path / "out", "x" * 100)).text == "x" * 100
     assert not (tmp_path / "out").exists()
 
@@ -92,7 +94,7 @@ async def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Pa
     assert problems[0].startswith("the result of execute could not be stored in")
 
 
-async def test_what_cannot_be_stored_stays_in_the_context_and_is_told(tmp_path: Path) -> None:
+async def test_result_that_cannot_be_stored_stays_in_the_context_and_is_reported(tmp_path: Path) -> None:
     problems: list[str] = []
     (tmp_path / "out").write_text("a file")
     assert (await persisted(tmp_path / "out", "x" * 200, problems=problems)).text == "x" * 200
@@ -113,7 +115,7 @@ async def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     path.mkdir()
     assert (await persisted(tmp_path, "x" * 200, problems=problems)).text == "x" * 200
     assert problems == [
-        f"the result of execute could not be stored in {path.parent}: Is a directory; it stays as it is"
+        f"the result of execute could not be stored in {path.parent}: Is a directory; it stays in the context"
     ]
     assert stored(tmp_path) == []
 

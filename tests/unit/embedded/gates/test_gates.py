@@ -1,3 +1,5 @@
+"""The built-in gates: allowed tools, call budgets and repeated calls."""
+
 import json
 
 import anyio
@@ -7,7 +9,7 @@ from agent_loop.behavior import DEFAULTS, Behavior, ToolBudget
 from agent_loop.errors import ConfigurationError, ToolError
 from agent_loop.gates import DedupMemory, allowed_tools, dedup, framework_gates, tool_budgets
 from agent_loop.hooks import Chain, Hooks
-from agent_loop.hooks.contexts import LoopOver, ToolGate
+from agent_loop.hooks.contexts import LoopEnded, ToolGate
 from agent_loop.messages import Text, ToolCall
 from agent_loop.tools.tool import ToolResult
 from agent_loop.usage import Usage
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 STEERED = (
     "[Tool budget exceeded: execute was called 2 times in this run (budget: 1). "
-    "Stop calling it and go on with what you have.]"
+    "Stop calling it and continue with what you have.]"
 )
 
 
@@ -28,14 +30,14 @@ def hashed(arguments) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def over() -> LoopOver:
-    return LoopOver(
+def over() -> LoopEnded:
+    return LoopEnded(
         session_id="s", loop_id="loop", status="aborted", usage=Usage(), turns=1, turn_range=(0, 1), messages=[]
     )
 
 
 class World:
-    """The gates, and what they told."""
+    """The gates, and the messages and contexts that they reported."""
 
     def __init__(self, *scopes: Hooks, **behavior) -> None:
         self.steered: list[str] = []
@@ -48,15 +50,15 @@ class World:
         self.renew()
 
     def renew(self, **known) -> None:
-        """The next run of the same session."""
+        """Start the next run of the same session."""
         gates = framework_gates(
             self.given, steer=self.steered.append, on_exceeded=self._exceeded, memory=self.memory, **known
         )
         self.chain = Chain([*self.scopes, gates], self._failed)
 
-    async def _exceeded(self, told) -> None:
+    async def _exceeded(self, received) -> None:
         await anyio.lowlevel.checkpoint()
-        self.exceeded.append((told.tool, told.count, told.max_calls, told.mode))
+        self.exceeded.append((received.tool, received.count, received.max_calls, received.mode))
 
     async def _failed(self, hook: str, error: Exception) -> None:
         self.failures.append(f"{hook}: {error}")
@@ -70,7 +72,7 @@ class World:
         return context
 
     async def use(self, name: str, call_id: str = "1", session_id: str = "s", **arguments) -> str:
-        """A whole call: what the model gets."""
+        """Execute a whole call and return the text for the model."""
         context = await self.gate(name, call_id, session_id=session_id, **arguments)
         if context.block:
             return f"Blocked: {context.reason}"
@@ -88,9 +90,9 @@ class World:
 
 async def test_tool_budgets_block_refuses_calls_beyond_the_cap() -> None:
     world = World(tool_budgets={"execute": ToolBudget(max_calls=2)})
-    said = [await world.use("execute", str(n)) for n in range(4)]
-    refusal = "Blocked: execute may be called 2 times in one run, and was; go on without it"
-    assert said == ["result 1", "result 2", refusal, refusal]
+    results = [await world.use("execute", str(n)) for n in range(4)]
+    refusal = "Blocked: execute may be called 2 times in one run, and was; continue without it"
+    assert results == ["result 1", "result 2", refusal, refusal]
     assert await world.use("grep") == "result 3"
     assert world.exceeded == [("execute", 3, 2, "block")] * 2
 
@@ -149,10 +151,10 @@ async def test_run_tool_counts_include_substitutes_and_exclude_blocked_calls() -
 async def test_tool_budgets_begin_anew_with_each_run() -> None:
     middleware_told: list = []
 
-    async def told(context) -> None:
+    async def received(context) -> None:
         middleware_told.append(context.tool)
 
-    gate = tool_budgets({"x": ToolBudget(max_calls=1)}, steer=middleware_told.append, on_exceeded=told)
+    gate = tool_budgets({"x": ToolBudget(max_calls=1)}, steer=middleware_told.append, on_exceeded=received)
     world = World(Hooks(middleware=[gate]))
     await world.gate("x")
     assert (await world.gate("x")).block
@@ -169,8 +171,8 @@ def test_a_budget_below_zero_cannot_be() -> None:
 
 async def test_dedup_tools_replays_the_prior_result_for_the_same_hash() -> None:
     world = World(dedup_tools={"grep": hashed})
-    said = [await world.use("grep", str(n), pattern=pattern) for n, pattern in enumerate("aabaa")]
-    assert said == ["result 1", "result 1", "result 2", "result 3", "result 3"]
+    results = [await world.use("grep", str(n), pattern=pattern) for n, pattern in enumerate("aabaa")]
+    assert results == ["result 1", "result 1", "result 2", "result 3", "result 3"]
     assert await world.use("execute", pattern="a") == "result 4"
     assert await world.use("execute", pattern="a") == "result 5"
 
@@ -204,7 +206,7 @@ async def test_dedup_tools_forgets_calls_that_were_never_run() -> None:
     assert gate._running == {}
 
 
-async def test_a_hasher_that_fails_is_told_of_and_the_tool_runs() -> None:
+async def test_failing_hasher_is_reported_and_the_tool_runs() -> None:
     world = World(dedup_tools={"grep": lambda arguments: arguments["pattern"]})
     assert await world.use("grep") == "result 1"
     assert world.failures == ["tool:gate: 'pattern'"]
@@ -236,6 +238,6 @@ async def test_gate_precedence_allowed_tools_come_before_budgets() -> None:
     assert await world.use("edit") == "result 1"
 
 
-async def test_allowed_tools_may_be_none_at_all() -> None:
+async def test_empty_allowed_tools_block_all_calls() -> None:
     world = World(Hooks(middleware=[allowed_tools(())]))
     assert await world.use("grep") == "Blocked: the tool grep is not allowed here; allowed: none"

@@ -1,4 +1,4 @@
-"""Whatever a provider does, the stream is lawful and the session can go on: nothing here knows a real provider."""
+"""Streams conform and sessions stay usable for arbitrary behaviour of a provider."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import agent, kinds, streamed
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
+from tests.unit.embedded.loop.harness import agent, kinds, streamed
 
 from agent_loop.behavior import Behavior, ExecutionLimits, RetrySettings
 from agent_loop.errors import (
@@ -39,7 +39,7 @@ messages = st.builds(
     stops,
 )
 responses = st.builds(
-    lambda said, used: ModelResponse(tuple(said), Usage(input_tokens=used)),
+    lambda answer_text, used: ModelResponse(tuple(answer_text), Usage(input_tokens=used)),
     st.lists(messages, max_size=3),
     st.integers(0, 9),
 )
@@ -50,18 +50,18 @@ failures = st.sampled_from([
 behaviors = st.sampled_from(["parallel", "sequential", "batched"])
 
 
-def check_lawful(told: Sequence[LoopEvent]) -> None:
-    """What the docstring of `agent_loop.events` says of the order."""
-    assert isinstance(told[0], LoopStart)
-    assert isinstance(told[-1], LoopEnd)
-    assert sum(isinstance(event, LoopStart | LoopEnd) for event in told) == 2
+def check_stream(received: Sequence[LoopEvent]) -> None:
+    """Assert the event order that the docstring of `agent_loop.events` defines."""
+    assert isinstance(received[0], LoopStart)
+    assert isinstance(received[-1], LoopEnd)
+    assert sum(isinstance(event, LoopStart | LoopEnd) for event in received) == 2
     open_turn = False
     open_calls: dict[str, str] = {}
     after: dict[str, Sequence[str | None]] = {
         "tool_call_start": (None,), "tool_call": ("tool_call_start",), "tool_update": ("tool_call",),
         "tool_result": ("tool_call",), "tool_call_end": ("tool_result",),
     }  # fmt: skip
-    for event, kind in zip(told, kinds(list(told)), strict=True):
+    for event, kind in zip(received, kinds(list(received)), strict=True):
         if kind == "turn_start":
             assert not open_turn
             open_turn = True
@@ -91,26 +91,26 @@ def fail(**_: Any) -> str:
 
 
 @given(st.lists(st.one_of(responses, failures), max_size=6), behaviors, st.sampled_from(["asyncio", "trio"]))
-def test_any_provider_behaviour_ends_in_a_lawful_stream_and_a_session_that_goes_on(
+def test_any_provider_behaviour_ends_in_a_conforming_stream_and_a_resumable_session(
     answers: list[Any], strategy: str, backend: str
 ) -> None:
     async def play() -> None:
-        model = Answering(*answers, says("The end."), repeat=True)
+        model = FakeProvider(*answers, reply("The end."), repeat=True)
         behavior = Behavior(
             tool_execution=strategy,
             max_iterations=8,
             limits=ExecutionLimits(max_turns=12),
             retry=RetrySettings(max_retries=1),
         )
-        one = agent(model, Made("look"), Made("fail", fail), behavior=behavior)
-        told, result = await streamed(one)
-        check_lawful(told)
+        one = agent(model, FakeTool("look"), FakeTool("fail", fail), behavior=behavior)
+        received, result = await streamed(one)
+        check_stream(received)
         validate(one.messages)
         assert list(one.messages) == one.session.history()
         assert result.status in {"completed", "failed", "limited"}
-        one.provider = Answering(says("Still here."))
-        told, result = await streamed(one, "go on")
-        check_lawful(told)
+        one.provider = FakeProvider(reply("Still here."))
+        received, result = await streamed(one, "go on")
+        check_stream(received)
         assert result.text == "Still here."
 
     anyio.run(play, backend=backend)
@@ -120,23 +120,25 @@ def test_any_provider_behaviour_ends_in_a_lawful_stream_and_a_session_that_goes_
 @pytest.mark.anyio
 async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: str) -> None:
     wanted = [calls("look", f"c{number % 9_000}") for number in range(10_000)]
-    model = Answering(says("", *wanted), says("Done."))
-    told, result = await streamed(agent(model, Made("look"), behavior=Behavior(tool_execution=strategy, batch_size=64)))
-    check_lawful(told)
+    model = FakeProvider(reply("", *wanted), reply("Done."))
+    received, result = await streamed(
+        agent(model, FakeTool("look"), behavior=Behavior(tool_execution=strategy, batch_size=64))
+    )
+    check_stream(received)
     validate(result.messages)
     assert len({call.id for call in model.requests[-1].messages[1].tool_calls}) == 10_000
     assert (len(result.messages), result.text) == (10_003, "Done.")
 
 
 @given(st.integers(0, 40), st.sampled_from(["asyncio", "trio"]))
-def test_an_abort_at_any_event_leaves_a_lawful_stream_and_a_session_that_goes_on(at: int, backend: str) -> None:
+def test_abort_at_any_event_leaves_a_conforming_stream_and_a_resumable_session(at: int, backend: str) -> None:
     async def play() -> None:
-        model = Answering(
-            says("Look.", calls("look"), calls("fail", "2"), thinking="Hm."),
-            says("", calls("look", "3")),
-            says("Done."),
+        model = FakeProvider(
+            reply("Look.", calls("look"), calls("fail", "2"), thinking="Hm."),
+            reply("", calls("look", "3")),
+            reply("Done."),
         )
-        one = agent(model, Made("look"), Made("fail", fail))
+        one = agent(model, FakeTool("look"), FakeTool("fail", fail))
         seen = 0
 
         def count(_: LoopEvent) -> None:
@@ -145,10 +147,10 @@ def test_an_abort_at_any_event_leaves_a_lawful_stream_and_a_session_that_goes_on
                 one.abort("now")
             seen += 1
 
-        told, _ = await streamed(one, on=count)
-        check_lawful(told)
+        received, _ = await streamed(one, on=count)
+        check_stream(received)
         validate(one.messages)
-        one.provider = Answering(says("Still here."))
+        one.provider = FakeProvider(reply("Still here."))
         _, result = await streamed(one, "go on")
         assert result.text == "Still here."
 

@@ -1,11 +1,11 @@
-"""Which hooks fire, in which order, and what they can change (zidane-architecture.md; phi-core, section 6)."""
+"""Which hooks fire, in which order, and what they can change."""
 
 from typing import Any
 
 import anyio
 import pytest
-from tests.unit.embedded.answering import Answering, Made, calls, says
-from tests.unit.embedded.loop.playing import WAIT, agent, kinds, streamed
+from tests.unit.embedded.fake_provider import FakeProvider, FakeTool, calls, reply
+from tests.unit.embedded.loop.harness import WAIT, agent, kinds, streamed
 
 from agent_loop.agent import Agent
 from agent_loop.behavior import Behavior, RetrySettings
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.anyio
 
 
 def recording(*names: str) -> tuple[list[str], dict[str, Any]]:
-    """What fires, in order."""
+    """Return the list of fired hooks, and hooks that append their names to it."""
     seen: list[str] = []
     return seen, {name: lambda _, name=name: seen.append(name) for name in names or HOOKS}
 
 
-def said(text: str, *, is_error: bool = False) -> ToolResult:
+def text_result(text: str, *, is_error: bool = False) -> ToolResult:
     return ToolResult((Text(text),), is_error=is_error)
 
 
@@ -34,8 +34,8 @@ def answers(result: Any) -> list[str]:
 
 async def test_hooks_fire_in_the_order_of_the_seeds() -> None:
     seen, hooks = recording()
-    model = Answering(says("Look.", calls("look"), thinking="Hm."), says("Seen."))
-    await streamed(agent(model, Made("look"), hooks=hooks, system_prompt="Be brief."), system_prompt="Be long.")
+    model = FakeProvider(reply("Look.", calls("look"), thinking="Hm."), reply("Seen."))
+    await streamed(agent(model, FakeTool("look"), hooks=hooks, system_prompt="Be brief."), system_prompt="Be long.")
     assert seen == [
         "agent:before", "session:start", "system:before", "loop:before", "session:turns",
         "context:transform", "system:transform", "turn:before", "stream:thinking", "stream:text", "usage", "stream:end",
@@ -49,7 +49,7 @@ async def test_hooks_fire_in_the_order_of_the_seeds() -> None:
 
 async def test_turn_after_fires_after_an_error_too_without_usage() -> None:
     seen: list[Any] = []
-    one = agent(Answering(ProviderError("no")), hooks={"turn:after": seen.append, "error": seen.append})
+    one = agent(FakeProvider(ProviderError("no")), hooks={"turn:after": seen.append, "error": seen.append})
     await streamed(one)
     after, error = seen
     assert (str(after.error), after.usage.total_tokens, str(error.error)) == ("no", 0, "no")
@@ -58,8 +58,8 @@ async def test_turn_after_fires_after_an_error_too_without_usage() -> None:
 async def test_the_abort_hook_fires_once_with_the_reason() -> None:
     seen: list[str] = []
     one = agent(
-        Answering(says("", calls("stop"))),
-        Made("stop", lambda: one.abort("enough") or "stopped"),
+        FakeProvider(reply("", calls("stop"))),
+        FakeTool("stop", lambda: one.abort("enough") or "stopped"),
         hooks={"agent:abort": lambda context: seen.append(context.reason)},
     )
     _, result = await streamed(one)
@@ -68,7 +68,7 @@ async def test_the_abort_hook_fires_once_with_the_reason() -> None:
 
 async def test_steer_inject_fires_for_steering_and_follow_ups() -> None:
     seen: list[str] = []
-    one = agent(Answering(says("1"), says("2")), hooks={"steer:inject": lambda c: seen.append(c.message.origin)})
+    one = agent(FakeProvider(reply("1"), reply("2")), hooks={"steer:inject": lambda c: seen.append(c.message.origin)})
     one.steer("now")
     one.follow_up("later")
     await streamed(one)
@@ -76,18 +76,18 @@ async def test_steer_inject_fires_for_steering_and_follow_ups() -> None:
 
 
 @pytest.mark.parametrize("hook", ["loop:before", "turn:before"])
-async def test_a_hook_that_stops_the_run_ends_it_lawfully(hook: str) -> None:
-    model = Answering(says("never"))
-    told, result = await streamed(agent(model, hooks={hook: lambda context: setattr(context, "stop", True)}))
+async def test_hook_that_stops_the_run_leaves_a_conforming_stream(hook: str) -> None:
+    model = FakeProvider(reply("never"))
+    received, result = await streamed(agent(model, hooks={hook: lambda context: setattr(context, "stop", True)}))
     assert (result.status, model.requests) == ("aborted", [])
-    assert (kinds(told)[0], kinds(told)[-1]) == ("loop_start", "loop_end")
+    assert (kinds(received)[0], kinds(received)[-1]) == ("loop_start", "loop_end")
 
 
-async def test_context_transform_changes_what_is_sent_and_not_the_history() -> None:
+async def test_context_transform_changes_the_request_and_not_the_history() -> None:
     def transform(context: Any) -> None:
         context.messages = [*context.messages, user("PS")]
 
-    model = Answering(says("ok"))
+    model = FakeProvider(reply("ok"))
     one = agent(model, hooks={"context:transform": transform})
     await streamed(one)
     assert [m.text for m in model.requests[0].messages] == ["go", "PS"]
@@ -95,7 +95,7 @@ async def test_context_transform_changes_what_is_sent_and_not_the_history() -> N
 
 
 async def test_system_transform_changes_the_system_prompt_of_each_call() -> None:
-    model = Answering(says("ok"))
+    model = FakeProvider(reply("ok"))
     hooks = {"system:transform": lambda context: setattr(context, "system", context.system + " Now.")}
     await streamed(agent(model, hooks=hooks, system_prompt="Work."))
     assert model.requests[0].system == "Work. Now."
@@ -106,9 +106,9 @@ async def test_a_gate_blocks_with_its_reason_and_the_call_is_not_counted() -> No
         context.block, context.reason = context.call_id == "1", "not today"
 
     counts: list[dict[str, int]] = []
-    tool = Made("look")
+    tool = FakeTool("look")
     one = agent(
-        Answering(says("", calls("look"), calls("look", "2")), says("ok")),
+        FakeProvider(reply("", calls("look"), calls("look", "2")), reply("ok")),
         tool,
         hooks={"tool:gate": gate, "tool:before": lambda c: counts.append(dict(c.run_tool_counts))},
         behavior=Behavior(tool_execution="sequential"),
@@ -120,18 +120,18 @@ async def test_a_gate_blocks_with_its_reason_and_the_call_is_not_counted() -> No
 
 async def test_a_gate_substitutes_and_skips_the_tool_but_not_transform_and_after() -> None:
     seen, hooks = recording("tool:before", "tool:transform", "tool:after", "validation:reject")
-    hooks["tool:gate"] = lambda context: setattr(context, "result", said("from a cache"))
-    tool = Made("look", required=["path"])
-    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
+    hooks["tool:gate"] = lambda context: setattr(context, "result", text_result("from a cache"))
+    tool = FakeTool("look", required=["path"])
+    _, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
     assert (answers(result), seen, tool.seen) == (["from a cache"], ["tool:transform", "tool:after"], [])
 
 
 async def test_a_block_beats_a_result() -> None:
     def gate(context: Any) -> None:
-        context.block, context.result = True, said("cached")
+        context.block, context.result = True, text_result("cached")
 
     _, result = await streamed(
-        agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks={"tool:gate": gate})
+        agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), hooks={"tool:gate": gate})
     )
     assert answers(result) == ["Blocked: a policy does not allow this call"]
 
@@ -140,17 +140,17 @@ async def test_a_block_beats_a_result() -> None:
 async def test_an_unknown_tool_can_be_answered_or_kept_from_the_error_hook(suppress: bool) -> None:
     seen, hooks = recording("tool:error")
     hooks["tool:unknown"] = lambda context: setattr(context, "suppress_error", suppress)
-    await streamed(agent(Answering(says("", calls("fly")), says("ok")), hooks=hooks))
+    await streamed(agent(FakeProvider(reply("", calls("fly")), reply("ok")), hooks=hooks))
     assert seen == ([] if suppress else ["tool:error"])
-    hooks["tool:unknown"] = lambda context: setattr(context, "result", said("flown"))
-    _, result = await streamed(agent(Answering(says("", calls("fly")), says("ok")), hooks=hooks))
+    hooks["tool:unknown"] = lambda context: setattr(context, "result", text_result("flown"))
+    _, result = await streamed(agent(FakeProvider(reply("", calls("fly")), reply("ok")), hooks=hooks))
     assert answers(result) == ["flown"]
 
 
-async def test_rejected_arguments_are_told_to_the_hook_and_to_the_model() -> None:
+async def test_rejected_arguments_are_reported_to_hook_and_model() -> None:
     seen: list[str] = []
     hooks = {"validation:reject": lambda context: seen.append(context.problem)}
-    one = agent(Answering(says("", calls("look")), says("ok")), Made("look", required=["path"]), hooks=hooks)
+    one = agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look", required=["path"]), hooks=hooks)
     _, result = await streamed(one)
     assert len(seen) == 1
     assert "path" in seen[0]
@@ -159,17 +159,19 @@ async def test_rejected_arguments_are_told_to_the_hook_and_to_the_model() -> Non
 
 async def test_coerced_arguments_reach_the_tool_and_the_hooks() -> None:
     seen: list[Any] = []
-    tool = Made("look", lambda deep: f"{deep!r}")
+    tool = FakeTool("look", lambda deep: f"{deep!r}")
     tool.parameters = {"type": "object", "properties": {"deep": {"type": "boolean"}}}
     hooks = {"validation:coerce": lambda c: seen.append(c.coercions), "tool:before": lambda c: seen.append(c.coercions)}
-    _, result = await streamed(agent(Answering(says("", calls("look", deep="yes")), says("ok")), tool, hooks=hooks))
+    _, result = await streamed(
+        agent(FakeProvider(reply("", calls("look", deep="yes")), reply("ok")), tool, hooks=hooks)
+    )
     assert (answers(result), seen) == (["True"], [("deep: string -> boolean",)] * 2)
 
 
 async def test_a_skipped_tool_does_not_run_and_is_answered() -> None:
-    tool = Made("look")
+    tool = FakeTool("look")
     hooks = {"tool:before": lambda context: setattr(context, "skip", True)}
-    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
+    _, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
     assert (answers(result), tool.seen) == (["Skipped: a hook kept this tool from running."], [])
 
 
@@ -177,8 +179,10 @@ async def test_tool_error_substitutes_the_result() -> None:
     def fail() -> str:
         raise ToolError("broken")
 
-    hooks = {"tool:error": lambda context: setattr(context, "result", said("mended"))}
-    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look", fail), hooks=hooks))
+    hooks = {"tool:error": lambda context: setattr(context, "result", text_result("mended"))}
+    _, result = await streamed(
+        agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look", fail), hooks=hooks)
+    )
     assert answers(result) == ["mended"]
 
 
@@ -187,16 +191,16 @@ async def test_transform_changes_the_result_and_after_sees_its_size() -> None:
 
     def transform(context: Any) -> None:
         sizes.append(context.output_bytes)
-        context.result = said("äh")
+        context.result = text_result("äh")
 
     hooks = {"tool:transform": transform, "tool:after": lambda context: sizes.append(context.output_bytes)}
-    tool = Made("look", lambda: "x" * 10)
-    _, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
+    tool = FakeTool("look", lambda: "x" * 10)
+    _, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
     assert (answers(result), sizes) == (["äh"], [10, 3])
 
 
 async def test_updates_of_a_tool_can_be_suppressed_without_changing_its_result() -> None:
-    class Talking(Made):
+    class Talking(FakeTool):
         async def execute(self, arguments: dict[str, Any], context: Any) -> str:
             await context.update("secret")
             await context.update("open")
@@ -207,21 +211,25 @@ async def test_updates_of_a_tool_can_be_suppressed_without_changing_its_result()
         "tool:update": lambda context: setattr(context, "suppress", context.text == "secret"),
         "tool:updated": lambda context: updated.append(context.text),
     }
-    told, result = await streamed(agent(Answering(says("", calls("talk")), says("ok")), Talking("talk"), hooks=hooks))
-    assert [event.text for event in told if isinstance(event, ToolUpdate)] == ["open"] == updated
+    received, result = await streamed(
+        agent(FakeProvider(reply("", calls("talk")), reply("ok")), Talking("talk"), hooks=hooks)
+    )
+    assert [event.text for event in received if isinstance(event, ToolUpdate)] == ["open"] == updated
     assert answers(result) == ["done"]
 
 
-async def test_a_handler_that_raises_is_told_of_and_passed_over() -> None:
+async def test_raising_handler_is_reported_and_skipped() -> None:
     def broken(_: Any) -> None:
         raise RuntimeError("oops")
 
     seen, hooks = recording("tool:before")
     hooks = {"tool:before": [broken, hooks["tool:before"]], "agent:before": broken}
-    told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks=hooks))
-    failed = [(event.hook, event.error) for event in told if isinstance(event, HookFailed)]
+    received, result = await streamed(
+        agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), hooks=hooks)
+    )
+    failed = [(event.hook, event.error) for event in received if isinstance(event, HookFailed)]
     assert failed == [("agent:before", "RuntimeError: oops"), ("tool:before", "RuntimeError: oops")]
-    assert (kinds(told)[0], seen, result.status) == ("loop_start", ["tool:before"], "completed")
+    assert (kinds(received)[0], seen, result.status) == ("loop_start", ["tool:before"], "completed")
 
 
 async def test_a_gate_that_raises_blocks_the_call() -> None:
@@ -229,29 +237,31 @@ async def test_a_gate_that_raises_blocks_the_call() -> None:
         raise RuntimeError("oops")
 
     seen, hooks = recording("tool:gate")
-    tool = Made("look")
+    tool = FakeTool("look")
     hooks = {"tool:gate": [broken, hooks["tool:gate"]]}
-    told, result = await streamed(agent(Answering(says("", calls("look")), says("ok")), tool, hooks=hooks))
-    assert answers(result) == ["Blocked: a gate that decides about tools failed"]
+    received, result = await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), tool, hooks=hooks))
+    assert answers(result) == ["Blocked: a tool gate failed"]
     assert (tool.seen, seen) == ([], ["tool:gate"])
-    assert any(isinstance(event, HookFailed) for event in told)
+    assert any(isinstance(event, HookFailed) for event in received)
 
 
 async def test_setting_a_field_that_is_not_mutable_is_an_error_of_the_handler() -> None:
     hooks = {"tool:gate": lambda context: setattr(context, "name", "other")}
-    told, _ = await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks=hooks))
-    failure = next(event for event in told if isinstance(event, HookFailed))
+    received, _ = await streamed(
+        agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), hooks=hooks)
+    )
+    failure = next(event for event in received if isinstance(event, HookFailed))
     assert "ToolGate.name cannot be changed by a hook; it may change block, reason, result" in failure.error
 
 
 async def test_an_unknown_hook_name_is_refused_at_construction() -> None:
-    with pytest.raises(ConfigurationError, match="there is no hook 'tool:befor'"):
-        Agent(Answering(), hooks={"tool:befor": lambda _: None})
+    with pytest.raises(ConfigurationError, match="unknown hook 'tool:befor'"):
+        Agent(FakeProvider(), hooks={"tool:befor": lambda _: None})
 
 
 async def test_hooks_of_a_run_are_gone_after_it_and_come_after_those_of_the_agent() -> None:
     seen: list[str] = []
-    one = agent(Answering(says("ok"), repeat=True), hooks={"agent:done": lambda _: seen.append("agent")})
+    one = agent(FakeProvider(reply("ok"), repeat=True), hooks={"agent:done": lambda _: seen.append("agent")})
     await streamed(one, hooks={"agent:done": lambda _: seen.append("run")})
     await streamed(one)
     assert seen == ["agent", "run", "agent"]
@@ -273,41 +283,41 @@ async def test_wrappers_are_onion_rings_with_the_first_outermost() -> None:
     for name in ("outer", "inner"):
         hooks.wrap_model_call(ring(f"model {name}"))
         hooks.wrap_tool_call(ring(f"tool {name}"))
-    await streamed(agent(Answering(says("", calls("look")), says("ok")), Made("look"), hooks=hooks))
+    await streamed(agent(FakeProvider(reply("", calls("look")), reply("ok")), FakeTool("look"), hooks=hooks))
     model = ["+model outer", "+model inner", "-model inner", "-model outer"]
     assert seen == [*model, "+tool outer", "+tool inner", "-tool inner", "-tool outer", *model]
 
 
 async def test_agent_before_registers_tools_for_the_run() -> None:
-    tool = Made("extra")
+    tool = FakeTool("extra")
     hooks = {"agent:before": lambda context: context.tools.append(tool)}
-    model = Answering(says("", calls("extra")), says("ok"))
+    model = FakeProvider(reply("", calls("extra")), reply("ok"))
     await streamed(agent(model, hooks=hooks))
     assert [definition.name for definition in model.requests[0].tools] == ["extra"]
     assert len(tool.seen) == 1
 
 
-async def test_what_agent_before_notes_is_told_after_the_beginning() -> None:
-    hooks = {"agent:before": lambda context: context.notes.append("a skill was passed over")}
-    told, _ = await streamed(agent(Answering(says("ok")), hooks=hooks))
-    assert [event.text for event in told if isinstance(event, Noted)] == ["a skill was passed over"]
-    assert isinstance(told[0], LoopStart)
+async def test_notes_of_agent_before_are_emitted_after_loop_start() -> None:
+    hooks = {"agent:before": lambda context: context.notes.append("a skill was skipped")}
+    received, _ = await streamed(agent(FakeProvider(reply("ok")), hooks=hooks))
+    assert [event.text for event in received if isinstance(event, Noted)] == ["a skill was skipped"]
+    assert isinstance(received[0], LoopStart)
 
 
 async def test_a_model_without_vision_gets_a_marker_in_place_of_images() -> None:
     picture = ToolResult((Text("see"), Image("aGk=", "image/png")))
     for able in (True, False):
-        model = Answering(says("", calls("look")), says("ok"), vision=able)
-        told, _ = await streamed(agent(model, Made("look", lambda: picture)))
-        content = next(event for event in told if isinstance(event, ToolResulted)).message.content
+        model = FakeProvider(reply("", calls("look")), reply("ok"), vision=able)
+        received, _ = await streamed(agent(model, FakeTool("look", lambda: picture)))
+        content = next(event for event in received if isinstance(event, ToolResulted)).message.content
         assert any(isinstance(block, Image) for block in content) is able
 
 
-async def test_the_tool_output_budget_tells_the_model_to_summarize() -> None:
+async def test_tool_output_budget_asks_the_model_to_summarize() -> None:
     seen: list[tuple[int, int]] = []
     one = agent(
-        Answering(says("", calls("look")), says("ok")),
-        Made("look", lambda: "x" * 50),
+        FakeProvider(reply("", calls("look")), reply("ok")),
+        FakeTool("look", lambda: "x" * 50),
         behavior=Behavior(tool_output_budget=10),
         hooks={"budget:exceeded": lambda context: seen.append((context.bytes, context.budget))},
     )
@@ -320,8 +330,8 @@ async def test_the_tool_output_budget_tells_the_model_to_summarize() -> None:
 async def test_structured_output_is_what_fits_the_schema(native: bool) -> None:
     schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
     seen: list[Any] = []
-    forced = says("", calls("__output__", "o1", count="3"))
-    model = Answering(says('{"count": 3}' if native else "Three."), forced, structured_output=native)
+    forced = reply("", calls("__output__", "o1", count="3"))
+    model = FakeProvider(reply('{"count": 3}' if native else "Three."), forced, structured_output=native)
     one = agent(
         model, behavior=Behavior(output_schema=schema), hooks={"output": lambda context: seen.append(context.value)}
     )
@@ -335,7 +345,7 @@ async def test_structured_output_is_what_fits_the_schema(native: bool) -> None:
 
 async def test_structured_output_that_never_fits_fails_the_run() -> None:
     schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
-    model = Answering(says("No."), repeat=True)
+    model = FakeProvider(reply("No."), repeat=True)
     one = agent(model, behavior=Behavior(output_schema=schema, retry=RetrySettings(max_retries=0)))
-    with anyio.fail_after(WAIT), pytest.raises(ProviderError, match="no answer that fits the output schema"):
+    with anyio.fail_after(WAIT), pytest.raises(ProviderError, match="no answer that matches the output schema"):
         await one.run("go")

@@ -1,4 +1,4 @@
-"""Conversations are built step by step and looked at by role."""
+"""Building conversations step by step, and filtering them by role."""
 
 from agent_loop.messages import Messages, ToolCall, assistant, system, tool_message, user
 from agent_loop.messages.message import ExtensionMessage
@@ -14,7 +14,7 @@ CHAIN = (
 )
 
 
-def test_standalone_constructors_make_single_messages() -> None:
+def test_standalone_constructors_return_single_messages() -> None:
     made = [system("s"), user("u"), assistant("a", CALL), tool_message("call_1", "calculate", "4", is_error=True)]
 
     assert [message.text for message in made] == ["s", "u", "a", "4"]
@@ -43,7 +43,7 @@ def test_builders_leave_the_chain_they_began_with() -> None:
     assert (one.last_text, other.last_text) == ("one", "other")
 
 
-def test_chain_is_a_list_and_grows_in_place_like_one() -> None:
+def test_chain_is_a_list_that_grows_in_place() -> None:
     chain = Messages()
     chain.extend(CHAIN)
     chain.append(user("thanks"))

@@ -1,10 +1,10 @@
-"""Conversations for people, at terminals that obey control characters."""
+"""Conversations as text for people, without control characters."""
 
 import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import messages
+from tests.unit.embedded.strategies import messages
 
 from agent_loop.messages import (
     AssistantMessage,
@@ -81,5 +81,5 @@ def test_half_a_character_is_shown() -> None:
 
 
 @given(anything=st.lists(messages, max_size=5))
-def test_whatever_is_said_the_terminal_is_safe(anything: list[Message]) -> None:
+def test_no_text_reaches_the_terminal_unescaped(anything: list[Message]) -> None:
     assert not CONTROL.search(pretty(anything))

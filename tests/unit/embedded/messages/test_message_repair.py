@@ -1,9 +1,9 @@
-"""Whatever is broken off, the conversation can go on."""
+"""Repair of interrupted conversations."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations, messages
+from tests.unit.embedded.strategies import conversations, messages
 
 from agent_loop.messages import (
     ABORTED,
@@ -20,7 +20,7 @@ from agent_loop.messages import (
     user,
     validate,
 )
-from agent_loop.messages.validation import says_something
+from agent_loop.messages.validation import has_content
 
 A, B = ToolCall("a", "look"), ToolCall("b", "write")
 
@@ -48,20 +48,20 @@ def test_calls_in_the_middle_get_their_results_before_the_next_message() -> None
 
 
 def test_a_result_without_a_call_becomes_a_note_that_holds_it() -> None:
-    mended = answer_unanswered([user("u"), tool_message("a", "look", "secret of the depths")])
+    repaired = answer_unanswered([user("u"), tool_message("a", "look", "secret of the depths")])
 
-    assert isinstance(mended[1], ExtensionMessage)
-    assert mended[1].kind == "dropped"
-    assert mended[1].data["tool_call_id"] == "a"
-    assert mended[1].data["content"][0]["text"] == "secret of the depths"
+    assert isinstance(repaired[1], ExtensionMessage)
+    assert repaired[1].kind == "dropped"
+    assert repaired[1].data["tool_call_id"] == "a"
+    assert repaired[1].data["content"][0]["text"] == "secret of the depths"
 
 
-def test_an_answer_that_was_broken_off_before_its_first_word_becomes_a_note() -> None:
+def test_answer_interrupted_before_its_first_token_becomes_a_note() -> None:
     nothing = AssistantMessage(content=(), stop_reason="aborted", error="told to")
-    mended = answer_unanswered([user("u"), nothing])
+    repaired = answer_unanswered([user("u"), nothing])
 
-    assert isinstance(mended[1], ExtensionMessage)
-    assert mended[1].data["error"] == "told to"
+    assert isinstance(repaired[1], ExtensionMessage)
+    assert repaired[1].data["error"] == "told to"
 
 
 def test_skipped_calls_are_answered_without_a_history() -> None:
@@ -69,22 +69,22 @@ def test_skipped_calls_are_answered_without_a_history() -> None:
 
 
 @pytest.mark.parametrize("text", [ABORTED, SKIPPED])
-def test_what_the_model_reads_begins_with_the_word_of_the_seed(text: str) -> None:
+def test_text_for_the_model_begins_with_the_specified_word(text: str) -> None:
     assert text.startswith(("Aborted: ", "Skipped: "))
 
 
 @given(history=conversations(), data=st.data())
-def test_every_prefix_of_a_lawful_history_validates_after_repair(history: list[Message], data: st.DataObject) -> None:
+def test_every_prefix_of_a_valid_history_validates_after_repair(history: list[Message], data: st.DataObject) -> None:
     prefix = history[: data.draw(st.integers(0, len(history)))]
-    mended = answer_unanswered(prefix)
+    repaired = answer_unanswered(prefix)
 
-    validate(mended)
-    assert mended[: len(prefix)] == prefix
-    assert len(mended) == len(prefix) + len(unanswered(prefix))
+    validate(repaired)
+    assert repaired[: len(prefix)] == prefix
+    assert len(repaired) == len(prefix) + len(unanswered(prefix))
 
 
 @given(history=conversations(), data=st.data())
-def test_a_lawful_history_without_some_of_its_messages_validates_after_repair(
+def test_valid_history_with_messages_removed_validates_after_repair(
     history: list[Message], data: st.DataObject
 ) -> None:
     kept = [message for message in history if data.draw(st.booleans())]
@@ -93,17 +93,17 @@ def test_a_lawful_history_without_some_of_its_messages_validates_after_repair(
 
 
 @given(history=conversations())
-def test_a_whole_history_stays_as_it_is(history: list[Message]) -> None:
+def test_complete_history_stays_unchanged(history: list[Message]) -> None:
     assert answer_unanswered(history) == history
     assert unanswered(history) == ()
 
 
 @given(anything=st.lists(messages, max_size=8))
-def test_repair_loses_nothing_that_was_said_and_a_second_one_changes_nothing(anything: list[Message]) -> None:
-    mended = answer_unanswered(anything)
+def test_repair_loses_no_message_and_a_second_one_changes_nothing(anything: list[Message]) -> None:
+    repaired = answer_unanswered(anything)
 
-    assert answer_unanswered(mended) == mended
-    assert [m for m in mended if isinstance(m, AssistantMessage)] == [
-        m for m in anything if isinstance(m, AssistantMessage) and says_something(m)
+    assert answer_unanswered(repaired) == repaired
+    assert [m for m in repaired if isinstance(m, AssistantMessage)] == [
+        m for m in anything if isinstance(m, AssistantMessage) and has_content(m)
     ]
-    assert len(mended) == len(anything) + len(unanswered(anything))
+    assert len(repaired) == len(anything) + len(unanswered(anything))

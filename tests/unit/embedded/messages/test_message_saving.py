@@ -1,4 +1,4 @@
-"""Conversations as JSON, and what is no conversation."""
+"""Conversations as JSON, and rejection of other data."""
 
 import json
 from pathlib import PurePosixPath
@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations, messages
+from tests.unit.embedded.strategies import conversations, messages
 
 from agent_loop.errors import MessageError
 from agent_loop.messages import Message, Messages, ToolCall, assistant, restore_messages, save_messages, user
@@ -14,7 +14,7 @@ from agent_loop.messages.message import ToolMessage
 
 
 @given(history=st.lists(messages, max_size=6) | conversations())
-def test_saved_messages_come_back_as_they_were(history: list[Message]) -> None:
+def test_saved_messages_are_restored_unchanged(history: list[Message]) -> None:
     restored = restore_messages(save_messages(history))
 
     assert restored == history
@@ -33,7 +33,7 @@ def test_saved_messages_are_the_json_of_the_seed() -> None:
     ]
 
 
-def test_fields_of_a_newer_version_are_passed_over() -> None:
+def test_fields_of_a_newer_version_are_skipped() -> None:
     data = '[{"role": "user", "mood": "good", "content": [{"type": "text", "text": "u", "colour": "red"}]}]'
 
     assert restore_messages(data) == [user("u")]
@@ -51,8 +51,8 @@ def test_fields_of_a_newer_version_are_passed_over() -> None:
         (b'[{"role": "extension", "kind": "k", "data": ' + b"[" * 100_000, "recursion"),
     ],
 )
-def test_what_is_no_conversation_is_told_with_its_place(data: bytes, words: str) -> None:
-    with pytest.raises(MessageError, match=f"(?is)no saved conversation.*({words}).*save_messages"):
+def test_invalid_conversation_is_reported_with_its_position(data: bytes, words: str) -> None:
+    with pytest.raises(MessageError, match=f"(?is)not a saved conversation.*({words}).*save_messages"):
         restore_messages(data)
 
 
@@ -67,7 +67,7 @@ def test_odd_values_never_keep_a_conversation_from_being_saved() -> None:
     assert details == {"path": "/a", "('a', 1)": "half \ufffd"}
 
 
-def test_data_nested_too_deeply_is_told() -> None:
+def test_too_deeply_nested_data_raises() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

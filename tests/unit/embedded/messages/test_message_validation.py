@@ -1,10 +1,10 @@
-"""The rules of the four roles, and of calls and their results."""
+"""The rules for roles, and for calls and their results."""
 
 from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.unit.embedded.made_up import conversations
+from tests.unit.embedded.strategies import conversations
 
 from agent_loop.errors import MessageError
 from agent_loop.messages import (
@@ -29,7 +29,7 @@ A, B = ToolCall("a", "look"), ToolCall("b", "look")
 NOTE = ExtensionMessage(kind="note")
 
 BROKEN: dict[str, tuple[list[Any], int, str]] = {
-    "an unknown role": ([user("u"), {"role": "moderator"}], 1, "none of the four roles"),
+    "an unknown role": ([user("u"), {"role": "moderator"}], 1, "none of the roles"),
     "a tool message without tool_call_id": ([assistant("", A), tool_message("", "look", "t")], 1, "no tool_call_id"),
     "a tool message without name": ([assistant("", A), tool_message("a", "", "t")], 1, "no name"),
     "an assistant message without content and calls": ([user("u"), assistant("")], 1, "neither content nor tool calls"),
@@ -39,10 +39,10 @@ BROKEN: dict[str, tuple[list[Any], int, str]] = {
     "an empty user message": ([user("u"), user(" ")], 1, "is empty"),
     "a user message without blocks": ([UserMessage(content=())], 0, "is empty"),
     "an empty system message": ([system("\n")], 0, "is empty"),
-    "a result without a call": ([user("u"), tool_message("a", "look", "t")], 1, "no call before it waits for"),
+    "a result without a call": ([user("u"), tool_message("a", "look", "t")], 1, "no call with this id is open"),
     "a result of another call": ([assistant("", A), tool_message("b", "look", "t")], 1, "'b'"),
     "two results for one call": (
-        [assistant("", A), tool_message("a", "look", "t"), tool_message("a", "look", "t")], 2, "no call before it"),
+        [assistant("", A), tool_message("a", "look", "t"), tool_message("a", "look", "t")], 2, "no call with this id"),
     "a call without result at the end": ([user("u"), assistant("", A)], 1, "'a' has no result"),
     "a call without result before a user message": ([assistant("", A), user("u")], 0, "'a' has no result"),
     "a call without result before a system message": ([assistant("", A), system("s")], 0, "'a' has no result"),
@@ -50,7 +50,7 @@ BROKEN: dict[str, tuple[list[Any], int, str]] = {
         [assistant("", A, B), tool_message("b", "look", "t"), assistant("x")], 0, "'a' has no result"),
     "a result behind the next user message": (
         [assistant("", A), user("u"), tool_message("a", "look", "t")], 0, "'a' has no result"),
-    "the same id twice in one answer": ([assistant("", A), assistant("", A)], 1, "second tool call of the id 'a'"),
+    "the same id twice in one answer": ([assistant("", A), assistant("", A)], 1, "second tool call with the id 'a'"),
 }  # fmt: skip
 
 LAWFUL: dict[str, list[Message]] = {
@@ -82,7 +82,7 @@ def test_validate_takes_what_providers_take(messages: list[Message]) -> None:
 
 
 @given(history=conversations())
-def test_lawful_conversations_validate(history: list[Message]) -> None:
+def test_valid_conversations_validate(history: list[Message]) -> None:
     validate(history)
 
 
@@ -96,7 +96,7 @@ def test_lawful_conversations_validate(history: list[Message]) -> None:
         ([system("s"), user("")], "message 1 \\(user\\): is empty"),
     ],
 )
-def test_validate_user_input_takes_user_and_system_messages_alone(messages: list[Message], words: str) -> None:
+def test_validate_user_input_accepts_only_user_and_system_messages(messages: list[Message], words: str) -> None:
     with pytest.raises(MessageError, match=words):
         validate_user_input(messages)
 

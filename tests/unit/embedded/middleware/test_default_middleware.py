@@ -1,13 +1,13 @@
-"""Which middleware there is, and in which order. Hooks seed, sections 5.2 and 7.4."""
+"""The default middleware and its order."""
 
 from pathlib import Path
 
 import pytest
 
 from agent_loop.errors import ConfigurationError
-from agent_loop.middleware import SummarizationMiddleware, TracingMiddleware, default_middleware, opentelemetry
+from agent_loop.middleware import SummarizationMiddleware, TracingMiddleware, default_middleware, tracing
 from agent_loop.providers import ProviderCapabilities
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.workspace import Workspace
 
 PROVIDER = ScriptedProvider()
@@ -18,7 +18,7 @@ def test_registration_order_is_tracing_todos_filesystem_skills_memory_summarizat
     assert [each.name for each in chosen] == ["tracing", "todos", "filesystem", "skills", "memory", "summarization"]
 
 
-def test_activation_rules_say_what_is_there_without_workspace_or_paths(tmp_path: Path) -> None:
+def test_activation_rules_without_workspace_or_paths(tmp_path: Path) -> None:
     always = ["tracing", "todos", "summarization"]
     assert [each.name for each in default_middleware(PROVIDER)] == always
     assert [each.name for each in default_middleware(PROVIDER, skills=["s"], memory=["m"])] == always
@@ -38,13 +38,13 @@ def test_the_context_window_is_the_given_the_providers_or_the_default(
 
 
 def test_a_recorder_reaches_the_traces() -> None:
-    recorder = opentelemetry.OpenTelemetryRecorder()
+    recorder = tracing.OpenTelemetryRecorder()
     first = default_middleware(PROVIDER, recorder=recorder)[0]
     assert isinstance(first, TracingMiddleware)
     assert first.recorder is recorder
 
 
-def test_without_open_telemetry_its_recorder_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_open_telemetry_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry", None)
     with pytest.raises(ConfigurationError, match=r"agent-mux\[otel\]"):
-        opentelemetry.OpenTelemetryRecorder()
+        tracing.OpenTelemetryRecorder()

@@ -1,14 +1,14 @@
-"""Files for the agent: registered, bound to the workspace, noted, and never endless."""
+"""File tools: registration, workspace, record of written files, truncation."""
 
 import hashlib
 from pathlib import Path
 
 import pytest
-from tests.unit.embedded.middleware.around import Around, Probe, text_result
+from tests.unit.embedded.middleware.harness import Around, Probe, text_result
 
+from agent_loop.context.tool_outputs import truncate_middle
 from agent_loop.messages import Image, Text, ToolCall
 from agent_loop.middleware import FilesystemMiddleware
-from agent_loop.middleware.evicting import evicted
 from agent_loop.middleware.filesystem import FILE_TOOLS
 from agent_loop.state import AgentState
 from agent_loop.tools.effects import FileDeleted, FilePatched, FileRead, FileWritten
@@ -32,7 +32,7 @@ async def test_a_tool_the_agent_has_already_stays(tmp_path: Path) -> None:
     assert [tool.name for tool in around.tools] == ["ls", "more"]
 
 
-async def test_its_tools_work_in_its_workspace_and_are_else_as_they_are(tmp_path: Path) -> None:
+async def test_its_tools_work_in_its_workspace_and_are_otherwise_unchanged(tmp_path: Path) -> None:
     probe, workspace = Probe(), Workspace(tmp_path)
     around = Around(FilesystemMiddleware(workspace, tools=[probe]))
     await around.begin()
@@ -94,5 +94,5 @@ async def test_excluded_tools_and_results_that_fit_are_never_evicted(tmp_path: P
     assert await around.call_tool(ToolCall("1", name), result) is result
 
 
-def test_eviction_keeps_what_it_says() -> None:
-    assert evicted("0123456789", 9, 2) == "01\n\n... (truncated 6 characters) ...\n\n89"
+def test_truncation_keeps_beginning_and_end() -> None:
+    assert truncate_middle("0123456789", 9, 2) == "01\n\n... (truncated 6 characters) ...\n\n89"

@@ -1,10 +1,10 @@
-"""Memory: what AGENTS.md files hold is told, in bounds, and cannot get out of its tag."""
+"""Memory: AGENTS.md files are appended, bounded, and cannot close their tag."""
 
 import os
 from pathlib import Path
 
 import pytest
-from tests.unit.embedded.middleware.around import Around
+from tests.unit.embedded.middleware.harness import Around
 
 from agent_loop.middleware import MemoryMiddleware
 from agent_loop.middleware.memory import GUIDELINES, load_memory, memory_block
@@ -34,15 +34,15 @@ async def test_missing_memory_files_are_fine_and_what_they_hold_later_is_read_in
     assert "learned" in await around.system("Be good.")
 
 
-def test_memory_is_bounded_and_what_is_cut_is_noted(tmp_path: Path) -> None:
+def test_memory_is_bounded_and_truncation_is_noted(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a" * 60)
     (tmp_path / "b.md").write_text("b" * 60)
     content, notes = load_memory([tmp_path / "a.md", tmp_path / "b.md"], 100)
     assert content == "a" * 60 + "\n\n---\n\n" + "b" * 40
-    assert notes == (f"{tmp_path / 'b.md'} is cut: the memory has room for 100 bytes",)
+    assert notes == (f"{tmp_path / 'b.md'} is truncated: the memory is limited to 100 bytes",)
 
 
-def test_what_is_no_regular_file_is_noted_and_never_waited_for(tmp_path: Path) -> None:
+def test_special_file_is_noted_and_never_blocks(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
     paths = [tmp_path, tmp_path / "pipe.md", tmp_path / "loop.md"]
@@ -70,11 +70,11 @@ def test_memory_content_cannot_close_its_tag(closing: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_not_in_the_memory_is_told_once(tmp_path: Path) -> None:
+async def test_omissions_from_the_memory_are_reported_once(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("x" * 200)
     middleware = MemoryMiddleware([tmp_path / "a.md"], max_bytes=100)
     around = Around(middleware)
-    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 100 bytes"]
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is truncated: the memory is limited to 100 bytes"]
     assert await around.begin() == []
     middleware.max_bytes = 50
-    assert await around.begin() == [f"{tmp_path / 'a.md'} is cut: the memory has room for 50 bytes"]
+    assert await around.begin() == [f"{tmp_path / 'a.md'} is truncated: the memory is limited to 50 bytes"]

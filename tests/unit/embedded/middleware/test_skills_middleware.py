@@ -1,14 +1,14 @@
-"""Skills: found, checked, told of in the same bytes each time, whatever their files say."""
+"""Skills: discovery, validation, and a deterministic catalog, for untrusted files."""
 
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.unit.embedded.middleware.around import Around
+from tests.unit.embedded.middleware.harness import Around
 
-from agent_loop.middleware import SkillsMiddleware, skill_files
-from agent_loop.middleware.skill_files import load_directory, load_skills
+from agent_loop.middleware import SkillsMiddleware, skills
+from agent_loop.middleware.skills import load_directory, load_skills
 
 
 def skill(root: Path, folder: str, head: str = "name: {0}\ndescription: Does {0}.", ending: str = "\n") -> Path:
@@ -45,42 +45,42 @@ def test_of_two_skills_with_one_name_in_a_directory_the_first_counts(tmp_path: P
     skill(tmp_path, "b/same")
     found = load_directory(tmp_path, "dir:0")
     assert [each.file_path for each in found.skills] == [first]
-    assert "is named 'same', too" in found.notes[0]
+    assert "has the name 'same' already" in found.notes[0]
 
 
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ("description: No name.", "has no name"),
-        ("name: x", "has no description"),
-        ("- a\n- list", "has no name and no description"),
-        ("name: [a]\ndescription: b", "has no name"),
+        ("description: No name.", "lacks name"),
+        ("name: x", "lacks description"),
+        ("- a\n- list", "lacks name and description"),
+        ("name: [a]\ndescription: b", "lacks name"),
         ("name: Big Name\ndescription: b", "lowercase letters"),
         ("name: ../../etc\ndescription: b", "lowercase letters"),
         (f"name: {'a' * 65}\ndescription: b", "at most 64"),
         (f"name: x\ndescription: {'b' * 1025}", "1 to 1024 characters, and this one 1025"),
         ("name: x\ndescription: ''", "1 to 1024"),
-        ("name: x\ndescription: 'open", "no YAML"),
-        ("name: x\nname: y\ndescription: z", "no YAML"),
-        ("a: &a [1]\nb: *c\nname: x\ndescription: y", "no YAML"),
-        ("name: !!python/object/apply:os.system ['true']\ndescription: y", "has no name"),
-        ("[" * 5_000, "no YAML"),
+        ("name: x\ndescription: 'open", "not valid YAML"),
+        ("name: x\nname: y\ndescription: z", "not valid YAML"),
+        ("a: &a [1]\nb: *c\nname: x\ndescription: y", "not valid YAML"),
+        ("name: !!python/object/apply:os.system ['true']\ndescription: y", "lacks name"),
+        ("[" * 5_000, "not valid YAML"),
     ],
 )
-def test_bad_skills_are_passed_over_with_a_note(tmp_path: Path, head: str, problem: str) -> None:
+def test_bad_skills_are_skipped_with_a_note(tmp_path: Path, head: str, problem: str) -> None:
     bad = skill(tmp_path, "bad", head)
     skill(tmp_path, "good")
     found = load_skills([tmp_path])
     assert [each.name for each in found.skills] == ["good"]
     assert len(found.notes) == 1
-    assert found.notes[0].startswith(f"{bad} is passed over: ")
+    assert found.notes[0].startswith(f"{bad} is skipped: ")
     assert problem in found.notes[0]
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"no head", b"---\nname: x\n", b"\x00\xff", b"---\n" + b"a: b\n" * 20_000 + b"---\n"]
 )
-def test_files_without_a_head_are_passed_over_with_a_note(tmp_path: Path, content: bytes) -> None:
+def test_files_without_a_head_are_skipped_with_a_note(tmp_path: Path, content: bytes) -> None:
     skill(tmp_path, "bad").write_bytes(content)
     found = load_skills([tmp_path])
     assert found.skills == ()
@@ -98,12 +98,12 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_missing_or_far_too_large_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skill_files, "MAX_DIRECTORIES", 2)
+    monkeypatch.setattr(skills, "MAX_DIRECTORIES", 2)
     skill(tmp_path, "a")
     skill(tmp_path, "b")
     found = load_skills([tmp_path / "none", tmp_path])
     assert [each.name for each in found.skills] == ["a"]
-    assert "is no directory" in found.notes[0]
+    assert "is not a directory" in found.notes[0]
     assert "more than 2 directories" in found.notes[1]
 
 
@@ -140,9 +140,9 @@ async def test_progressive_loading_puts_no_body_into_the_prompt(tmp_path: Path) 
 async def test_without_skills_the_system_prompt_stays(tmp_path: Path) -> None:
     middleware = SkillsMiddleware([tmp_path / "none"])
     around = Around(middleware)
-    told = await around.begin()
+    received = await around.begin()
     assert await around.system("Be good.") == "Be good."
     assert middleware.skills == ()
     assert len(middleware.notes) == 1
-    assert told == [*middleware.notes]
+    assert received == [*middleware.notes]
     assert await around.begin() == []

@@ -1,28 +1,27 @@
-"""Summaries: made when the context is nearly full, once, and never at the price of the run."""
+"""Summaries: made once when the context is nearly full; failures do not end the run."""
 
 from collections.abc import Sequence
 
 import pytest
-from tests.unit.embedded.middleware.around import Around
-from tests.unit.embedded.providers.asking import called, result
+from tests.unit.embedded.middleware.harness import Around
+from tests.unit.embedded.providers.harness import called, result
 
 from agent_loop.context.estimation import estimate_message
-from agent_loop.context.pairs import problem_of
+from agent_loop.context.splitting import find_pairing_problem
 from agent_loop.errors import NetworkError
 from agent_loop.messages import AssistantMessage, Message, SystemMessage, Text, ToolCall, ToolMessage, user
 from agent_loop.middleware import SummarizationMiddleware
-from agent_loop.middleware.summarization import SUMMARY_HEAD
-from agent_loop.middleware.transcript import cut_edits, transcript
+from agent_loop.middleware.summarization import SUMMARY_HEAD, shorten_edits, transcript
 from agent_loop.providers import ModelRequest, ModelResponse, Provider
 from agent_loop.providers.script import Step
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.usage import Usage
 
 pytestmark = pytest.mark.anyio
 
 
 class Model:
-    """The model behind the middleware: it keeps what it is asked."""
+    """The provider behind the middleware, which records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
@@ -37,7 +36,7 @@ class Model:
 
 
 def turns(count: int, size: int = 400) -> list[Message]:
-    """A task and so many calls with their results, of about `size` / 4 tokens each."""
+    """Return a task and this number of calls with results, of about `size` / 4 tokens each."""
     history: list[Message] = [user("the task")]
     for number in range(count):
         history += [called("shell", f"c{number}", n=number), result("r" * size, call_id=f"c{number}")]
@@ -91,7 +90,7 @@ async def test_the_last_tenth_and_at_least_two_stay_and_no_pair_is_torn(count: i
     history = turns(count)
     model, _ = await _ask(SummarizationMiddleware(_scripted("SUMMARY"), 10), history)
     kept = model.last[1:]
-    assert problem_of(model.last) is None
+    assert find_pairing_problem(model.last) is None
     assert len(kept) >= max(2, len(history) // 10)
     assert len(kept) <= max(2, len(history) // 10) + 1
     assert kept == history[-len(kept) :]
@@ -104,7 +103,7 @@ async def test_when_the_summary_fails_the_messages_pass_unchanged() -> None:
         assert model.last == history
 
 
-async def test_a_summary_is_made_once_and_goes_on_with_the_conversation() -> None:
+async def test_summary_is_made_once_and_reused_in_later_calls() -> None:
     history = turns(20)
     provider = _scripted("FIRST", "SECOND")
     middleware = SummarizationMiddleware(provider, int(tokens(history) / 0.9))
@@ -130,7 +129,7 @@ async def test_another_conversation_gets_no_foreign_summary() -> None:
     assert "OTHER" in model.last[0].text
 
 
-async def test_system_messages_stay_when_what_is_around_them_is_summarized() -> None:
+async def test_system_messages_stay_when_surrounding_messages_are_summarized() -> None:
     rule = SystemMessage(content="Never push.")
     history = [rule, *turns(20)]
     provider = _scripted("SUMMARY")
@@ -165,9 +164,9 @@ async def test_content_of_writes_and_edits_over_2000_characters_is_cut_in_old_me
     text = transcript([write, result("ok", call_id="a"), edits, result("ok", call_id="b"), shell], 100_000)
     assert text.count("w" * 3_000) == 1
     assert text.count("... (1000 characters left out)") == 2
-    assert cut_edits(shell.tool_calls[0]) is shell.tool_calls[0]
+    assert shorten_edits(shell.tool_calls[0]) is shell.tool_calls[0]
     raw = ToolCall("d", "edit", {"old_string": long}, raw_arguments='{"old_string":"' + long + '"}')
-    assert long not in str(cut_edits(raw))
+    assert long not in str(shorten_edits(raw))
 
 
 async def test_a_transcript_is_bounded_and_nothing_in_it_can_close_its_tag() -> None:

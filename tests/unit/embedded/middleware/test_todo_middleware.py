@@ -1,7 +1,7 @@
-"""Todos: the tool is there, and open ones are called to mind once."""
+"""Todos: the tool is registered, and open todos cause one reminder."""
 
 import pytest
-from tests.unit.embedded.middleware.around import Around, Probe
+from tests.unit.embedded.middleware.harness import Around, Probe
 
 from agent_loop.hooks.contexts import IncompleteWork
 from agent_loop.middleware import TodoListMiddleware
@@ -51,7 +51,7 @@ async def test_incomplete_work_is_called_to_mind_once_in_a_run() -> None:
     assert await _prompt(TodoListMiddleware(max_reminders=2), OPEN, 1) == prompt
 
 
-async def test_nothing_open_nothing_said() -> None:
+async def test_no_reminder_without_open_todos() -> None:
     assert await _prompt(TodoListMiddleware(), OPEN[:1], 0) is None
     assert await _prompt(TodoListMiddleware(max_reminders=0), OPEN, 0) is None
 
@@ -63,6 +63,6 @@ async def test_what_another_handler_asks_for_is_kept() -> None:
 
 
 async def test_a_reminder_is_bounded() -> None:
-    told = reminder([Todo(str(number), "x" * 1_000) for number in range(500)])
-    assert len(told) < 6_000
-    assert "- and 480 more" in told
+    received = reminder([Todo(str(number), "x" * 1_000) for number in range(500)])
+    assert len(received) < 6_000
+    assert "- and 480 more" in received

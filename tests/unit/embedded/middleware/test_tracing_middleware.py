@@ -1,12 +1,12 @@
-"""Traces: what is recorded of calls, and that no recorder gets in the way of a run."""
+"""Traces of calls; failing recorders do not affect the run."""
 
 from collections.abc import Mapping
 from typing import Any, Self
 
 import anyio
 import pytest
-from tests.unit.embedded.middleware.around import Around, text_result
-from tests.unit.embedded.providers.asking import request
+from tests.unit.embedded.middleware.harness import Around, text_result
+from tests.unit.embedded.providers.harness import request
 
 from agent_loop.errors import NetworkError, ToolError
 from agent_loop.messages import AssistantMessage, Text, ToolCall
@@ -150,7 +150,7 @@ async def test_the_end_of_a_run_is_an_event() -> None:
     assert recorder.events == [("loop.end", {"status": "completed", "turns": 2, "total_tokens": 5})]
 
 
-async def test_without_previews_no_word_is_recorded() -> None:
+async def test_without_previews_no_text_is_recorded() -> None:
     recorder = Recorder()
     around = Around(TracingMiddleware(recorder, previews=False))
     await around.call_model(request("go"), answer)

@@ -1,4 +1,4 @@
-"""Nothing here leaves this machine, or is encrypted."""
+"""The provider tests use plain HTTP on this machine only."""
 
 import ssl
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading all certificate authorities, which every client does, takes longer than all the rest of a test."""
+    """Skip loading certificate authorities, which takes longer than the rest of a test."""
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)

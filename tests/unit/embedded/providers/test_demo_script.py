@@ -1,11 +1,11 @@
-"""The script of `make demo` reacts to what the tools say, and claims nothing that it did not see."""
+"""The script of `make demo` reacts to the results of its tools and reports only observed facts."""
 
 import anyio
 import pytest
-from tests.unit.embedded.providers.asking import ask, converse
+from tests.unit.embedded.providers.harness import ask, converse
 
 from agent_loop.messages import AssistantMessage
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 
 RED = "F                [100%]\nFAILED test_calculator.py::test_add\n1 failed, 1 passed in 0.02s\n"
 GREEN = "..              [100%]\n2 passed in 0.01s\n"
@@ -18,13 +18,13 @@ def _run(*results: str) -> list[AssistantMessage]:
     return anyio.run(converse, ScriptedProvider.from_name("demo"), "Mend the tests", results)
 
 
-def _edit(said: list[AssistantMessage]) -> dict[str, str]:
-    return next(call.arguments for message in said for call in message.tool_calls if call.name == "edit")
+def _edit(answers: list[AssistantMessage]) -> dict[str, str]:
+    return next(call.arguments for message in answers for call in message.tool_calls if call.name == "edit")
 
 
-def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
-    said = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
-    calls = [(call.name, call.arguments) for message in said for call in message.tool_calls]
+def test_demo_fixes_the_bug_that_its_failing_test_shows() -> None:
+    answers = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
+    calls = [(call.name, call.arguments) for message in answers for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
     assert calls[1][1] == calls[4][1] == {"command": "python -B -m pytest -q"}
     assert calls[3][1] == {
@@ -32,7 +32,7 @@ def test_the_demo_sees_the_red_test_mends_the_bug_and_sees_it_green() -> None:
         "old_string": "def add(a, b):\n    return a - b",
         "new_string": "def add(a, b):\n    return a + b",
     }
-    assert "Tests that pass now: 2" in said[-1].text
+    assert "Tests that pass now: 2" in answers[-1].text
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_the_demo_reads_listings_with_line_numbers_and_docstrings(listing: str, 
     ("results", "claim"),
     [
         (["", GREEN], "Tests that pass: 2, and none fails. I changed nothing."),
-        (["", "Error: denied by the user"], "Its last words: Error: denied by the user"),
-        (["", ""], "pytest said nothing, so I changed nothing."),
+        (["", "Error: denied by the user"], "Its last line: Error: denied by the user"),
+        (["", ""], "pytest printed nothing, so I changed nothing."),
         (["", RED, "def add(a, b):\n    return a + b\n"], "the tests still fail, and I changed nothing"),
         (["", RED, PLAIN, "Error: old_string was not found", RED], "but tests still fail: 1"),
-        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest did not tell how the tests went"),
+        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest reported no test result"),
     ],
 )
-def test_the_demo_says_truthfully_what_it_could_not_do(results: list[str], claim: str) -> None:
+def test_demo_reports_what_it_could_not_do(results: list[str], claim: str) -> None:
     assert claim in _run(*results)[-1].text
 
 

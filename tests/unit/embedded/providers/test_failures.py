@@ -1,10 +1,10 @@
-"""Which error is which. Source: phi-core, section 7, "Context Overflow Recovery"; zidane, "Typed errors"."""
+"""Classification of exceptions."""
 
 import pytest
 from pydantic_ai import exceptions as native
 
 from agent_loop.errors import AuthenticationError, ContextExceededError, NetworkError, ProviderError, RateLimitedError
-from agent_loop.providers.pydantic_ai.failures import LONGEST_DETAIL, provider_error
+from agent_loop.providers.pydantic_ai.failures import MAX_DETAIL_CHARACTERS, provider_error
 
 
 def http(status: int, message: str, **more: object) -> native.ModelHTTPError:
@@ -66,10 +66,10 @@ def test_each_kind_of_failure_has_its_error(error: Exception, kind: type[Provide
 
 
 def test_secrets_are_taken_out_of_sentences_the_longest_first() -> None:
-    said = str(provider_error(http(400, "sk-1 and sk-1234 are bad"), "acme", ["sk-1", "sk-1234", ""]))
-    assert said == "acme could not answer: (redacted) and (redacted) are bad"
+    error_message = str(provider_error(http(400, "sk-1 and sk-1234 are bad"), "acme", ["sk-1", "sk-1234", ""]))
+    assert error_message == "acme could not answer: (redacted) and (redacted) are bad"
 
 
 def test_pages_of_text_are_cut() -> None:
     error = native.ModelHTTPError(502, "m", "<html>" + "x" * 100_000)
-    assert len(str(provider_error(error, "acme"))) < LONGEST_DETAIL + 200
+    assert len(str(provider_error(error, "acme"))) < MAX_DETAIL_CHARACTERS + 200

@@ -1,10 +1,10 @@
-"""What is asked and answered, whoever the provider is (phi-core, "StreamConfig", "ProviderError"; hooks seed, 7.1)."""
+"""Requests and responses, independent of the provider."""
 
 from agent_loop import errors
 from agent_loop.errors import NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.providers import NO_CACHE, CacheSettings, ModelRequest, ModelResponse, ModelSettings, ToolDefinition
-from agent_loop.providers.request import THINKING_TOKENS
+from agent_loop.providers.provider import THINKING_TOKENS
 
 
 def test_thinking_levels_have_the_tokens_of_the_seed() -> None:
@@ -20,7 +20,7 @@ def test_cache_settings_are_on_off_or_by_place() -> None:
     assert CacheSettings(system=False, tools=False).enabled
 
 
-def test_rate_limits_and_network_errors_alone_are_retryable() -> None:
+def test_only_rate_limits_and_network_errors_are_retryable() -> None:
     kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ProviderError)]
     assert {each for each in kinds if each.retryable} == {RateLimitedError, NetworkError}
     assert RateLimitedError("slow", retry_after=2.5).retry_after == 2.5

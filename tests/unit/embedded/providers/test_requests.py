@@ -1,4 +1,4 @@
-"""What of a request reaches which wire: cache breakpoints, system messages, output schemas. Source: zidane."""
+"""Requests of each vendor's API: cache breakpoints, system messages, output schemas."""
 
 import json
 from typing import Any
@@ -60,7 +60,7 @@ def test_cache_breakpoints_are_at_system_tools_and_the_end_of_the_conversation()
 
 
 @pytest.mark.parametrize("place", ["system", "tools", "messages"])
-def test_each_cache_breakpoint_is_set_alone(place: str) -> None:
+def test_each_cache_breakpoint_is_set_separately(place: str) -> None:
     only = CacheSettings(**{name: name == place for name in ("system", "tools", "messages")})
     body = sent(ANTHROPIC, cached(only))
     assert json.dumps(body).count("cache_control") == 1
@@ -139,7 +139,7 @@ def test_output_schema_is_native_where_the_provider_has_it(wire: Wire) -> None:
     assert '"tools"' not in body
 
 
-@pytest.mark.filterwarnings("ignore:Sampling parameters")  # pydantic-ai says what it leaves out
+@pytest.mark.filterwarnings("ignore:Sampling parameters")  # pydantic-ai warns about omitted settings
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 def test_sampling_settings_and_max_tokens_are_sent(wire: Wire) -> None:
     body = json.dumps(sent(wire, request(settings=ModelSettings(max_tokens=321, top_p=0.25))))

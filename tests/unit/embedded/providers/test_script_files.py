@@ -1,17 +1,17 @@
-"""Scripts in files."""
+"""Loading and validating scripts."""
 
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
-from tests.unit.embedded.providers.asking import ask
+from tests.unit.embedded.providers.harness import ask
 
 from agent_loop.errors import ConfigurationError
 from agent_loop.messages import ToolCall
 from agent_loop.providers import script
 from agent_loop.providers.script import Script, load_script
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 
 TOML = r"""
 model = "tiny"
@@ -45,14 +45,14 @@ def test_a_script_is_a_toml_or_json_file(tmp_path: Path, suffix: str) -> None:
     "text",
     ["[[steps]]\ntxt = 'typo'", "not toml", "[[steps]]\ntext = '{{typo}}'", "[[steps]]\nrepeat = 'often'", "\xff"],
 )
-def test_a_script_that_is_wrong_is_told_of_with_its_path(tmp_path: Path, text: str) -> None:
+def test_invalid_script_is_reported_with_its_path(tmp_path: Path, text: str) -> None:
     path = tmp_path / "script.toml"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigurationError, match=f"the script {path} cannot be used: "):
         load_script(path)
 
 
-def test_a_script_that_is_missing_is_told_of(tmp_path: Path) -> None:
+def test_missing_script_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot read the script .*No such file"):
         ScriptedProvider.from_name(str(tmp_path / "none.toml"))
 

@@ -1,14 +1,14 @@
-"""The scripted model: in order, by what it hears, in pieces, failing on command, and never surprising."""
+"""The scripted provider: step selection, chunks, failures and waits."""
 
 import anyio
 import pytest
-from tests.unit.embedded.providers.asking import PATIENCE, Listener, ask, called, request, result, tools
+from tests.unit.embedded.providers.harness import PATIENCE, Listener, ask, called, request, result, tools
 
 from agent_loop.errors import ConfigurationError, NetworkError, ProviderError, RateLimitedError
 from agent_loop.messages import AssistantMessage, Text, Thinking, ToolCall
 from agent_loop.providers import ModelResponse, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_loop.providers.script import Script, ScriptedCall, ScriptedError, Step, call, fail, say
-from agent_loop.providers.scripted import ScriptedProvider
+from agent_loop.providers.scripted_provider import ScriptedProvider
 from agent_loop.usage import Usage
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ async def test_mock_provider_answers_without_a_network_in_the_order_of_its_scrip
     assert (first.stop_reason, third.stop_reason) == ("stop", "tool_use")
 
 
-async def test_requests_are_kept_for_tests_as_they_were_when_they_were_made() -> None:
+async def test_requests_are_recorded_as_they_were_sent() -> None:
     provider = ScriptedProvider(["one", "two"])
     asked = request("go")
     with anyio.fail_after(PATIENCE):
@@ -39,16 +39,16 @@ async def test_an_answer_comes_in_pieces_that_make_up_the_whole() -> None:
         tool_calls=(ScriptedCall(name="shell", arguments={"command": "python -m pytest -q tests/unit"}),),
         usage=Usage(input_tokens=7, output_tokens=3),
     )
-    told = []
+    received = []
     for _ in range(2):
         listener = Listener()
         with anyio.fail_after(PATIENCE):
             response = await ScriptedProvider([step]).respond(request("go"), listener)
-        told.append(listener.chunks)
-    text = [chunk.text for chunk in told[0] if isinstance(chunk, TextChunk)]
-    thinking = [chunk.text for chunk in told[0] if isinstance(chunk, ThinkingChunk)]
-    arguments = [chunk.delta for chunk in told[0] if isinstance(chunk, ToolCallChunk)]
-    assert told[0] == told[1]
+        received.append(listener.chunks)
+    text = [chunk.text for chunk in received[0] if isinstance(chunk, TextChunk)]
+    thinking = [chunk.text for chunk in received[0] if isinstance(chunk, ThinkingChunk)]
+    arguments = [chunk.delta for chunk in received[0] if isinstance(chunk, ToolCallChunk)]
+    assert received[0] == received[1]
     assert len(text) > 1
     assert ("".join(text), "".join(thinking)) == (step.text, step.thinking)
     assert "".join(arguments) == '{"command":"python -m pytest -q tests/unit"}'
@@ -77,7 +77,7 @@ async def test_arguments_that_are_no_json_object_are_kept_raw(raw: str) -> None:
     assert (answered.arguments, answered.raw_arguments) == ({"_raw": raw}, raw)
 
 
-async def test_ids_that_are_made_up_are_new_also_when_a_session_goes_on() -> None:
+async def test_generated_ids_are_unique_also_in_a_continued_session() -> None:
     provider = ScriptedProvider([call("ls")])
     response = await ask(provider, "go", called("shell", "call_7"), result("ok", call_id="call_7"))
     assert response.tool_calls[0].id == "call_8"
@@ -91,7 +91,7 @@ async def test_a_call_can_fail_half_way_with_a_typed_error() -> None:
     assert listener.chunks == [TextChunk("a"), TextChunk("b")]
 
 
-async def test_a_rate_limit_says_when_to_come_back() -> None:
+async def test_rate_limit_reports_the_delay() -> None:
     provider = ScriptedProvider([fail("rate_limited", retry_after=2.5), "there"])
     with pytest.raises(RateLimitedError) as caught:
         await ask(provider, "go")
@@ -115,7 +115,7 @@ async def test_errors_answers_and_functions_of_python_are_steps_too() -> None:
         await ask(provider, "go")
 
 
-async def test_a_step_reacts_to_what_was_heard() -> None:
+async def test_step_matches_the_text_since_the_last_answer() -> None:
     steps = [
         Step(when="1 failed", text="red"),
         Step(matches=r"(?P<count>\d+) passed in ([\d.]+)s", text="{{count}} in {{2}}: {{task}} / {{result}}"),
@@ -126,13 +126,13 @@ async def test_a_step_reacts_to_what_was_heard() -> None:
     assert red.text == "red"
 
 
-async def test_what_was_heard_before_the_last_answer_is_over() -> None:
+async def test_text_before_the_last_answer_does_not_match() -> None:
     provider = ScriptedProvider([Step(when="failed", text="red"), "green"])
     history = [called("shell"), result("1 failed"), called("shell", "call_2"), result("ok", call_id="call_2")]
     assert (await ask(provider, "go", *history)).text == "green"
 
 
-async def test_what_is_inserted_is_never_a_template_itself() -> None:
+async def test_inserted_text_is_never_expanded() -> None:
     provider = ScriptedProvider([Step(text="You said: {{task}}", tool_calls=(_echo("{{task}}"),))])
     response = await ask(provider, "{{result}} {{heard}}")
     assert response.text == "You said: {{result}} {{heard}}"
@@ -143,7 +143,7 @@ def _echo(text: str) -> ScriptedCall:
     return ScriptedCall(name="echo", arguments={"text": [text]})
 
 
-async def test_templates_can_be_off_and_plain_text_is_none() -> None:
+async def test_templates_can_be_off_and_plain_text_is_not_expanded() -> None:
     provider = ScriptedProvider([Step(text="{{ x }} {{x}}", templates=False), "{{y}}"])
     assert [(await ask(provider, "go")).text for _ in range(2)] == ["{{ x }} {{x}}", "{{y}}"]
 
@@ -160,10 +160,10 @@ async def test_steps_repeat_follow_each_other_and_are_for_a_purpose() -> None:
     assert [(await ask(provider, "go", purpose="summary")).text for _ in range(3)] == ["short"] * 3
 
 
-async def test_a_script_that_is_used_up_is_an_error_that_says_so() -> None:
+async def test_exhausted_script_is_an_error_with_the_reason() -> None:
     provider = ScriptedProvider(["one"])
     await ask(provider, "go")
-    with pytest.raises(ProviderError, match=r"no step of the script fits request 2 \(1 steps were played") as caught:
+    with pytest.raises(ProviderError, match=r"no step of the script matches request 2 \(1 played") as caught:
         await ask(provider, "go")
     assert not caught.value.retryable
 
@@ -196,25 +196,25 @@ async def test_a_step_waits_for_an_event_and_for_no_clock() -> None:
 
 
 async def test_an_answer_is_cancellable_at_each_piece() -> None:
-    told = []
+    received = []
     with anyio.fail_after(PATIENCE), anyio.CancelScope() as scope:
 
         async def cancel_at_the_second(chunk: object) -> None:
-            told.append(chunk)
-            if len(told) == 2:
+            received.append(chunk)
+            if len(received) == 2:
                 scope.cancel()
 
         await ScriptedProvider([Step(chunks=("a", "b", "c"))]).respond(request("go"), cancel_at_the_second)
     assert scope.cancelled_caught
-    assert len(told) == 2
+    assert len(received) == 2
 
 
-async def test_the_default_says_truthfully_that_it_is_no_model() -> None:
+async def test_default_script_reports_that_no_model_is_configured() -> None:
     provider = ScriptedProvider.from_name()
-    said = [(await ask(provider, "write a {{novel}}")).text for _ in range(2)]
-    assert said[0] == said[1]
+    texts = [(await ask(provider, "write a {{novel}}")).text for _ in range(2)]
+    assert texts[0] == texts[1]
     for part in ("no intelligence", "write a {{novel}}", "--model anthropic:", "native"):
-        assert part in said[0]
+        assert part in texts[0]
     assert provider.requests == []
 
 
@@ -222,7 +222,7 @@ async def test_the_default_says_truthfully_that_it_is_no_model() -> None:
     ("step", "problem"),
     [
         (Step(after="never"), "comes after 'never'"),
-        (Step(matches="("), "no regular expression"),
+        (Step(matches="("), "not a regular expression"),
         (Step(text="{{typo}}"), r"inserts \{\{typo\}\}"),
         (Step(tool_calls=(ScriptedCall(name="x", arguments={"a": ["{{1}}"]}),)), r"inserts \{\{1\}\}"),
     ],

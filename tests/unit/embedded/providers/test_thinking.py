@@ -1,4 +1,4 @@
-"""Source: zidane, `thinkingDecay`; phi-core, section 5."""
+"""Thinking budgets and levels."""
 
 import math
 
@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.behavior import ThinkingDecay
-from agent_loop.providers.request import ModelSettings
-from agent_loop.providers.thinking import decayed_budget, level_of
+from agent_loop.loop.model_calls import decayed_budget
+from agent_loop.providers.provider import ModelSettings
+from agent_loop.providers.pydantic_ai.settings import level_of
 
 
 @pytest.mark.parametrize(("turn", "budget"), [(0, 8000), (1, 8000), (2, 4000), (3, 2000), (4, 1500), (400, 1500)])
@@ -24,7 +25,7 @@ def test_no_thinking_decay_leaves_the_base() -> None:
     assert decayed_budget(1000, None, 7) == 1000
 
 
-def test_what_is_no_number_counts_as_the_base() -> None:
+def test_nan_counts_as_the_base() -> None:
     assert decayed_budget(1000, lambda _turn, _base: math.nan, 1) == 1000
 
 

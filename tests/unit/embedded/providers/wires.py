@@ -1,4 +1,4 @@
-"""The wires there are, a model server for them on this machine, and one way to ask."""
+"""The vendors' APIs, a local model server for them, and helpers to call it."""
 
 import asyncio
 import threading
@@ -10,10 +10,8 @@ from typing import Any
 import anyio
 
 from agent_loop.messages import Message, user
-from agent_loop.providers.named import provider_named
-from agent_loop.providers.provider import Provider
-from agent_loop.providers.request import ModelRequest, ToolDefinition
-from agent_loop.providers.response import Chunk, ModelResponse
+from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, Provider, ToolDefinition
+from agent_loop.providers.registry import provider_named
 from agent_mux.testing.model_server import ScriptedModelServer
 
 KEY = "key-made-up-0123456789"
@@ -29,7 +27,7 @@ def google_credentials() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Wire:
-    """One way to a model."""
+    """One vendor API."""
 
     name: str
     path: str
@@ -71,7 +69,7 @@ BACKENDS = ("asyncio", "trio")
 
 @contextmanager
 def served(*steps: Mapping[str, Any]) -> Iterator[ScriptedModelServer]:
-    """A server with this script, on an event loop of its own: the test may run on another kind."""
+    """Serve this script on a separate event loop, because the test may use the other backend."""
     started, stop = threading.Event(), threading.Event()
     box: list[ScriptedModelServer] = []
 
@@ -92,12 +90,12 @@ def served(*steps: Mapping[str, Any]) -> Iterator[ScriptedModelServer]:
 
 
 def text(words: str, **more: Any) -> dict[str, Any]:
-    """A step of text, whichever API asks."""
+    """Return a step with this text, for any API."""
     return {"blocks": [{"type": "text", "text": words}], "items": [{"type": "message", "text": words}], **more}
 
 
 def call(arguments: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
-    """A step that calls `echo`; arguments as text are sent as they are."""
+    """Return a step that calls `echo`; arguments given as text are sent unchanged."""
     given = {"input": arguments} if isinstance(arguments, dict) else {"raw_input": arguments}
     block = {"type": "tool_use", "name": "echo", "id": "call_1", **given}
     item = {"type": "function_call", "name": "echo", "call_id": "call_1", "arguments": arguments}
@@ -105,13 +103,13 @@ def call(arguments: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
 
 
 def request(*messages: Message, **more: Any) -> ModelRequest:
-    """A request with one tool."""
+    """Return a request with one tool."""
     return ModelRequest(messages=messages or (user("Hello"),), tools=(ECHO,), **more)
 
 
 @dataclass
-class Heard:
-    """What a listener was told."""
+class ChunkRecorder:
+    """Records the chunks that it receives."""
 
     chunks: list[Chunk] = field(default_factory=list)
 
@@ -123,7 +121,7 @@ class Heard:
 
 
 def run(work: Callable[[], Awaitable[Any]], backend: str = "asyncio") -> Any:
-    """Do it, on this event loop, in bounded time."""
+    """Run the function on this event loop, in bounded time."""
 
     async def bounded() -> Any:
         with anyio.fail_after(PATIENCE):
@@ -132,12 +130,14 @@ def run(work: Callable[[], Awaitable[Any]], backend: str = "asyncio") -> Any:
     return anyio.run(bounded, backend=backend)
 
 
-def ask(provider: Any, asked: ModelRequest, heard: Heard | None = None, backend: str = "asyncio") -> ModelResponse:
-    """One answer; the connections are closed behind it."""
+def ask(
+    provider: Any, asked: ModelRequest, heard: ChunkRecorder | None = None, backend: str = "asyncio"
+) -> ModelResponse:
+    """Return one answer and close the connections."""
 
     async def once() -> ModelResponse:
         try:
-            response: ModelResponse = await provider.respond(asked, heard or Heard())
+            response: ModelResponse = await provider.respond(asked, heard or ChunkRecorder())
             return response
         finally:
             await provider.aclose()

@@ -1,4 +1,4 @@
-"""Sessions in files: private, whole, and never outside of their directory."""
+"""Sessions in files: private, atomic, and only inside of their directory."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from agent_loop.errors import SessionError, SessionLockedError, SessionNotFoundError
 from agent_loop.messages import user
 from agent_loop.sessions import FileSessionStore, LoopRecord, Session
-from agent_loop.sessions.files import locked
+from agent_loop.sessions.file_store import locked
 
 pytestmark = pytest.mark.anyio
 BOUND = 20.0
@@ -54,15 +54,15 @@ async def test_ids_never_leave_the_directory(tmp_path: Path, name: str) -> None:
     store = FileSessionStore(tmp_path / "sessions")
     with anyio.fail_after(BOUND):
         for use in (store.load, store.delete):
-            with pytest.raises(SessionError, match="is no session id: use up to 200 letters"):
+            with pytest.raises(SessionError, match="is not a valid session id: use up to 200 letters"):
                 await use(name)
-        with pytest.raises(SessionError, match="is no session id"):
+        with pytest.raises(SessionError, match="is not a valid session id"):
             await store.save(session(name))
 
     assert names(tmp_path) == []
 
 
-async def test_a_writer_that_meets_another_is_told_at_once(tmp_path: Path) -> None:
+async def test_concurrent_writer_fails_at_once(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
     with anyio.fail_after(BOUND):
         await store.save(session(text="first"))
@@ -80,21 +80,21 @@ async def test_a_writer_that_meets_another_is_told_at_once(tmp_path: Path) -> No
 
 
 BROKEN = {
-    "empty": (b"", "is no stored session"),
-    "torn": (b'{"format": 1, "session": {"session_id": "s"', "is no stored session"),
-    "no JSON": (b"\xff\xfe", "is no stored session"),
-    "another thing": (b"[]", "is no stored session"),
+    "empty": (b"", "is not a stored session"),
+    "torn": (b'{"format": 1, "session": {"session_id": "s"', "is not a stored session"),
+    "no JSON": (b"\xff\xfe", "is not a stored session"),
+    "another thing": (b"[]", "is not a stored session"),
     "no session": (b'{"format": 1, "session": {}}', "session_id"),
-    "deep": (b'{"format": 1, "session": ' + b"[" * 9000, "is no stored session"),
+    "deep": (b'{"format": 1, "session": ' + b"[" * 9000, "is not a stored session"),
     "an odd value": (
         b'{"format": 1, "session": {"session_id": "s", "agent_id": "a", "state": {"todos": [{"status": "odd"}]}}}',
         "todos",
     ),
     "newer": (b'{"format": 2, "session": {}}', "was written by a newer version \\(format 2\\)"),
-    "of another name": (b'{"format": 1, "session": {"session_id": "t", "agent_id": "agent"}}', "holds session 't'"),
+    "of another name": (b'{"format": 1, "session": {"session_id": "t", "agent_id": "agent"}}', "contains session 't'"),
     "a circle": (
         b'{"format":1,"session":{"session_id":"s","agent_id":"agent","loops":[{"loop_id":"a","parent_loop_id":"a"}]}}',
-        "comes before the one it goes on from",
+        "precedes its parent",
     ),
 }
 
@@ -113,7 +113,7 @@ async def test_broken_files_are_named_and_never_break_listing(tmp_path: Path, da
         assert await store.list_for_agent("agent") == [session("good")]
 
 
-async def test_fields_of_a_newer_version_are_passed_over(tmp_path: Path) -> None:
+async def test_fields_of_a_newer_version_are_skipped(tmp_path: Path) -> None:
     store = FileSessionStore(tmp_path)
     with anyio.fail_after(BOUND):
         await store.save(session())
@@ -157,7 +157,7 @@ async def test_times_that_no_file_can_have_do_no_harm(tmp_path: Path, active: in
         assert (await store.load("s")).last_active_at == active
 
 
-async def test_a_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
+async def test_unusable_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     store = FileSessionStore(tmp_path / "file" / "sessions")
     with anyio.fail_after(BOUND):

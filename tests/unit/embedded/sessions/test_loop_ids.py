@@ -1,4 +1,4 @@
-"""Names of sessions and loops."""
+"""Ids of sessions and loops."""
 
 import re
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_loop.sessions import LoopName, config_segment, loop_id, new_id, next_number, parse_loop_id
 from agent_loop.sessions.ids import MAX_SEGMENT
-from agent_loop.sessions.stored import checked_id
+from agent_loop.sessions.store import check_session_id
 
 
 def test_new_ids_are_made_of_the_time_and_of_chance_that_are_handed_in() -> None:
@@ -20,7 +20,7 @@ def test_new_ids_are_made_of_the_time_and_of_chance_that_are_handed_in() -> None
     assert early == "00000000Z8" + "0" * 16
     assert early < late
     assert new_id() != new_id()
-    assert checked_id(new_id())
+    assert check_session_id(new_id())
 
 
 def test_loop_id_is_session_config_and_number() -> None:
@@ -66,11 +66,11 @@ def test_loop_ids_can_be_taken_apart_again(
 
 
 @pytest.mark.parametrize("text", ["", "s", "s.c", "s.c.x", ".c.1", "s..1", "s.c.1\n", "s.c.-1"])
-def test_what_is_no_loop_id_is_told_apart(text: str) -> None:
+def test_other_text_is_not_parsed_as_a_loop_id(text: str) -> None:
     assert parse_loop_id(text) is None
 
 
-def test_numbers_go_on_where_a_stored_session_ended() -> None:
+def test_loop_numbers_continue_those_of_the_stored_session() -> None:
     there = ["s.c.1", "s.c.7", "s.other.9", "t.c.8", "no loop id"]
 
     assert next_number(there, "s", "c") == 8

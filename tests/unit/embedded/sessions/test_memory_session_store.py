@@ -1,4 +1,4 @@
-"""Sessions in memory are forgotten when nobody uses them."""
+"""Sessions in memory are evicted when they are unused."""
 
 import anyio
 import pytest
@@ -12,7 +12,7 @@ BOUND = 20.0
 
 
 class Clock:
-    """Goes when it is told to."""
+    """A clock that the test sets."""
 
     now = 0.0
 
@@ -24,7 +24,7 @@ def session(name: str = "s") -> Session:
     return Session(session_id=name, agent_id="agent")
 
 
-async def test_load_or_create_gives_the_one_there_is_or_a_new_one() -> None:
+async def test_load_or_create_returns_the_stored_session_or_a_new_one() -> None:
     with anyio.fail_after(BOUND):
         store = MemorySessionStore(clock=Clock())
         created = await store.load_or_create("s", "agent", created_at=5)
@@ -36,7 +36,7 @@ async def test_load_or_create_gives_the_one_there_is_or_a_new_one() -> None:
         assert await store.list_ids() == ["s"]
 
 
-async def test_get_gives_none_for_what_is_not_there() -> None:
+async def test_get_returns_none_for_an_unknown_session() -> None:
     with anyio.fail_after(BOUND):
         store = MemorySessionStore(clock=Clock())
         assert await store.get("s") is None
@@ -69,7 +69,7 @@ async def test_save_refreshes_the_last_access() -> None:
         assert await store.list_ids() == []
 
 
-async def test_what_is_forgotten_is_never_given_out_between_two_looks() -> None:
+async def test_expired_session_is_never_returned_between_evictions() -> None:
     with anyio.fail_after(BOUND):
         clock = Clock()
         store = MemorySessionStore(ttl=10.0, clock=clock)
@@ -100,7 +100,7 @@ async def test_eviction_every_five_minutes_frees_the_memory_of_idle_sessions() -
         assert await store.list_ids() == ["new"]
 
 
-async def test_eviction_on_demand_tells_how_many_it_forgot() -> None:
+async def test_eviction_on_demand_returns_the_number_of_sessions() -> None:
     with anyio.fail_after(BOUND):
         clock = Clock()
         store = MemorySessionStore(ttl=10.0, clock=clock)

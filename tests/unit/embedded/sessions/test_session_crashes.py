@@ -1,4 +1,4 @@
-"""Writers are killed at arbitrary points, and meet each other: what is on the disk is always a session."""
+"""Killed and concurrent writers always leave a complete session on disk."""
 
 import os
 import signal
@@ -48,13 +48,13 @@ import signal
 import sys
 from pathlib import Path
 
-from agent_loop.sessions import Session, files
-from agent_loop.sessions.stored import decode_session, encode_session
+from agent_loop.sessions import Session, file_store
+from agent_loop.sessions.store import decode_session, encode_session
 
 def killed_at(line):
     def trace(frame, event, _):
         nonlocal line
-        if frame.f_code.co_filename != files.__file__:
+        if frame.f_code.co_filename != file_store.__file__:
             return None
         line -= event == "line"
         if line == 0:
@@ -70,12 +70,12 @@ status = -1
 line = 0
 while status:
     line += 1
-    files.replace_file(path, encode_session(session("old")), modified_ms=1)
+    file_store.replace_file(path, encode_session(session("old")), modified_ms=1)
     child = os.fork()
     if not child:
         sys.settrace(killed_at(line))
-        with files.locked(path.with_name(".s.lock")) as ours:
-            files.replace_file(path, encode_session(session("new")), modified_ms=2)
+        with file_store.locked(path.with_name(".s.lock")) as ours:
+            file_store.replace_file(path, encode_session(session("new")), modified_ms=2)
         sys.settrace(None)
         os._exit(0 if ours else 1)
     status = os.waitpid(child, 0)[1]
@@ -88,10 +88,10 @@ def writer(directory: Path, name: str, rounds: int) -> list[str]:
 
 
 def whole(session: Session) -> tuple[str, int]:
-    """Who wrote it, and in which round. Fails for anything that is torn or mixed."""
+    """Return the writer and the round of a session. Fails for a torn or mixed one."""
     (loop,) = session.loops
-    said = {message.text for message in loop.messages}
-    (text,) = said
+    texts = {message.text for message in loop.messages}
+    (text,) = texts
     name, number, *rest = text.split(" ", 2)
     assert len(text) == SIZE
     assert set(rest[0]) == {"x"}
@@ -100,7 +100,7 @@ def whole(session: Session) -> tuple[str, int]:
 
 
 async def lines_until(process: anyio.abc.Process, count: int) -> int:
-    """Read until there are so many lines; how many there were."""
+    """Read until the output has this number of lines and return the number read."""
     assert process.stdout is not None
     seen = 0
     async for chunk in process.stdout:
@@ -152,25 +152,25 @@ async def test_a_reader_never_sees_half_a_session(tmp_path: Path) -> None:
         assert rounds == sorted(rounds)
 
 
-async def test_concurrent_writers_are_told_or_write_the_whole(tmp_path: Path) -> None:
+async def test_concurrent_writers_fail_or_write_completely(tmp_path: Path) -> None:
     with anyio.fail_after(BOUND):
-        said: dict[str, bytes] = {}
+        texts: dict[str, bytes] = {}
 
         async def write(name: str) -> None:
-            said[name] = (await anyio.run_process(writer(tmp_path, name, 30))).stdout
+            texts[name] = (await anyio.run_process(writer(tmp_path, name, 30))).stdout
 
         async with anyio.create_task_group() as group:
             for name in ("one", "two"):
                 group.start_soon(write, name)
 
-        outcomes = [line.split()[0] for each in said.values() for line in each.splitlines()]
+        outcomes = [line.split()[0] for each in texts.values() for line in each.splitlines()]
         assert len(outcomes) == 60
         assert set(outcomes) <= {b"saved", b"locked"}
         name, number = whole(await FileSessionStore(tmp_path).load("s"))
-        assert f"saved {number}".encode() in said[name].splitlines()
+        assert f"saved {number}".encode() in texts[name].splitlines()
 
 
-async def test_one_of_two_writers_in_one_process_is_told(tmp_path: Path) -> None:
+async def test_one_of_two_writers_in_one_process_fails(tmp_path: Path) -> None:
     outcomes: list[str] = []
     store = FileSessionStore(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What runs tell becomes sessions."""
+"""Recording sessions from events."""
 
 from typing import Any
 
@@ -39,17 +39,24 @@ def end(loop: str, *messages: Message, **known: Any) -> LoopEnd:
 
 
 def a_loop(loop: str, session: str = "s", **known: Any) -> list[LoopEvent]:
-    """A prompt, a tool call and an answer, of one loop."""
-    said: list[Message] = [user(loop), assistant("", CALL), tool_message("call_1", "look", "seen"), assistant("done")]
+    """Return the events of one loop with a prompt, a tool call and an answer."""
+    expected_messages: list[Message] = [
+        user(loop),
+        assistant("", CALL),
+        tool_message("call_1", "look", "seen"),
+        assistant("done"),
+    ]
     return [
         start(loop, session, timestamp=1000, **known),
-        MessageInjected(loop_id=loop, message=said[0]),
+        MessageInjected(loop_id=loop, message=expected_messages[0]),
         TurnStart(loop_id=loop, turn=0, trigger="user"),
         TextDelta(loop_id=loop, text="do"),
-        TurnEnd(loop_id=loop, turn=0, messages=(said[1],), tool_results=(said[2],), usage=SPENT),
+        TurnEnd(
+            loop_id=loop, turn=0, messages=(expected_messages[1],), tool_results=(expected_messages[2],), usage=SPENT
+        ),
         TurnStart(loop_id=loop, turn=1, trigger="continuation"),
-        TurnEnd(loop_id=loop, turn=1, messages=(said[3],), usage=SPENT),
-        end(loop, *said, usage=SPENT + SPENT, turns=2, timestamp=2000),
+        TurnEnd(loop_id=loop, turn=1, messages=(expected_messages[3],), usage=SPENT),
+        end(loop, *expected_messages, usage=SPENT + SPENT, turns=2, timestamp=2000),
     ]
 
 
@@ -147,7 +154,7 @@ def test_sessions_and_loops_may_be_interleaved_in_any_way() -> None:
 
 
 @given(order=st.permutations([0] * 8 + [1] * 8 + [2] * 8))
-def test_interleaving_never_changes_what_is_recorded(order: list[int]) -> None:
+def test_interleaving_never_changes_the_record(order: list[int]) -> None:
     queues = [a_loop("one", "s"), a_loop("two", "t"), a_loop("three", "u", agent="b")]
     alone = {session.session_id: session.loops for each in queues for session in recorded(*each).sessions()}
     left = [list(each) for each in queues]
@@ -156,7 +163,7 @@ def test_interleaving_never_changes_what_is_recorded(order: list[int]) -> None:
     assert {session.session_id: session.loops for session in recorder.sessions()} == alone
 
 
-def test_a_continuation_is_linked_to_its_parent_and_goes_on_from_all_of_it() -> None:
+def test_continuation_links_its_parent_and_keeps_its_whole_history() -> None:
     follow = [
         start("two", parent_loop_id="one", continuation_kind="default"),
         end("two", user("again"), assistant("yes")),
@@ -170,7 +177,7 @@ def test_a_continuation_is_linked_to_its_parent_and_goes_on_from_all_of_it() -> 
     assert session.total_usage() == SPENT + SPENT
 
 
-def test_a_branch_goes_on_from_where_it_says() -> None:
+def test_branch_keeps_the_requested_number_of_messages() -> None:
     branch = [
         start("two", parent_loop_id="one", continuation_kind="branch", base=1),
         end("two", assistant("otherwise")),
@@ -229,7 +236,7 @@ def test_a_session_with_a_running_loop_is_not_complete() -> None:
     assert recorder.drain_completed() == []
 
 
-def test_a_stored_session_goes_on() -> None:
+def test_stored_session_is_continued() -> None:
     (stored,) = recorded(*a_loop("one")).sessions()
     recorder = recorded(*a_loop("two", parent_loop_id="one"), sessions=[stored])
 
@@ -237,7 +244,7 @@ def test_a_stored_session_goes_on() -> None:
     assert [message.text for message in stored.history()][::4] == ["one", "two"]
 
 
-def test_formation_says_how_a_session_came_to_be() -> None:
+def test_formation_records_why_a_session_was_created() -> None:
     recorder = recorded(*a_loop("one"), *a_loop("two", "t"))
 
     assert [session.formation for session in recorder.sessions()] == ["first_loop", "explicit"]
@@ -277,7 +284,7 @@ def test_a_second_loop_of_one_id_is_refused_and_harms_nothing() -> None:
     assert only_loop(recorder).status == "completed"
 
 
-def test_events_of_a_loop_that_nobody_began_are_counted() -> None:
+def test_events_of_a_loop_without_start_are_counted() -> None:
     recorder = recorded(*a_loop("l")[1:])
 
     assert recorder.sessions() == ()

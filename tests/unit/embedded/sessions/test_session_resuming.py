@@ -1,4 +1,4 @@
-"""Going on with what was stored, and going another way from it."""
+"""Resuming, repairing and forking stored sessions."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.embedded.made_up import conversations
+from tests.unit.embedded.strategies import conversations
 
 from agent_loop.errors import SessionNotFoundError
 from agent_loop.messages import ABORTED, Message, ToolCall, assistant, tool_message, user, validate
@@ -17,7 +17,7 @@ from agent_loop.sessions import (
     Session,
     fork,
     is_idle,
-    repaired,
+    repair_session,
     resume,
 )
 from agent_loop.state import Todo
@@ -39,24 +39,24 @@ def loop(
 ABORTED_RESULT = tool_message("a", "look", ABORTED, is_error=True)
 
 
-def test_a_loop_that_nobody_ended_is_aborted_and_its_calls_are_answered() -> None:
-    mended = repaired(session(loop("one", user("u"), assistant("", CALL), status="running")))
+def test_unfinished_loop_is_marked_aborted_and_its_calls_get_results() -> None:
+    repaired = repair_session(session(loop("one", user("u"), assistant("", CALL), status="running")))
 
-    assert mended.loops[0].status == "aborted"
-    assert mended.loops[0].error == "the process ended before the loop did"
-    assert mended.history() == [user("u"), assistant("", CALL), ABORTED_RESULT]
+    assert repaired.loops[0].status == "aborted"
+    assert repaired.loops[0].error == "the process ended before the loop did"
+    assert repaired.history() == [user("u"), assistant("", CALL), ABORTED_RESULT]
 
 
-def test_loops_that_go_on_from_a_repaired_one_go_on_from_its_end() -> None:
+def test_loops_after_a_repaired_loop_continue_at_its_end() -> None:
     broken = session(
         loop("one", user("u"), assistant("", CALL), status="aborted"),
         loop("two", user("v"), assistant("w"), parent="one", base=2),
         loop("three", user("x"), parent="two", base=4),
     )
-    mended = repaired(broken)
+    repaired = repair_session(broken)
 
-    assert [each.base for each in mended.loops] == [0, 3, 5]
-    assert [m.text for m in mended.history()] == ["u", "", ABORTED, "v", "w", "x"]
+    assert [each.base for each in repaired.loops] == [0, 3, 5]
+    assert [m.text for m in repaired.history()] == ["u", "", ABORTED, "v", "w", "x"]
     assert broken.loops[0].messages == [user("u"), assistant("", CALL)]
 
 
@@ -66,10 +66,10 @@ def test_results_that_a_later_loop_holds_stay_the_results() -> None:
         loop("one", user("u"), assistant("", CALL), status="aborted"),
         loop("two", result, assistant("w"), parent="one", base=2),
     )
-    mended = repaired(whole)
+    repaired = repair_session(whole)
 
-    assert mended.history("two") == whole.history("two")
-    assert mended.history("one")[-1] == ABORTED_RESULT
+    assert repaired.history("two") == whole.history("two")
+    assert repaired.history("one")[-1] == ABORTED_RESULT
 
 
 def test_a_branch_between_call_and_result_answers_the_call_itself() -> None:
@@ -77,19 +77,19 @@ def test_a_branch_between_call_and_result_answers_the_call_itself() -> None:
         loop("one", user("u"), assistant("", CALL), tool_message("a", "look", "seen"), assistant("w")),
         loop("two", user("other"), parent="one", base=2),
     )
-    mended = repaired(whole)
+    repaired = repair_session(whole)
 
-    assert mended.history("one") == whole.history("one")
-    assert mended.history("two") == [user("u"), assistant("", CALL), ABORTED_RESULT, user("other")]
+    assert repaired.history("one") == whole.history("one")
+    assert repaired.history("two") == [user("u"), assistant("", CALL), ABORTED_RESULT, user("other")]
 
 
 @st.composite
 def broken_sessions(draw: st.DrawFn) -> Session:
-    """Loops that go on from any place of any other, each of them broken off anywhere."""
+    """Return sessions whose loops continue any other loop at any position and end anywhere."""
     made = session()
     for number in range(draw(st.integers(1, 4))):
-        said = draw(conversations(turns=2))
-        kept = said[: draw(st.integers(0, len(said)))]
+        expected_messages = draw(conversations(turns=2))
+        kept = expected_messages[: draw(st.integers(0, len(expected_messages)))]
         parent = draw(st.none() | st.sampled_from(made.loops)) if made.loops else None
         length = len(made.history(parent.loop_id)) if parent else 0
         base = draw(st.just(length) | st.integers(0, length))
@@ -100,19 +100,19 @@ def broken_sessions(draw: st.DrawFn) -> Session:
 
 @given(broken=broken_sessions())
 def test_whatever_was_broken_off_every_history_validates_after_repair(broken: Session) -> None:
-    mended = repaired(broken)
+    repaired = repair_session(broken)
 
-    for each in mended.loops:
-        validate(mended.history(each.loop_id))
+    for each in repaired.loops:
+        validate(repaired.history(each.loop_id))
         assert each.status == "aborted"
-        said = [m for m in mended.history(each.loop_id) if m.text != ABORTED]
-        assert [m for m in said if m.text] == [m for m in broken.history(each.loop_id) if m.text]
-    assert repaired(mended) == mended
+        expected_messages = [m for m in repaired.history(each.loop_id) if m.text != ABORTED]
+        assert [m for m in expected_messages if m.text] == [m for m in broken.history(each.loop_id) if m.text]
+    assert repair_session(repaired) == repaired
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["file", "memory"])
-async def test_resume_gives_a_stored_session_that_can_go_on(kind: str, tmp_path: Path) -> None:
+async def test_resume_returns_a_session_that_can_be_continued(kind: str, tmp_path: Path) -> None:
     with anyio.fail_after(20):
         store = FileSessionStore(tmp_path) if kind == "file" else MemorySessionStore(clock=lambda: 0.0)
         await store.save(session(loop("one", user("u"), assistant("", CALL), status="running")))

@@ -1,4 +1,4 @@
-"""What every store of sessions does, wherever it keeps them."""
+"""Common behaviour of all session stores."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def session(name: str = "s", **known: Any) -> Session:
 
 
 def full_session() -> Session:
-    """Something in every field."""
+    """Return a session with a value in every field."""
     result = tool_message("a", "run", "ok", details={"exit_code": 0})
     record = LoopRecord(
         loop_id="s.c.1",
@@ -68,7 +68,7 @@ async def test_save_and_load_give_back_everything(store: SessionStore) -> None:
         assert await store.load("s") == full_session()
 
 
-async def test_what_goes_in_and_what_comes_out_are_copies(store: SessionStore) -> None:
+async def test_sessions_are_copied_in_and_out(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         given = full_session()
         await store.save(given)
@@ -89,7 +89,7 @@ async def test_save_replaces_what_was_there(store: SessionStore) -> None:
         assert await store.list_ids() == ["s"]
 
 
-async def test_list_ids_tells_the_last_active_one_first(store: SessionStore) -> None:
+async def test_list_ids_returns_last_active_first(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         assert await store.list_ids() == []
         for name, active in (("b", 2000), ("c", 3000), ("a", 1000), ("d", 3000)):
@@ -98,7 +98,7 @@ async def test_list_ids_tells_the_last_active_one_first(store: SessionStore) -> 
         assert await store.list_ids() == ["d", "c", "b", "a"]
 
 
-async def test_list_for_agent_tells_its_sessions_alone_the_last_active_one_first(store: SessionStore) -> None:
+async def test_list_for_agent_returns_only_its_sessions_last_active_first(store: SessionStore) -> None:
     with anyio.fail_after(BOUND):
         for name, agent, active in (("a", "x", 1000), ("b", "y", 2000), ("c", "x", 3000)):
             await store.save(session(name, agent_id=agent, last_active_at=active))
@@ -114,18 +114,18 @@ async def test_delete_removes_it(store: SessionStore) -> None:
         await store.delete("a")
 
         assert await store.list_ids() == ["b"]
-        with pytest.raises(SessionNotFoundError, match="there is no session 'a'"):
+        with pytest.raises(SessionNotFoundError, match="session 'a'"):
             await store.load("a")
-        with pytest.raises(SessionNotFoundError, match="there is no session 'a'"):
+        with pytest.raises(SessionNotFoundError, match="session 'a'"):
             await store.delete("a")
 
 
 async def test_a_session_that_would_go_round_in_circles_is_not_stored(store: SessionStore) -> None:
     circle = [LoopRecord(loop_id="a", parent_loop_id="b"), LoopRecord(loop_id="b", parent_loop_id="a")]
     for loops, words in (
-        (circle, "'a' that comes before the one it goes on from"),
+        (circle, "'a' that precedes its parent"),
         ([LoopRecord(loop_id="a")] * 2, "two loops 'a'"),
-        ([LoopRecord(loop_id="a", base=-1)], "goes on from -1 messages"),
+        ([LoopRecord(loop_id="a", base=-1)], "with the invalid base -1"),
     ):
         with anyio.fail_after(BOUND), pytest.raises(SessionError, match=words):
             await store.save(session(loops=loops))

@@ -2,9 +2,8 @@
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
-from agent_mux_adapters._dialects.stream_json.control import Requests
-from agent_mux_adapters._dialects.stream_json.conversation import Conversation
+from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, StreamJsonInput, is_live
 from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
 from amux_qwen.reader import Reader
 from amux_qwen.tools import TOOLS
@@ -17,8 +16,8 @@ class QwenCodec(StreamJsonCodec):
     """One run of Qwen Code. See `agent_mux.adapter.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
-        conversation = Conversation(keep_open=context.interactive)
-        requests = Requests(TOOLS, live=is_live(context))
+        conversation = StreamJsonInput(keep_open=context.interactive)
+        requests = StreamJsonApprovals(TOOLS, live=is_live(context))
         effort = {"effort": context.thinking_effort} if context.thinking_effort else {}
         hello = {"hooks": None, "timeout": {"canUseTool": LONGEST_WAIT_MS}, **effort}
         self._lines = Reader(context, conversation)

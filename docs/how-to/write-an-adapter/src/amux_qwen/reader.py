@@ -10,13 +10,16 @@ from typing import Any
 
 from agent_mux import facts
 from agent_mux.adapter import CodecContext
-from agent_mux_adapters._dialects.stream_json.calls import ToolCalls
-from agent_mux_adapters._dialects.stream_json.conversation import Conversation
-from agent_mux_adapters._dialects.stream_json.delegation import Delegation
-from agent_mux_adapters._dialects.stream_json.messages import MessageReader
-from agent_mux_adapters._dialects.stream_json.results import Result
-from agent_mux_adapters._dialects.stream_json.scopes import Scopes, inside, parent_of, without_silence
-from agent_mux_adapters._dialects.stream_json.wire import Delta
+from agent_mux_adapters._dialects.stream_json.codec import StreamJsonInput
+from agent_mux_adapters._dialects.stream_json.messages import (
+    MessageReader,
+    MessageReaders,
+    in_subagent,
+    parent_of,
+    without_ignored,
+)
+from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls, StreamJsonSubagents, ToolResultBlock
+from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text, whole
 from amux_qwen.meter import Meter, counts_of, told
 from amux_qwen.outcome import API_ERROR, closing_fact
@@ -40,7 +43,7 @@ class QwenMessages(MessageReader):
     _in_call = False
     """Whole lines of a model call have come, and its last one has not."""
 
-    def fragment(self, index: int, delta: Delta) -> Facts | None:
+    def fragment(self, index: int, delta: StreamDelta) -> Facts | None:
         """One fragment, the hot path."""
         if delta.type == "text_delta" and delta.text is not None and delta.text.startswith(API_ERROR):
             return _ERROR
@@ -64,10 +67,10 @@ class QwenMessages(MessageReader):
         return not (self.is_streaming or self._in_call)
 
 
-class BackgroundDelegation(Delegation):
+class BackgroundDelegation(StreamJsonSubagents):
     """Sub-agents. By default they run in the background: their result says that they were launched."""
 
-    def result(self, result: Result) -> Facts:
+    def result(self, result: ToolResultBlock) -> Facts:
         """The result of the call."""
         if result.shown.startswith(LAUNCHED):
             return ()
@@ -88,15 +91,17 @@ class BackgroundDelegation(Delegation):
 class Reader:
     """Reads the lines of one run; the control protocol and the hot path are the codec's own."""
 
-    def __init__(self, context: CodecContext, conversation: Conversation) -> None:
+    def __init__(self, context: CodecContext, conversation: StreamJsonInput) -> None:
         self._context = context
         self._conversation = conversation
         continues = bool(context.session_id or context.fork_session_id)
         self._meter = Meter(is_new=context.prompt is not None and not continues)
         self._delegation = BackgroundDelegation()
-        self._calls = calls = ToolCalls(TOOLS, self._delegation)
+        self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
         self.main = QwenMessages(calls, self._meter.model_call, is_main=True)
-        self._scopes = Scopes(self.main, lambda: QwenMessages(calls, lambda raw: told(counts_of(raw)), is_main=False))
+        self._scopes = MessageReaders(
+            self.main, lambda: QwenMessages(calls, lambda raw: told(counts_of(raw)), is_main=False)
+        )
         self._retry_announced = False
         self.has_closed = False
         """A turn has its closing message."""
@@ -115,7 +120,7 @@ class Reader:
         """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
         reader = self._readers.get(text(line.get("type"))) or self._readers.get(kind_of(line))
         if reader is not None:
-            return without_silence(reader(line))
+            return without_ignored(reader(line))
         why = IGNORED.get(text(line.get("subtype"))) if line.get("type") == "system" else None
         return (facts.Ignored(kind_of(line), why),) if why else None
 
@@ -137,7 +142,7 @@ class Reader:
         self._meter.saw_more |= bool(parent_of(line))
         results = self._calls.results(content, None)
         nothing = facts.Ignored("user", "a prompt, or words that the agent injected")
-        return inside(parent_of(line), results) or (nothing,)
+        return in_subagent(parent_of(line), results) or (nothing,)
 
     def _retry(self, line: Mapping[str, Any]) -> Facts:
         """Told when the agent begins to wait, with figures, and when the next attempt begins, without."""

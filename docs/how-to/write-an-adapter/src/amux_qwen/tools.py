@@ -5,9 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux import facts
-from agent_mux_adapters._dialects import unified
-from agent_mux_adapters._dialects.stream_json.results import Call, Result, images
-from agent_mux_adapters._dialects.stream_json.tools import Tools, split_mcp_name
+from agent_mux_adapters._dialects import unified_diff
+from agent_mux_adapters._dialects.stream_json.tools import (
+    OpenCall,
+    ToolResultBlock,
+    ToolTable,
+    result_images,
+    split_mcp_name,
+)
 from agent_mux_adapters._dialects.tolerant import as_json, text
 
 SHELL = "run_shell_command"
@@ -59,22 +64,22 @@ def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
     return (text(arguments.get("command")) or None) if name == SHELL else None
 
 
-def done(call: Call | None, result: Result) -> tuple[facts.Fact, ...]:
+def done(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
     """The end of a native call, and what it brought to light."""
     name = call.name if call is not None else None
     ended = facts.ToolDone(result.call_id, output=result.output, name=name)
     if name == SHELL:
-        return (_shell_done(result), *images(result))
+        return (_shell_done(result), *result_images(result))
     if result.failed:
         return (facts.ToolDone(result.call_id, error=result.error, name=name),)
     if call is None:
-        return (ended, *images(result))
+        return (ended, *result_images(result))
     ended = facts.ToolDone(result.call_id, output=result.output, name=name, files=_files(call, result))
     skill = text(call.input.get("skill")) if name == SKILL else ""
-    return (ended, *images(result), *((facts.SkillInvoked(skill),) if skill else ()))
+    return (ended, *result_images(result), *((facts.SkillInvoked(skill),) if skill else ()))
 
 
-def _shell_done(result: Result) -> facts.ToolDone:
+def _shell_done(result: ToolResultBlock) -> facts.ToolDone:
     if not result.failed:
         return facts.ToolDone(result.call_id, output=result.output, stdout=result.shown, exit_code=0, name=SHELL)
     report = _REPORT.match(result.shown)
@@ -85,7 +90,7 @@ def _shell_done(result: Result) -> facts.ToolDone:
     return facts.ToolDone(result.call_id, error=error, stdout=printed, exit_code=code, name=SHELL)
 
 
-def _files(call: Call, result: Result) -> tuple[facts.FileEffect, ...]:
+def _files(call: OpenCall, result: ToolResultBlock) -> tuple[facts.FileEffect, ...]:
     path, created = text(call.input.get("file_path")), result.shown.startswith(CREATED)
     if not path:
         return ()
@@ -98,7 +103,7 @@ def _files(call: Call, result: Result) -> tuple[facts.FileEffect, ...]:
             return (facts.FileWritten(path, _size(call.input.get("new_string")), created),)
         case "edit":
             pair = (text(call.input.get("old_string")), text(call.input.get("new_string")))
-            diff = unified.from_replacements(path, [pair])
+            diff = unified_diff.from_replacements(path, [pair])
             return (facts.FilePatched(path, diff),) if diff else ()
     return ()
 
@@ -120,7 +125,7 @@ def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
     return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
 
 
-TOOLS = Tools(
+TOOLS = ToolTable(
     delegating=frozenset({AGENT}),
     question=QUESTION,
     shell_of=shell_of,

@@ -1,0 +1,101 @@
+"""Dispatch of consumer actions, and the queue of prompts: the same for every agent that takes input while it runs."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+from signal import SIGINT
+from typing import Protocol
+
+from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
+from agent_mux.adapter import Step
+from agent_mux.effects import Refuse, SignalGroup
+
+
+class ActionHandler(Protocol):
+    """Our side of a running conversation with an agent."""
+
+    def send(self, prompt: str, /) -> Iterable[Step]:
+        """Queue a prompt for a turn of its own."""
+
+    def steer(self, message: str, /) -> Iterable[Step]:
+        """Send a message into the running turn."""
+
+    def interrupt(self) -> Iterable[Step]:
+        """Stop the running turn, or the one that is about to start."""
+
+    def cancel(self) -> Iterable[Step]:
+        """Stop the turn because the run is being aborted."""
+
+    def close(self) -> Iterable[Step]:
+        """Note that no further prompts will come, and end the input when the agent is idle."""
+
+
+ReplyHandler = Callable[[Approve | Deny | Answer], Iterable[Step]]
+"""Sends a decision or an answer to the request of the agent that waits for it."""
+
+
+def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[Step]:
+    """Carry out a consumer action on a running conversation and return the resulting steps."""
+    match action:
+        case Send(prompt):
+            return conversation.send(prompt)
+        case Steer(message):
+            return conversation.steer(message)
+        case Interrupt():
+            return conversation.interrupt()
+        case Cancel():
+            return conversation.cancel()
+        case Close():
+            return conversation.close()
+        case Approve() | Deny() | Answer():
+            return reply(action)
+
+
+def one_shot_action(action: AnyAction, program: str) -> Iterable[Step]:
+    """Carry out an action on a program that takes one prompt and no further input.
+
+    It can be signalled; everything else is refused.
+    """
+    match action:
+        case Interrupt():
+            return (SignalGroup(int(SIGINT)),)
+        case Cancel() | Close():
+            return ()
+    why = f"{program} takes one prompt and no more: run with interactive=True, or continue its session in another run"
+    return (Refuse("STDIN_NOT_AVAILABLE", why),)
+
+
+class PromptQueue(ABC):
+    """The queue of prompts, and whether more may come.
+
+    A subclass decides in `next` when the agent takes the next prompt.
+    """
+
+    def __init__(self, agent: str, *, interactive: bool) -> None:
+        """Start with an empty queue. With `interactive`, more prompts may come until `close`."""
+        self._agent = agent
+        self._prompts: deque[str] = deque()
+        self._closing = not interactive
+        """Whether no further prompts will come."""
+        self._closed = False
+        """Whether the agent's input was ended."""
+
+    @abstractmethod
+    def next(self) -> tuple[Step, ...]:
+        """Return the steps that are due: the next prompt, the end of our input, or nothing."""
+
+    def send(self, prompt: str) -> tuple[Step, ...]:
+        """Queue a prompt for a turn of its own, even if the agent would merge it into the running turn."""
+        if self._closed:
+            return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is exiting: start another run"),)
+        self._queue(prompt)
+        return self.next()
+
+    def close(self) -> tuple[Step, ...]:
+        """Accept no further prompts; end the input when the queue is empty and the agent is idle."""
+        self._closing = True
+        return self.next()
+
+    def _queue(self, prompt: str) -> None:
+        if prompt.strip():
+            self._prompts.append(prompt)

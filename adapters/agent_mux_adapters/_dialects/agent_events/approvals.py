@@ -1,0 +1,50 @@
+"""Approvals and questions of the program, and our answers to them."""
+
+from collections.abc import Iterable
+
+from agent_mux.actions import Answer, Approve, Deny
+from agent_mux.adapter import Step
+from agent_mux.effects import Refuse
+from agent_mux.facts import ApprovalAsked, InputAsked, RequestSettled
+from agent_mux_adapters._dialects.agent_events.wire import control_line
+
+
+class AgentEventsApprovals:
+    """The open requests of the program."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, bool] = {}
+        """The open requests by id, and whether each is an approval."""
+
+    def track(self, facts: Iterable[Step]) -> None:
+        """Track the requests that these facts open and settle."""
+        for fact in facts:
+            match fact:
+                case ApprovalAsked(request_id) | InputAsked(request_id):
+                    self._open[request_id] = isinstance(fact, ApprovalAsked)
+                case RequestSettled(request_id):
+                    self._open.pop(request_id, None)
+
+    def turn_over(self) -> None:
+        """Forget the open requests, since nothing waits for them after the turn."""
+        self._open.clear()
+
+    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+        """Send a decision or an answer, or refuse it when no request waits for it."""
+        key = action.request_id
+        is_approval = self._open.get(key)
+        if is_approval is None:
+            return (Refuse("INTERACTION_NOT_FOUND", f"the program has no open request {key}"),)
+        match action:
+            case Approve(always=always) if is_approval:
+                steps = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
+            case Deny(reason=reason):
+                settled = RequestSettled(key, granted=False, reason=reason)
+                steps = control_line("deny", requestId=key, reason=reason), settled
+            case Answer(text=text) if not is_approval:
+                steps = control_line("answer", requestId=key, text=text), RequestSettled(key, granted=True)
+            case _:
+                what = "an approval: approve or deny it" if is_approval else "a question: answer it"
+                return (Refuse("VALIDATION_ERROR", f"{key} is {what}"),)
+        del self._open[key]
+        return steps

@@ -1,0 +1,80 @@
+"""Unified diffs of edits, built from two texts or from the agent's own hunks."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from agent_mux.facts import FileEffect, FilePatched
+
+CONTEXT_LINES = 3
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+def with_header(path: str, lines: list[str]) -> str:
+    """Return the diff of these lines, which are hunks with their `@@` lines; empty without lines."""
+    if not lines:
+        return ""
+    return _header(path.lstrip("/")) + "\n".join(lines) + "\n"
+
+
+def from_texts(path: str, old: str, new: str) -> str:
+    """Return the diff between two whole texts as one hunk, in linear time; empty when they are equal."""
+    return with_header(path, list(_hunk_between(old, new)))
+
+
+def from_replacements(path: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the diff of replacements at unknown places: line numbers count from the start of each fragment."""
+    return with_header(path, [line for old, new in pairs for line in _hunk_between(old, new)])
+
+
+def relative_to(directory: str, effect: FileEffect) -> FileEffect:
+    """Return a patch of a file inside `directory` with a relative path in its header.
+
+    Other effects are returned unchanged.
+    """
+    if not isinstance(effect, FilePatched) or not directory or not PurePath(effect.path).is_relative_to(directory):
+        return effect
+    _, _, hunks = effect.diff.split("\n", 2)
+    return FilePatched(effect.path, _header(str(PurePath(effect.path).relative_to(directory))) + hunks)
+
+
+def _header(name: str) -> str:
+    return f"--- a/{name}\n+++ b/{name}\n"
+
+
+def _hunk_between(old: str, new: str) -> Iterator[str]:
+    if old == new:
+        return
+    before, after = _lines(old), _lines(new)
+    same_head = _common(before, after)
+    same_tail = _common(before[same_head:][::-1], after[same_head:][::-1])
+    first = max(same_head - CONTEXT_LINES, 0)
+    kept = min(same_tail, CONTEXT_LINES)
+    old_end, new_end = len(before) - same_tail, len(after) - same_tail
+    old_count, new_count = old_end + kept - first, new_end + kept - first
+    yield f"@@ -{first + (old_count > 0)},{old_count} +{first + (new_count > 0)},{new_count} @@"
+    yield from _marked(" ", before[first:same_head])
+    yield from _marked("-", before[same_head:old_end])
+    yield from _marked("+", after[same_head:new_end])
+    yield from _marked(" ", before[old_end : old_end + kept])
+
+
+def _lines(content: str) -> list[str]:
+    # Not splitlines(): it also splits at characters that do not end a line for other programs.
+    *complete, rest = content.split("\n")
+    return [f"{line}\n" for line in complete] + ([rest] if rest else [])
+
+
+def _common(left: list[str], right: list[str]) -> int:
+    count = 0
+    for ours, theirs in zip(left, right, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield mark + line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield NO_NEWLINE
