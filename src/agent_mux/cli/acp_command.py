@@ -31,7 +31,7 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     """
     import anyio
 
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.logs import logs_for
     from agent_mux.client import AgentMux
 
@@ -51,7 +51,7 @@ def _fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
     """What the command line says of all runs. Raises VALIDATION_ERROR, and what the files say."""
     from dataclasses import replace
 
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.request import said_with
 
     default = mux.settled(profile="" if flags.no_profile else flags.profile).options.agent

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.options import agent_names
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:

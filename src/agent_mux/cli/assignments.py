@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agent_mux.cli.inputs import bad_input, read_bytes
+from agent_mux.cli.errors import bad_input
+from agent_mux.cli.inputs import read_bytes
 from agent_mux.errors import AgentMuxError
 from agent_mux.preferences.documents import parse_object, parse_value
 from agent_mux.preferences.fields import takes_text

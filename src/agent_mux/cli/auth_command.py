@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
-from agent_mux.cli.home_options import AgentName, homes_for, print_json
-from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName, homes_for
+from agent_mux.cli.json_output import print_json
+from agent_mux.cli.options import agent_names
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.decorators import with_common_flags
 
 VARIABLE = "_AMUX_COMPLETE"
 """Set by these scripts when they ask for the words that are possible."""
@@ -28,7 +28,7 @@ def completion(
     """Print the completion script of a shell: commands, options, names of agents and profiles."""
     from typer._completion_shared import get_completion_script  # `--show-completion` knows one shell
 
-    from agent_mux.cli.home_options import print_json
+    from agent_mux.cli.json_output import print_json
 
     script = get_completion_script(prog_name="amux", complete_var=VARIABLE, shell=shell.value)
     if context.obj.json:
@@ -36,18 +36,3 @@ def completion(
     else:
         sys.stdout.write(f"{script}\n")
     return 0
-
-
-def agent_names(incomplete: str) -> list[str]:
-    """Names of agents that begin so."""
-    from agent_mux.registry import AdapterRegistry
-
-    return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
-
-
-def profile_names(incomplete: str) -> list[str]:
-    """Names of profiles of the current project, and of global ones, that begin so."""
-    from agent_mux.paths import config_dir
-    from agent_mux.profiles import profiles_of
-
-    return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]

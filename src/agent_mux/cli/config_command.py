@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.home_options import (
     AgentName,
     AnyScope,
@@ -15,13 +16,11 @@ from agent_mux.cli.home_options import (
     Scope,
     ScopeName,
     homes_for,
-    print_json,
-    say,
     scope_of,
     show_change,
 )
+from agent_mux.cli.json_output import print_json, say
 from agent_mux.cli.mcp_command import mcp
-from agent_mux.cli.options import with_common_flags
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:

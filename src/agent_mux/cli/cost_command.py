@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.options import ConfigDir, Invocation, ProjectDir, with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import ConfigDir, ProjectDir
 from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def report(
     What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
     price are counted (unpriced). By tag, a session with two of them is in both sums, and in the total once.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if csv and context.obj.json:
         raise bad_input("--csv and --json exclude each other")

@@ -5,20 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.home_options import (
-    AgentName,
-    AnyScope,
-    Cwd,
-    DryRun,
-    Force,
-    Scope,
-    ScopeName,
-    homes_for,
-    print_json,
-    say,
-    scope_of,
-)
-from agent_mux.cli.options import Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName, AnyScope, Cwd, DryRun, Force, Scope, ScopeName, homes_for, scope_of
+from agent_mux.cli.json_output import Invocation, print_json, say
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:

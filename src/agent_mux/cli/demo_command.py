@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
     from agent_mux.cli.demo_repository import Repository
@@ -42,7 +44,7 @@ def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False,
 
     With --recorded, a recorded session of another agent is played, by a real process through the whole pipeline.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if recorded and keep:
         raise bad_input("--recorded and --keep exclude each other: a recording has no repository")
@@ -108,7 +110,7 @@ def _check_pytest() -> None:
     """Raises VALIDATION_ERROR where it is missing: it is the agent's tool, and our own proof."""
     from importlib.util import find_spec
 
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if find_spec("pytest") is None:
         raise bad_input("`amux demo` runs tests, which needs the extra: pip install 'agent-mux[demo]'")

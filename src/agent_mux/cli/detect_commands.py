@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import typer
 
-from agent_mux.cli.home_options import AgentName, print_json
-from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName
+from agent_mux.cli.json_output import print_json
 from agent_mux.cli.tables import print_rows
 
 

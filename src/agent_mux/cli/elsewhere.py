@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.options import ServerTokenFile, extended, keyword
+from agent_mux.cli.decorators import extended, keyword
+from agent_mux.cli.options import ServerTokenFile
 
 if TYPE_CHECKING:
     from agent_mux.cli.server import Service

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
 from agent_mux.cli.terminal import Palette, one_line, palette_for
 from agent_mux.errors import AgentMuxError, AnyCode
 
@@ -18,6 +18,11 @@ _HINTS: dict[AnyCode, str] = {
     "PROFILE_NOT_FOUND": "`amux profiles list` shows the profiles there are",
     "INTERNAL": "an error of agent-mux itself; --debug shows where",
 }
+
+
+def bad_input(message: str) -> AgentMuxError:
+    """What was given cannot be used."""
+    return AgentMuxError("VALIDATION_ERROR", message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import typer
 from agent_mux.cli.app import command
 from agent_mux.cli.completion_command import VARIABLE
 from agent_mux.cli.errors import report
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
 
 
 def execute(arguments: Sequence[str]) -> int:

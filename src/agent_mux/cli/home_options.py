@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.errors import bad_input
+from agent_mux.cli.json_output import Invocation, print_json, say
+from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.cli.options import Invocation
     from agent_mux.config.editing import Change
     from agent_mux.homes import Homes
 
@@ -53,7 +54,6 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", s
 
 def homes_for(cwd: Path | None = None) -> "Homes":
     """Where the agents keep things here."""
-    from agent_mux.cli.inputs import bad_input
     from agent_mux.homes import Homes
 
     if cwd is not None and not cwd.is_dir():
@@ -66,7 +66,7 @@ def scope_of(scope: ScopeName | OwnScopeName | None) -> Any:
     return None if scope is None else scope.value
 
 
-def show_change(change: "Change", invocation: "Invocation", *, dry_run: bool) -> None:
+def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> None:
     """What was done to a file: a sentence for people; what would be done: the difference."""
     from agent_mux.cli.terminal import homely, one_line, sanitize
     from agent_mux.config.hiding import hidden_diff
@@ -79,28 +79,3 @@ def show_change(change: "Change", invocation: "Invocation", *, dry_run: bool) ->
         say(f"{one_line(str(change.path), 1000)}: {'nothing was written' if diff else 'nothing to do'}")
     else:
         say(f"{one_line(str(change.path), 1000)}: {'changed' if change.is_needed else 'nothing to do'}")
-
-
-def print_json(data: Any) -> None:
-    """The answer of a command, for programs."""
-    from agent_mux.cli.json_output import envelope
-
-    sys.stdout.write(envelope(data) + "\n")
-
-
-def tell(invocation: "Invocation", sentence: str, data: Any) -> int:
-    """What was done: a sentence for people, data for programs."""
-    from agent_mux.cli.terminal import one_line
-
-    if invocation.json:
-        print_json(data)
-    else:
-        sys.stderr.write(f"{one_line(sentence, 1000)}\n")
-    return 0
-
-
-def say(sentence: str) -> None:
-    """Something for people that is not the answer itself."""
-    from agent_mux.cli.terminal import homely
-
-    sys.stderr.write(f"{homely(sentence)}\n")

@@ -13,7 +13,7 @@ Cwd = Annotated[Path | None, typer.Option("--cwd", help="Look for the project he
 
 def client_for(cwd: Path | None, config_dir: Path | None, project_dir: Path | None = None) -> "Hooks":
     """The hooks that these flags mean. Raises VALIDATION_ERROR."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.hooks.client import Hooks
 
     if cwd is not None and not cwd.is_dir():

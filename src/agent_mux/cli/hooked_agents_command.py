@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.home_options import AgentName, DryRun, Scope, ScopeName, say, show_change
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName, DryRun, Scope, ScopeName, show_change
 from agent_mux.cli.hook_options import Cwd, client_for
-from agent_mux.cli.options import ConfigDir, with_common_flags
+from agent_mux.cli.json_output import say
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
     from agent_mux.config.editing import Change

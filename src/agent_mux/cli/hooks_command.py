@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from agent_mux.cli.home_options import OwnScope, scope_of, tell
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import OwnScope, scope_of
 from agent_mux.cli.hook_options import Cwd, client_for
 from agent_mux.cli.hooked_agents_command import handle, install, status, uninstall
-from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
+from agent_mux.cli.json_output import tell
+from agent_mux.cli.options import ConfigDir, ProjectDir
 
 
 class _HooksGroup(TyperGroup):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
-from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir, ProjectDir, agent_names
 
 Agent = Annotated[
     str | None,

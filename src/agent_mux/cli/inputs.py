@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_mux.cli.errors import bad_input
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer
@@ -16,11 +17,6 @@ from agent_mux.run.retry import RetryPolicy
 STDIN = "-"
 _URL = ("http://", "https://")
 _OLD_TRANSPORT = "sse+"
-
-
-def bad_input(message: str) -> AgentMuxError:
-    """What was given cannot be used."""
-    return AgentMuxError("VALIDATION_ERROR", message)
 
 
 def read_bytes(source: str | Path) -> bytes:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.home_options import AgentName, DryRun, print_json, say
-from agent_mux.cli.options import Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName, DryRun
+from agent_mux.cli.json_output import Invocation, print_json, say
 
 if TYPE_CHECKING:
     from agent_mux.install.plan import InstallPlan
@@ -74,7 +75,7 @@ def _show(plan: "InstallPlan", invocation: Invocation) -> int:
 
 
 def _agreed(plan: "InstallPlan") -> bool:
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.terminal import is_terminal
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):

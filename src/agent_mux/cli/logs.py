@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
-from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.errors import bad_input
 from agent_mux.telemetry.logs import logs_on
 
 VARIABLE = "AMUX_LOG"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.home_options import (
     AgentName,
     AnyScope,
@@ -19,7 +20,6 @@ from agent_mux.cli.home_options import (
     scope_of,
     show_change,
 )
-from agent_mux.cli.options import with_common_flags
 from agent_mux.cli.tables import print_rows
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _servers(cwd: Path | None) -> "McpServers":
 def _server(
     name: str, words: list[str], url: str | None, *, sse: bool, env: dict[str, str], headers: dict[str, str]
 ) -> "McpServer":
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.options import McpServer
 
     if bool(words) == (url is not None):
@@ -121,7 +121,7 @@ def _server(
 
 
 def _pairs(flag: str, given: Iterable[str] | None) -> dict[str, str]:
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     pairs = {}
     for word in given or ():

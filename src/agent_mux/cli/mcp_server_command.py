@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.options import ConfigDir, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
     from agent_mux.cli.protocol_pipe import ProtocolPipe
@@ -60,7 +61,7 @@ def mcp_server(
     """
     import os
 
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.roots import Roots
 
     try:
@@ -90,7 +91,7 @@ def mcp_server(
 
 def _current_directory() -> Path:
     """Raises VALIDATION_ERROR where that is everything: some clients start their servers there."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     current = Path.cwd()
     if current == current.parent:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.elsewhere import can_ask_a_service
 from agent_mux.cli.home_options import AgentName, Cwd, DryRun, Scope, ScopeName, homes_for, scope_of, show_change
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import ConfigDir, agent_names
 from agent_mux.cli.progress import progress
 
 if TYPE_CHECKING:

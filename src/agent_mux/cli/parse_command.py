@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.options import Compact, Quiet, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import Compact, Quiet
 
 if TYPE_CHECKING:
     from agent_mux.run.ledger import Ledger

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.home_options import AgentName, Cwd, DryRun, homes_for, print_json, say
-from agent_mux.cli.options import Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.home_options import AgentName, Cwd, DryRun, homes_for
+from agent_mux.cli.json_output import Invocation, print_json, say
 from agent_mux.cli.progress import progress
 from agent_mux.cli.tables import print_rows
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from agent_mux.cli.completion_command import profile_names
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.home_options import OwnScope, scope_of, tell
-from agent_mux.cli.options import ConfigDir, ProjectDir, with_common_flags
+from agent_mux.cli.home_options import OwnScope, scope_of
+from agent_mux.cli.json_output import tell
+from agent_mux.cli.options import ConfigDir, ProjectDir, profile_names
 
 if TYPE_CHECKING:
     from agent_mux.cli.server import Service
@@ -91,7 +92,7 @@ def set_profile(
     global one of the same name, key by key.
     """
     from agent_mux.cli.assignments import assigned, object_in
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     known = _profiles(config_dir, project_dir)
     where: Scope = scope_of(scope) or ("project" if known.has_project else "global")
@@ -114,7 +115,7 @@ def delete(
     project_dir: ProjectDir = None,
 ) -> int:
     """Remove a profile. Where the project has one and there is a global one, say which is meant."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.terminal import one_line
 
     known = _profiles(config_dir, project_dir)
@@ -145,7 +146,7 @@ def apply(
 
     For a single run there is `amux run --profile NAME`.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if (name is None) != none:
         raise bad_input("say which profile, or --none")

@@ -30,7 +30,7 @@ def record(
     The folder has run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events (events.jsonl,
     compact). Home, working directory and temp directory are made neutral; look for other secrets before you share it.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.server import refuse_service
 
     settle_format(context.obj, flags)
@@ -48,7 +48,7 @@ def record(
 
 def _check_folder(folder: Path, *, force: bool) -> None:
     """Never write over what is no fixture, nor over a fixture unasked."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if not folder.exists():
         return

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_mux.cli.inputs import STDIN, bad_input, read_bytes, unreadable
+from agent_mux.cli.errors import bad_input
+from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
 from agent_mux.parsing import detect_protocol, observing_normalizer, read_transcript, records_of
 from agent_mux.registry import AdapterRegistry

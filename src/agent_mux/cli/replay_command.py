@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.options import Compact, ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import Compact, ConfigDir
 
 if TYPE_CHECKING:
     from agent_mux.cli.paper import Piece

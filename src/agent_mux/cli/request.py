@@ -11,7 +11,8 @@ from typing import Any, TextIO
 
 from agent_mux.cli import inputs
 from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.inputs import bad_input, names_agent
+from agent_mux.cli.errors import bad_input
+from agent_mux.cli.inputs import names_agent
 from agent_mux.cli.output import Output
 from agent_mux.cli.paper import Screen
 from agent_mux.cli.person import Person

@@ -33,7 +33,7 @@ def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Promp
 
 
 def _go_on(context: typer.Context, flags: RunFlags, origin: str, text: str | None, *, is_fork: bool) -> int:
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.server import refuse_service
     from agent_mux.cli.session_options import reading, wanted_from
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.completion_command import agent_names
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import agent_names
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 
 if TYPE_CHECKING:
@@ -38,12 +38,15 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
     commands. With --json, prompts and commands are lines of standard input.
     """
-    from agent_mux.cli.server import service_of
+    from agent_mux.cli.request import said_with
+    from agent_mux.cli.server import There, service_of
 
     settle_format(context.obj, flags)
     service = service_of(flags)
     if service is not None:
-        return exit_code_of(conducted(service.task(words or [], flags), flags, context.obj))
+        # A single word that names no agent is the prompt: the service may know a default agent.
+        task = There(service, said_with(words or [], flags, lambda: "that of the service"))
+        return exit_code_of(conducted(task, flags, context.obj))
     return exit_code_of(carry_out(settled_with(words or [], flags), flags, context.obj))
 
 

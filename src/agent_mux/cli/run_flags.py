@@ -8,18 +8,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from agent_mux.cli.completion_command import profile_names
-from agent_mux.cli.options import (
-    Compact,
-    ConfigDir,
-    Debug,
-    NoColor,
-    ProjectDir,
-    Server,
-    ServerTokenFile,
-    extended,
-    keyword,
-)
+from agent_mux.cli.decorators import extended, keyword
+from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile, profile_names
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
     "Task",

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.options import Compact, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import Compact
 
 
 class Kind(StrEnum):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import RECORDED
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import ConfigDir
 from agent_mux.cli.service_options import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
 
 def limits_of(said: Iterable[str]) -> dict[str, int]:
     """`AGENT=N` each. Raises VALIDATION_ERROR, AGENT_NOT_FOUND."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.registry import AdapterRegistry
 
     limits: dict[str, int] = {}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_mux.cli.inputs import bad_input
-from agent_mux.cli.run_flags import RunFlags
+from agent_mux.cli.errors import bad_input
 
 if TYPE_CHECKING:
     from agent_mux.cli.company import Company
+    from agent_mux.cli.run_flags import RunFlags
     from agent_mux.client.remote import RemoteMux
     from agent_mux.run.interface import Run
 
@@ -59,16 +59,8 @@ class Service:
 
         return RemoteMux(self.url, token=self.token)
 
-    def task(self, words: list[str], flags: RunFlags) -> There:
-        """What the command line says is to be run."""
-        from agent_mux.cli.request import said_with
 
-        # A single word that names no agent is the prompt: the service may know a default agent.
-        said = said_with(words, flags, lambda: "that of the service")
-        return There(self, said)
-
-
-def service_of(flags: RunFlags) -> Service | None:
+def service_of(flags: "RunFlags") -> Service | None:
     """The service that is named; None: none. Raises a usage error for flags that make no sense with one."""
     url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
     local = ["--" + name.replace("_", "-") for name in _LOCAL if getattr(flags, name)]
@@ -86,7 +78,7 @@ def named_service(url: str | None, token_file: Path | None, local: Sequence[str]
     return Service(url, None if token_file is None else _read_token(token_file))
 
 
-def refuse_service(flags: RunFlags, command: str) -> None:
+def refuse_service(flags: "RunFlags", command: str) -> None:
     """Raises a usage error: the command does its work here."""
     if flags.server or flags.server_token_file is not None:
         raise not_for("server", command)

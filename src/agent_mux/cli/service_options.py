@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.errors import bad_input
 
 VARIABLE = "AGENT_MUX_DATABASE_URL"
 _NEEDED = (

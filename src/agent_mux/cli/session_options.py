@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
     from agent_mux.cli.server import Service
@@ -92,7 +92,7 @@ def wanted_from(
     cwd: Path | None = None,
 ) -> "SessionFilter":
     """Which sessions the flags mean. Raises VALIDATION_ERROR."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.times import moment
     from agent_mux.sessions.filter import SessionFilter
 

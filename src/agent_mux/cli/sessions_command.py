@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.options import Compact, ConfigDir, ProjectDir, with_common_flags
+from agent_mux.cli.options import Compact, ConfigDir, ProjectDir
 from agent_mux.cli.resume_command import fork, resume
 from agent_mux.cli.session_options import (
     Agent,
@@ -153,7 +154,7 @@ def search(
     project_dir: ProjectDir = None,
 ) -> int:
     """Find sessions by what was said in them, or by what tools were given and answered."""
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
     from agent_mux.cli.tables import print_rows
 
     if not text.strip():
@@ -283,7 +284,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write(text: str, output: Path | None) -> None:
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import bad_input
 
     if output is None:
         sys.stdout.write(text)

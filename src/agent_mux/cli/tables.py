@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
 from agent_mux.cli.terminal import homely, sanitize, width_of
 
 

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from agent_mux.cli.inputs import bad_input
+from agent_mux.cli.errors import bad_input
 
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 LONGEST_SPAN = timedelta(days=36525)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.options import ConfigDir
 from agent_mux.cli.service_options import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def revoke(
     config_dir: ConfigDir = None,
 ) -> int:
     """Make a token good for nothing. A service takes notice within a second."""
-    from agent_mux.cli.home_options import tell
+    from agent_mux.cli.json_output import tell
 
     _with_keyring(database, config_dir, lambda keyring: keyring.forget(name) if forget else keyring.revoke(name))
     return tell(context.obj, f"{name} is {'forgotten' if forget else 'revoked'}", {"name": name, "forgotten": forget})
@@ -143,7 +145,7 @@ def _with_keyring(
 
 def _show(made: "Token", name: str, invocation: Invocation) -> int:
     """The token, on standard output and nowhere else."""
-    from agent_mux.cli.home_options import print_json, say
+    from agent_mux.cli.json_output import print_json, say
 
     if invocation.json:
         print_json({"name": name, "id": made.id, "token": str(made)})

@@ -5,7 +5,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 
 if TYPE_CHECKING:

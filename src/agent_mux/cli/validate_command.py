@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.options import with_common_flags
+from agent_mux.cli.decorators import with_common_flags
 
 if TYPE_CHECKING:
     from agent_mux.contract import Breach

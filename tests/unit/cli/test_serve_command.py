@@ -7,7 +7,7 @@ from importlib import util
 import pytest
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.json_output import Invocation
 from agent_mux.cli.serve_command import _lines, limits_of
 
 TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/a", "/b"]}
