@@ -19,8 +19,7 @@ from tests.process.talking import TALKER
 
 from agent_mux.cli import output
 from agent_mux.cli.main import main
-from agent_mux.cli.output import Output, until_reader_is_gone, write_all
-from agent_mux.cli.paper import Piece
+from agent_mux.cli.output import Chunk, OutputWriter, wait_until_reader_closes, write_all
 
 HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
 ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
@@ -250,7 +249,7 @@ async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend:
     reader, writer = os.pipe()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(until_reader_is_gone, writer)
+            tasks.start_soon(wait_until_reader_closes, writer)
             os.close(reader)
     os.close(writer)
 
@@ -258,7 +257,7 @@ async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend:
 @pytest.mark.anyio
 async def test_a_file_never_loses_its_reader(anyio_backend: str, tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file, anyio.move_on_after(0.05) as waited:
-        await until_reader_is_gone(file.fileno())
+        await wait_until_reader_closes(file.fileno())
     assert waited.cancelled_caught
 
 
@@ -288,11 +287,11 @@ async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
     written: list[tuple[int, bytes]] = []
     monkeypatch.setattr(output, "write_all", lambda descriptor, data: written.append((descriptor, data)))
     monkeypatch.setattr(output, "MOST_WAITING", 10)
-    writer = Output("utf-8")
+    writer = OutputWriter("utf-8")
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            writer.add([Piece("out", "a" * 20), Piece("out", "b"), Piece("err", "c"), Piece("out", "é")])
+            writer.add([Chunk("out", "a" * 20), Chunk("out", "b"), Chunk("err", "c"), Chunk("out", "é")])
             tasks.start_soon(writer.run)
             await writer.room()
             await writer.drain()
@@ -308,16 +307,16 @@ async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowher
         raise BrokenPipeError
 
     monkeypatch.setattr(output, "write_all", broken)
-    writer = Output()
+    writer = OutputWriter()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(writer.run)
-            writer.add([Piece("err", "nobody reads errors, which is no reason to stop")])
+            writer.add([Chunk("err", "nobody reads errors, which is no reason to stop")])
             await writer.drain()
             assert not writer.broken.is_set()
-            writer.add([Piece("out", "x")])
+            writer.add([Chunk("out", "x")])
             await writer.broken.wait()
-            writer.add([Piece("out", "y" * (output.MOST_WAITING + 1))])
+            writer.add([Chunk("out", "y" * (output.BUFFER_LIMIT + 1))])
             await writer.room()
             await writer.drain()
             tasks.cancel_scope.cancel()

@@ -73,7 +73,7 @@ def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))
     monkeypatch.setattr(demo_command, "MODEL", f"scripted:{script}")
-    monkeypatch.setattr(demo_command, "_options" if before_the_run else "_checked", end)
+    monkeypatch.setattr(demo_command, "_run_options" if before_the_run else "_print_outcome", end)
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = signal.getsignal(number)

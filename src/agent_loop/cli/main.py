@@ -59,7 +59,7 @@ def abandon_output() -> int:
     """Nobody reads: what is still buffered goes nowhere."""
     from agent_mux.cli import errors
 
-    errors.abandon_output()
+    errors.discard_output()
     return BROKEN_PIPE
 
 

@@ -2,10 +2,9 @@
 
 from agent_loop.cli.approvals import Verdict
 from agent_mux.assembler import OpenInteraction
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Piece
-from agent_mux.cli.questions import prompt_of, read_answer, told
-from agent_mux.cli.standard_input import TypedLines
+from agent_mux.cli.interaction_prompts import describe_request, parse_answer, prompt_for
+from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette
 from agent_mux.run.interaction import Approve, Deny, Text, describe
 
@@ -15,7 +14,7 @@ DECLINED = "the person did not want to answer"
 class Person:
     """Asks on standard error and reads answers from standard input, both of them terminals."""
 
-    def __init__(self, output: Output, palette: Palette) -> None:
+    def __init__(self, output: OutputWriter, palette: Palette) -> None:
         self._output = output
         self._palette = palette
         self._typed = TypedLines()
@@ -25,14 +24,14 @@ class Person:
         pending = describe(open_, "")
         await self._output.drain()
         self._typed.forget()
-        await self._show(told(pending, self._palette))
+        await self._show(describe_request(pending, self._palette))
         while True:
-            await self._show(self._palette.bold(prompt_of(pending)))
+            await self._show(self._palette.bold(prompt_for(pending)))
             line = await self._typed.next()
             if line is None:
                 await self._show("\n")
                 return Verdict(granted=False, text=DECLINED)
-            match read_answer(pending, line):
+            match parse_answer(pending, line):
                 case Approve(always):
                     return Verdict(granted=True, always=always)
                 case Deny(reason):
@@ -43,7 +42,7 @@ class Person:
                     return Verdict(granted=True, text=_option(open_, chosen.option))
 
     async def _show(self, text: str) -> None:
-        self._output.add([Piece("err", text)])
+        self._output.add([Chunk("err", text)])
         await self._output.drain()
 
 

@@ -32,8 +32,7 @@ from agent_loop.cli.text_output import TextOutput, screen_here
 from agent_loop.messages import Shown, Text, UserMessage
 from agent_mux import facts
 from agent_mux.assembler import Ending, Verdict
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Piece
+from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
 
 _EXIT_CODES = {"completed": 0, "aborted": INTERRUPTED, "interrupted": INTERRUPTED}
@@ -54,7 +53,7 @@ class Program:
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        self._output = Output("utf-8")
+        self._output = OutputWriter("utf-8")
         self._conversation: Conversation | None = None
         self._scope = anyio.CancelScope()
 
@@ -211,7 +210,7 @@ class Program:
             self._say(json_output.event_line(one))
 
     def _say(self, line: str) -> None:
-        self._output.add([Piece("out", line)])
+        self._output.add([Chunk("out", line)])
 
 
 def exit_code_of(verdict: Verdict) -> int:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from agent_loop.cli.stream import Told
 from agent_mux.assembler import Verdict
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Piece, Screen
-from agent_mux.cli.render import Renderer
+from agent_mux.cli.output import Chunk, OutputWriter, Screen
+from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import is_terminal, one_line, palette_for, width_of
 from agent_mux.events import MessageStopEvent
 
@@ -32,7 +31,7 @@ def screen_here(*, asks: bool) -> Screen:
 class TextOutput:
     """Shows events to a person."""
 
-    def __init__(self, output: Output, screen: Screen, *, shows_work: bool) -> None:
+    def __init__(self, output: OutputWriter, screen: Screen, *, shows_work: bool) -> None:
         """`shows_work`: tool calls and the like are told on standard error."""
         self._output = output
         self._screen = screen
@@ -51,13 +50,13 @@ class TextOutput:
         """The run is over."""
         if not self._screen.out_is_terminal and self._answer:
             end = "" if self._answer.endswith("\n") else "\n"
-            self._output.add([Piece("out", self._answer + end)])
+            self._output.add([Chunk("out", self._answer + end)])
         self._add(self._renderer.finish())
         if verdict.failure is not None:
             message = one_line(verdict.failure.message, LONGEST)
-            self._output.add([Piece("err", f"amux-agent: {message} [{verdict.failure.code}]\n")])
+            self._output.add([Chunk("err", f"amux-agent: {message} [{verdict.failure.code}]\n")])
 
-    def _add(self, pieces: Sequence[Piece]) -> None:
+    def _add(self, pieces: Sequence[Chunk]) -> None:
         self._output.add(
             piece for piece in pieces if (self._screen.out_is_terminal if piece.stream == "out" else self._shows_work)
         )

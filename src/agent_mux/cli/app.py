@@ -1,5 +1,7 @@
 """The commands of `amux`. This module and those of the commands import nothing heavy: `--help` must be quick."""
 
+import sys
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,41 +9,63 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.acp_command import acp
-from agent_mux.cli.adapters_command import adapters, detect
-from agent_mux.cli.auth_command import auth
-from agent_mux.cli.completion_command import completion
-from agent_mux.cli.config_command import config
+from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
+from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
-from agent_mux.cli.definition_commands import commands_for
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import demo
-from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.event_commands import parse, schema, validate
 from agent_mux.cli.examples import examples_of
-from agent_mux.cli.hooks_command import hooks
-from agent_mux.cli.init_command import init
-from agent_mux.cli.install_commands import install, update
-from agent_mux.cli.mcp_command import mcp
-from agent_mux.cli.mcp_server_command import mcp_server
-from agent_mux.cli.models_command import models
+from agent_mux.cli.extension_commands import commands_for, plugin
+from agent_mux.cli.hook_commands import hooks
+from agent_mux.cli.mcp_commands import mcp
+from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
-from agent_mux.cli.parse_command import parse
-from agent_mux.cli.plugin_command import plugin
-from agent_mux.cli.profiles_command import profiles
-from agent_mux.cli.record_command import record
-from agent_mux.cli.replay_command import replay
-from agent_mux.cli.run_command import run
-from agent_mux.cli.schema_command import schema
+from agent_mux.cli.protocol_commands import acp, mcp_server
+from agent_mux.cli.recording_commands import record, replay
+from agent_mux.cli.run_commands import run
 from agent_mux.cli.serve_command import serve
-from agent_mux.cli.sessions_command import sessions
-from agent_mux.cli.token_command import token
-from agent_mux.cli.validate_command import validate
+from agent_mux.cli.session_commands import sessions
+from agent_mux.cli.settings_commands import init, profiles
+from agent_mux.cli.token_commands import token
 from agent_mux.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SERVED = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
+
+COMPLETION_VARIABLE = "_AMUX_COMPLETE"
+"""Set by these scripts when they ask for the words that are possible."""
+
+
+class CompletionShell(StrEnum):
+    """Those that are known."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+@with_common_flags
+def completion(
+    context: typer.Context,
+    shell: Annotated[CompletionShell, typer.Argument(help="The shell that it is for.", show_default=False)],
+) -> int:
+    """Print the completion script of a shell: commands, options, names of agents and profiles."""
+    from typer._completion_shared import get_completion_script  # `--show-completion` knows one shell
+
+    from agent_mux.cli.command_output import print_json
+
+    script = get_completion_script(prog_name="amux", complete_var=COMPLETION_VARIABLE, shell=shell.value)
+    if context.obj.json:
+        print_json({"shell": shell.value, "script": script})
+    else:
+        sys.stdout.write(f"{script}\n")
+    return 0
+
+
+_REMOTE_COMMANDS = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
 """What can be about a service; of the groups, each command says whether it can."""
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
@@ -103,7 +127,7 @@ def root(
     given["server_token_file"] = None if server_token_file is None else str(server_token_file)
     _check_server(given, context.invoked_subcommand)
     said = {name: value for name, value in given.items() if value}
-    context.default_map = _defaults_of_all(context.command, said)
+    context.default_map = _defaults_for_all(context.command, said)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -111,16 +135,16 @@ def root(
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
     """Raises a usage error for a command that does its work here."""
     told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
-    if told is not None and subcommand not in _SERVED:
-        from agent_mux.cli.server import not_for
+    if told is not None and subcommand not in _REMOTE_COMMANDS:
+        from agent_mux.cli.remote import no_service_error
 
-        raise not_for(told, subcommand or "")
+        raise no_service_error(told, subcommand or "")
 
 
-def _defaults_of_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
+def _defaults_for_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
     """An option before the command is the default of that option of every command."""
     return {
-        name: _defaults_of_all(command, said) if isinstance(command, TyperGroup) else dict(said)
+        name: _defaults_for_all(command, said) if isinstance(command, TyperGroup) else dict(said)
         for name, command in group.commands.items()
     }
 

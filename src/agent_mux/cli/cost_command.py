@@ -6,20 +6,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.decorators import with_common_flags
-from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags, with_service_flags
 from agent_mux.cli.options import ConfigDir, ProjectDir
-from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
+from agent_mux.cli.session_options import (
+    Agent,
+    Cwd,
+    Directory,
+    Model,
+    Since,
+    Tags,
+    Until,
+    open_sessions,
+    session_filter,
+)
 
 if TYPE_CHECKING:
     from agent_mux.sessions.costs import CostReport
+
 
 cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
 BAR = 30  # characters of the longest bar
 
 
-class Group(StrEnum):
+class CostGroup(StrEnum):
     """What the costs are summed up by."""
 
     agent = "agent"
@@ -30,10 +40,10 @@ class Group(StrEnum):
 
 @cost.command("report")
 @with_common_flags
-@can_ask_a_service
-def report(
+@with_service_flags
+def report_cost(
     context: typer.Context,
-    by: Annotated[Group, typer.Option("--by", help="Sum up by.")] = Group.agent,
+    by: Annotated[CostGroup, typer.Option("--by", help="Sum up by.")] = CostGroup.agent,
     agent: Agent = None,
     model: Model = None,
     since: Since = None,
@@ -50,12 +60,12 @@ def report(
     What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
     price are counted (unpriced). By tag, a session with two of them is in both sums, and in the total once.
     """
-    from agent_mux.cli.errors import bad_input
+    from agent_mux.cli.errors import usage_error
 
     if csv and context.obj.json:
-        raise bad_input("--csv and --json exclude each other")
-    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    with reading(config_dir, project_dir, context.obj.service) as library:
+        raise usage_error("--csv and --json exclude each other")
+    which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
         sums = library.total_cost(which, group_by=by.value)
     if csv:
         _print_csv(by.value, sums)
@@ -77,17 +87,17 @@ def _print_csv(by: str, sums: "CostReport") -> None:
 
 
 def _print_json(by: str, sums: "CostReport") -> None:
-    from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.command_output import json_envelope
     from agent_mux.shapes.costs import cost_json
 
-    sys.stdout.write(envelope(cost_json(by, sums)) + "\n")
+    sys.stdout.write(json_envelope(cost_json(by, sums)) + "\n")
 
 
 def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
-    from agent_mux.cli.tables import print_rows
+    from agent_mux.cli.command_output import print_rows
 
     most = max((total.usd for total in sums.values()), default=0.0)
-    shares = [(name, total, _bar(total.usd, most)) for name, total in sums.items()]
+    shares = [(name, total, _format_bar(total.usd, most)) for name, total in sums.items()]
     if len(sums) > 1:
         shares.append(("total", sums.total, ""))
     rows = [
@@ -107,5 +117,5 @@ def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
     print_rows(rows, columns, invocation, empty="no sessions are stored")
 
 
-def _bar(usd: float, most: float) -> str:
+def _format_bar(usd: float, most: float) -> str:
     return "█" * round(BAR * usd / most) if most else ""

@@ -3,14 +3,19 @@
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.json_output import Invocation
-from agent_mux.cli.options import Debug, Json, NoColor
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.options import Debug, Json, NoColor, ServerTokenFile
 
-_COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
+if TYPE_CHECKING:
+    from agent_mux.cli.remote import ServiceEndpoint
+
+
+_COMMON_FLAGS = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 
 def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
@@ -19,32 +24,32 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
 
     def command(**given: Any) -> int:
         if not takes_server:
-            _check_server(given["context"])
+            _reject_server(given["context"])
         invocation: Invocation = given["context"].obj
-        for name in _COMMON:
+        for name in _COMMON_FLAGS:
             setattr(invocation, name, given.pop(name) or getattr(invocation, name))
         return function(**given)
 
-    added = [keyword(name, annotation, default=False) for name, annotation in _COMMON.items()]
-    return extended(command, function, added)
+    added = [keyword_parameter(name, annotation, default=False) for name, annotation in _COMMON_FLAGS.items()]
+    return with_parameters(command, function, added)
 
 
-def _check_server(context: typer.Context) -> None:
+def _reject_server(context: typer.Context) -> None:
     """Raises a usage error where a service is named in front of a command that does its work here."""
     root = context.find_root()
     told = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
     if told is not None:
-        from agent_mux.cli.server import not_for
+        from agent_mux.cli.remote import no_service_error
 
-        raise not_for(told, context.command_path.partition(" ")[2])
+        raise no_service_error(told, context.command_path.partition(" ")[2])
 
 
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def keyword_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """One option, as a parameter."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def extended(
+def with_parameters(
     command: Callable[..., int],
     function: Callable[..., int],
     added: Sequence[inspect.Parameter],
@@ -56,11 +61,42 @@ def extended(
     wraps(function)(command)
     command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
-    command.__doc__ = reflowed(function.__doc__)
+    command.__doc__ = reflow(function.__doc__)
     return command
 
 
-def reflowed(docstring: str | None) -> str:
+def reflow(docstring: str | None) -> str:
     """A docstring as help: its paragraphs without their line breaks, which are those of the source."""
     paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+_LOCAL_FLAGS = {"directory": "--dir", "config_dir": "--config-dir", "project_dir": "--project-dir"}
+"""Options about files of this machine."""
+_ServiceUrl = Annotated[
+    str | None,
+    typer.Option("--server", metavar="URL", help="Ask a service (amux serve) instead.", show_default=False),
+]
+_SERVICE_FLAGS = {"server": _ServiceUrl, "server_token_file": ServerTokenFile}
+
+
+def with_service_flags(function: Callable[..., int]) -> Callable[..., int]:
+    """The command `function(context, ...)` with `--server` and `--server-token-file`, which go to `context.obj`."""
+
+    def command(**given: Any) -> int:
+        url, token_file = (given.pop(name) for name in _SERVICE_FLAGS)
+        given["context"].obj.service = _service_endpoint(url, token_file, given)
+        return function(**given)
+
+    return with_parameters(
+        command, function, [keyword_parameter(name, kind, default=None) for name, kind in _SERVICE_FLAGS.items()]
+    )
+
+
+def _service_endpoint(url: str | None, token_file: Path | None, given: dict[str, Any]) -> "ServiceEndpoint | None":
+    if url is None and token_file is None:
+        return None
+    from agent_mux.cli.remote import service_at
+
+    local = [flag for name, flag in _LOCAL_FLAGS.items() if given.get(name) is not None]
+    return service_at(url, token_file, local)

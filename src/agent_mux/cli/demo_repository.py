@@ -25,17 +25,17 @@ FILES: Mapping[str, str] = {
 """With one bug. The ini file makes this the root for pytest, whatever lies in the directories above."""
 TESTS = ("-B", "-m", "pytest", "-q")
 """Behind `python`: -B, as Python takes the bytecode of a file for new that has the same size and second."""
-PATIENCE = 60.0  # seconds for git, or for one test; a slow machine, not slow work
-_NAME = "amux-demo-"
-_PASSED_ON = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+COMMAND_TIMEOUT = 60.0  # seconds for git, or for one test; a slow machine, not slow work
+_PREFIX = "amux-demo-"
+_INHERITED = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Without them, the Python in there could be another one than this."""
-_GIT = (
+_GIT_COMMAND = (
     "git", "-c", "user.name=amux demo", "-c", "user.email=demo@example.invalid", "-c", "init.defaultBranch=main",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestOutcome:
     """What pytest said."""
 
     output: str
@@ -44,7 +44,7 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class DemoRepository:
     """Where the agent works, and with what environment."""
 
     path: Path
@@ -55,7 +55,7 @@ class Repository:
 
     def difference(self) -> str:
         """What changed since it was made, as a unified diff."""
-        told = _git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
+        told = _run_git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
         return told if told is not None else "".join(self._compared())
 
     def _compared(self) -> Iterator[str]:
@@ -64,43 +64,43 @@ class Repository:
             lines = before.splitlines(keepends=True), now.splitlines(keepends=True)
             yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}")
 
-    def test(self) -> Tested:
+    def test(self) -> TestOutcome:
         """Run pytest in it, really."""
         try:
-            done = _carried_out(self, sys.executable, *TESTS)
+            done = _run_program(self, sys.executable, *TESTS)
         except subprocess.TimeoutExpired as error:
             said = error.output or b""
-            return Tested(said.decode("utf-8", "replace") if isinstance(said, bytes) else said, None)
-        return Tested(done.stdout, done.returncode)
+            return TestOutcome(said.decode("utf-8", "replace") if isinstance(said, bytes) else said, None)
+        return TestOutcome(done.stdout, done.returncode)
 
 
 @contextmanager
-def repository(*, keep: bool) -> Iterator[Repository]:
+def make_repository(*, keep: bool) -> Iterator[DemoRepository]:
     """A repository with a failing test. It is removed behind the block, unless it is to be kept."""
-    with TemporaryDirectory(prefix=_NAME, ignore_cleanup_errors=True) as directory:
+    with TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as directory:
         root = Path(directory).resolve()
-        path = Path(mkdtemp(prefix=_NAME)).resolve() if keep else root / "repository"
+        path = Path(mkdtemp(prefix=_PREFIX)).resolve() if keep else root / "repository"
         path.mkdir(exist_ok=True)
         for name, text in FILES.items():
             (path / name).write_text(text, "utf-8")
-        made = Repository(path, _environment(root), is_git=True)
-        yield made if _committed(made) else Repository(path, made.env, is_git=False)
+        made = DemoRepository(path, _make_environment(root), is_git=True)
+        yield made if _commit(made) else DemoRepository(path, made.env, is_git=False)
 
 
-def _environment(root: Path) -> dict[str, str]:
+def _make_environment(root: Path) -> dict[str, str]:
     home = root / "home"
     home.mkdir()
     return {
-        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "HOME": str(home),
-        "PATH": os.pathsep.join((*_python(root / "bin"), os.environ.get("PATH", os.defpath))),
+        "PATH": os.pathsep.join((*_python_directories(root / "bin"), os.environ.get("PATH", os.defpath))),
         "GIT_CONFIG_NOSYSTEM": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def _python(directory: Path) -> Iterator[str]:
+def _python_directories(directory: Path) -> Iterator[str]:
     """Directories in which `python` is the interpreter that runs this: the one that has pytest."""
     beside = Path(sys.executable).parent
     python = beside / "python"
@@ -113,21 +113,21 @@ def _python(directory: Path) -> Iterator[str]:
     yield str(beside)
 
 
-def _committed(made: Repository) -> bool:
+def _commit(made: DemoRepository) -> bool:
     steps = (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "A calculator with a bug"))
-    return all(_git(made, *step) is not None for step in steps)
+    return all(_run_git(made, *step) is not None for step in steps)
 
 
-def _git(made: Repository, *arguments: str) -> str | None:
+def _run_git(made: DemoRepository, *arguments: str) -> str | None:
     """What git says; None where there is none, or it fails."""
     try:
-        done = _carried_out(made, *_GIT, *arguments)
+        done = _run_program(made, *_GIT_COMMAND, *arguments)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
 
 
-def _carried_out(made: Repository, *command: str) -> subprocess.CompletedProcess[str]:
+def _run_program(made: DemoRepository, *command: str) -> subprocess.CompletedProcess[str]:
     """A program in the repository, to its end. Raises what `subprocess.run` does."""
     inherited = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
     return subprocess.run(
@@ -139,6 +139,6 @@ def _carried_out(made: Repository, *command: str) -> subprocess.CompletedProcess
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        timeout=PATIENCE,
+        timeout=COMMAND_TIMEOUT,
         check=False,
     )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from agent_mux.errors import AnyCode
 
-if TYPE_CHECKING:  # `--help` does without the core
+if TYPE_CHECKING:
     from agent_mux.assembler import ExitReason
+
 
 OK = 0
 GENERAL = 1
@@ -76,13 +77,13 @@ _BY_REASON: "Mapping[ExitReason, int]" = {
 }
 
 
-def of_error(code: AnyCode) -> int:
+def for_error(code: AnyCode) -> int:
     """For an error that kept the command from doing its work."""
     return _BY_CODE.get(code, GENERAL)
 
 
-def of_run(reason: "ExitReason", code: AnyCode | None) -> int:
+def for_run(reason: "ExitReason", code: AnyCode | None) -> int:
     """For a run that ended. One that `failed` is told apart by its error; an error of the model's API is general."""
     if reason in _BY_REASON:
         return _BY_REASON[reason]
-    return GENERAL if code is None or code == "AGENT_CRASH" else of_error(code)
+    return GENERAL if code is None or code == "AGENT_CRASH" else for_error(code)

@@ -1,17 +1,21 @@
-"""Values from the command line and the files it names. What cannot be used is a VALIDATION_ERROR that says where."""
+"""Parse values."""
 
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agent_mux.cli.errors import bad_input
+from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer
+from agent_mux.preferences.documents import parse_object, parse_value
+from agent_mux.preferences.fields import takes_text
 from agent_mux.run.retry import RetryPolicy
 
 STDIN = "-"
@@ -32,7 +36,7 @@ def read_bytes(source: str | Path) -> bytes:
 def unreadable(source: str | Path, error: OSError | ValueError) -> AgentMuxError:
     """A file that cannot be opened."""
     reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    return bad_input(f"cannot read {source}: {reason}")
+    return usage_error(f"cannot read {source}: {reason}")
 
 
 def read_json_object(path: Path, what: str) -> dict[str, Any]:
@@ -40,18 +44,18 @@ def read_json_object(path: Path, what: str) -> dict[str, Any]:
     try:
         value = json.loads(read_bytes(path))
     except json.JSONDecodeError as error:
-        raise bad_input(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise usage_error(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except (UnicodeDecodeError, RecursionError) as error:
-        raise bad_input(f"{path} is not JSON: {error}") from error
+        raise usage_error(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise bad_input(f"{path} holds no JSON object: {what} is expected")
+        raise usage_error(f"{path} holds no JSON object: {what} is expected")
     return value
 
 
 def pipe_prompt() -> str:
     """The prompt from standard input, where that is no terminal."""
     if is_terminal(sys.stdin):
-        raise bad_input("no prompt; give it as an argument, with --prompt, or on standard input")
+        raise usage_error("no prompt; give it as an argument, with --prompt, or on standard input")
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
@@ -60,9 +64,9 @@ def command(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise bad_input(f"--command {text!r}: {error}") from error
+        raise usage_error(f"--command {text!r}: {error}") from error
     if not words:
-        raise bad_input("--command is empty; name a program")
+        raise usage_error("--command is empty; name a program")
     return words
 
 
@@ -71,7 +75,7 @@ def environment(assignments: Iterable[str]) -> dict[str, str]:
     pairs = [assignment.partition("=") for assignment in assignments]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise bad_input("--env wants NAME=VALUE")
+            raise usage_error("--env wants NAME=VALUE")
     return {name: value for name, _, value in pairs}
 
 
@@ -79,14 +83,14 @@ def retry_policy(attempts: int | None, delay: float | None) -> dict[str, Any] | 
     """The fields of a `RetryPolicy` that are said: how often and how soon a run that fails is tried again."""
     if attempts is None:
         if delay is not None:
-            raise bad_input("--retry-delay says how soon; say how often with --retry")
+            raise usage_error("--retry-delay says how soon; say how often with --retry")
         return None
     if attempts < 1:
-        raise bad_input(f"--retry wants the number of attempts, at least 1; got {attempts}")
+        raise usage_error(f"--retry wants the number of attempts, at least 1; got {attempts}")
     if delay is None:
         return {"max_attempts": attempts}
     if not 0 <= delay < math.inf:
-        raise bad_input(f"--retry-delay wants seconds, at least 0; got {delay:g}")
+        raise usage_error(f"--retry-delay wants seconds, at least 0; got {delay:g}")
     longer = {"max_delay": delay} if delay > RetryPolicy().max_delay else {}
     return {"max_attempts": attempts, "base_delay": delay, **longer}
 
@@ -122,28 +126,28 @@ def _mcp_servers(spec: str) -> list[McpServer]:
         listed = read_json_object(path, "an object of MCP servers")
         servers = listed.get("mcpServers", listed)
         if not isinstance(servers, dict):
-            raise bad_input(f"{path}: mcpServers is no object")
-        return [_from_json(path, name, server) for name, server in servers.items()]
+            raise usage_error(f"{path}: mcpServers is no object")
+        return [_server_from_json(path, name, server) for name, server in servers.items()]
     name, _, target = spec.partition("=")
     if not name or not target.strip():
-        raise bad_input(f"--mcp-server wants NAME=COMMAND, NAME=URL or @FILE, got {spec!r}")
+        raise usage_error(f"--mcp-server wants NAME=COMMAND, NAME=URL or @FILE, got {spec!r}")
     old, address = target.startswith(_OLD_TRANSPORT), target.removeprefix(_OLD_TRANSPORT)
     if address.startswith(_URL):
         return [McpServer(name, "sse" if old else "streamable-http", url=address)]
     try:
         command, *arguments = shlex.split(target)
     except ValueError as error:
-        raise bad_input(f"--mcp-server {name}: the command cannot be split into words: {error}") from error
+        raise usage_error(f"--mcp-server {name}: the command cannot be split into words: {error}") from error
     return [McpServer(name, command=command, args=tuple(arguments))]
 
 
 _TRANSPORTS: Mapping[Any, Any] = {"sse": "sse", "http": "streamable-http", "streamable-http": "streamable-http"}
 
 
-def _from_json(path: Path, name: str, server: Any) -> McpServer:
+def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
     known = {"type", "command", "args", "env", "url", "headers"}
     if not isinstance(server, dict) or not known.issuperset(server):
-        raise bad_input(f"{path}: the server {name!r} must be an object of {', '.join(sorted(known))}")
+        raise usage_error(f"{path}: the server {name!r} must be an object of {', '.join(sorted(known))}")
     texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url")}
     maps = {key: server.get(key, {}) for key in ("env", "headers")}
     arguments = server.get("args", [])
@@ -154,10 +158,72 @@ def _from_json(path: Path, name: str, server: Any) -> McpServer:
         and _all_text(arguments)
     )
     if not sound:
-        raise bad_input(f"{path}: the server {name!r} has a field of the wrong type")
+        raise usage_error(f"{path}: the server {name!r} has a field of the wrong type")
     transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
     return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
 
 
 def _all_text(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
+
+
+_AGO = re.compile(r"(\d{1,6})([mhdw])")
+LONGEST_DURATION = timedelta(days=36525)
+_TIME_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_time(said: str | None, flag: str, *, now: datetime | None = None) -> datetime | None:
+    """The time that is meant: a day, a moment, or `7d` (m, h, d, w) before now. Local, unless it says otherwise."""
+    if said is None:
+        return None
+    ago = _AGO.fullmatch(said.strip())
+    if ago is not None:
+        return (now or datetime.now().astimezone()) - timedelta(**{_TIME_UNITS[ago[2]]: int(ago[1])})
+    try:
+        return datetime.fromisoformat(said.strip()).astimezone()
+    except (ValueError, OverflowError) as error:
+        allowed = "give a day (2026-11-21), a moment (2026-11-21T14:30) or how long ago (7d, 12h)"
+        raise usage_error(f"{flag} {said!r} is no time; {allowed}") from error
+
+
+def parse_duration(said: str, flag: str) -> timedelta:
+    """How long: `24h` (m, h, d, w)."""
+    found = _AGO.fullmatch(said.strip())
+    length = None if found is None else timedelta(**{_TIME_UNITS[found[2]]: int(found[1])})
+    if length is None or length > LONGEST_DURATION:
+        raise usage_error(
+            f"{flag} {said!r} is no time span; give a number and m, h, d or w (24h, 90d), up to 100 years"
+        )
+    return length
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Each key, which may lead into objects (`a.b`), with its value: JSON, or else text; None to remove the key."""
+    told: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not all(key.split(".")):
+            raise usage_error(f"KEY=VALUE is expected, got {assignment!r}")
+        if key in told:
+            raise usage_error(f"{key} is given twice")
+        told[key] = value if value and takes_text(key) else _assigned_value(value)
+    return told
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, or on standard input (`-`)."""
+    try:
+        return parse_object(read_bytes(path).decode(), str(path))
+    except AgentMuxError as error:
+        raise usage_error(error.message) from error
+    except UnicodeDecodeError as error:
+        raise usage_error(f"{path} is not UTF-8: byte {error.start}") from error
+
+
+def _assigned_value(text: str) -> Any:
+    if not text:
+        return None
+    try:
+        return parse_value(text)
+    except (ValueError, RecursionError):
+        return text

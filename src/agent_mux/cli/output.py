@@ -1,32 +1,105 @@
-"""Writing to standard output and standard error while a run goes on.
-
-A reader of ours that stops reading (a pager, a stopped terminal) must not stop the agent: writing happens in a
-thread, and what comes meanwhile is one batch. Events wait in the run's own window and journal, not here.
-"""
+"""Output."""
 
 import os
 import select
 import sys
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import anyio
 from anyio import to_thread
 
-from agent_mux.cli.paper import Piece
-from agent_mux.cli.terminal import is_terminal
-
-MOST_WAITING = 1 << 18  # characters; more is left where it comes from until these are written
+from agent_mux.cli.terminal import Palette, is_terminal, sanitize
 
 
-class Output:
+class Chunk(NamedTuple):
+    """A text and where it goes."""
+
+    stream: Literal["out", "err"]
+    text: str
+
+
+class Screen(NamedTuple):
+    """What is known about where the pieces go."""
+
+    palette: Palette = Palette(enabled=False)
+    """For standard error."""
+    width: int = 100
+    out_is_terminal: bool = False
+    """Then standard output is sanitized; otherwise it is verbatim."""
+    shared: bool = False
+    """Both streams go to one terminal: a line of one must not begin in the middle of a line of the other."""
+    verbose: bool = False
+    """Show the mux's own notes, too."""
+    asks: bool = False
+    """A person is asked: what is asked is shown there, whole."""
+
+
+class OutputBuffer:
+    """Collects pieces. Text of the answer goes to `out`, lines of everything else to `line`."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self._pieces: list[Chunk] = []
+        self._out_open = False
+        """Standard output is in the middle of a line."""
+        self._err_open = False
+
+    def out(self, text: str) -> None:
+        """A fragment of the answer."""
+        if self.screen.out_is_terminal:
+            text = sanitize(text)
+        if not text:
+            return
+        if self.screen.shared:
+            self.close_err()
+        self._pieces.append(Chunk("out", text))
+        self._out_open = not text.endswith("\n")
+
+    def err(self, text: str) -> None:
+        """A fragment of a line on standard error. The caller has sanitized it."""
+        if not text:
+            return
+        if self._out_open and self.screen.shared:
+            self._pieces.append(Chunk("err", "\n"))
+            self._out_open = False
+        self._pieces.append(Chunk("err", text))
+        self._err_open = not text.endswith("\n")
+
+    def line(self, text: str) -> None:
+        """A whole line on standard error. The caller has sanitized it."""
+        self.close_err()
+        self.err(text + "\n")
+
+    def close_out(self) -> None:
+        """End the line of the answer."""
+        if self._out_open:
+            self._pieces.append(Chunk("out", "\n"))
+            self._out_open = False
+
+    def close_err(self) -> None:
+        """End the line on standard error."""
+        if self._err_open:
+            self._pieces.append(Chunk("err", "\n"))
+            self._err_open = False
+
+    def take(self) -> list[Chunk]:
+        """What there is to write since the last call."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+
+BUFFER_LIMIT = 1 << 18  # characters; more is left where it comes from until these are written
+
+
+class OutputWriter:
     """Writes pieces in order. `broken` is set when standard output cannot be written any more; `error` says why."""
 
     def __init__(self, encoding: str | None = None) -> None:
         """`encoding`: instead of that of the streams."""
         self._encoding = encoding
-        self._waiting: list[Piece] = []
+        self._waiting: list[Chunk] = []
         self._size = 0
         self._writing = False
         self._news = anyio.Event()
@@ -40,7 +113,7 @@ class Output:
         """What goes to a terminal is given to this, in a thread: it shares the terminal with what is typed there."""
         self._show = show
 
-    def add(self, pieces: Iterable[Piece]) -> None:
+    def add(self, pieces: Iterable[Chunk]) -> None:
         """Write these soon."""
         for piece in pieces:
             self._waiting.append(piece)
@@ -50,7 +123,7 @@ class Output:
 
     async def room(self) -> None:
         """Wait until not too much is waiting to be written."""
-        while self._size > MOST_WAITING and self.error is None:
+        while self._size > BUFFER_LIMIT and self.error is None:
             await self._progress.wait()
 
     async def drain(self) -> None:
@@ -74,7 +147,7 @@ class Output:
 
     async def watch(self, descriptor: int) -> None:
         """Notice that nobody can read standard output any more, also while there is nothing to write."""
-        await until_reader_is_gone(descriptor)
+        await wait_until_reader_closes(descriptor)
         self._break(BrokenPipeError())
 
     def _break(self, error: OSError) -> None:
@@ -86,7 +159,7 @@ class Output:
         progress, self._progress = self._progress, anyio.Event()
         progress.set()
 
-    def _write(self, batch: list[Piece]) -> None:
+    def _write(self, batch: list[Chunk]) -> None:
         for stream, pieces in groupby(batch, key=lambda piece: piece.stream):
             text = "".join(piece.text for piece in pieces)
             if self._show is not None and (stream == "err" or is_terminal(sys.stdout)):
@@ -113,7 +186,7 @@ def write_all(descriptor: int, data: bytes) -> None:
             select.select([], [descriptor], [])
 
 
-async def until_reader_is_gone(descriptor: int) -> None:
+async def wait_until_reader_closes(descriptor: int) -> None:
     """Return when nobody can read a pipe any more, without writing to it. Where that cannot be known, never."""
     try:
         watch = select.epoll()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_mux.cli.errors import bad_input
+from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
 from agent_mux.parsing import detect_protocol, observing_normalizer, read_transcript, records_of
@@ -22,7 +22,7 @@ _JOURNAL = re.compile(rb"H \d+ \d+\n")
 _HEAD = 64  # bytes that show a journal
 
 
-class Recording(NamedTuple):
+class OpenRecording(NamedTuple):
     """Events to come, and the normalizer, which knows about them when they have come."""
 
     events: Iterator[AgentEvent]
@@ -33,9 +33,11 @@ class Recording(NamedTuple):
 
 
 @contextmanager
-def opened(source: str, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> Iterator[Recording]:
+def open_source(
+    source: str, agent: str | None, protocol: str | None, adapters: AdapterRegistry
+) -> Iterator[OpenRecording]:
     """A file or standard input (`-`): a journal, or a transcript of this agent."""
-    if source != STDIN and _JOURNAL.match(_head(source)):
+    if source != STDIN and _JOURNAL.match(_read_head(source)):
         yield open_journal(Path(source), adapters)
         return
     data = read_bytes(source)
@@ -48,34 +50,34 @@ def opened(source: str, agent: str | None, protocol: str | None, adapters: Adapt
         yield open_journal(Path(file.name), adapters)
 
 
-def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> Recording:
+def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> OpenRecording:
     """Somebody's conversation with an agent, or only what the agent printed. Raises PARSE_ERROR for anything else."""
     if agent is None:
-        raise bad_input("whose transcript is it? name the agent with --agent (`amux adapters list` shows them)")
+        raise usage_error("whose transcript is it? name the agent with --agent (`amux adapters list` shows them)")
     adapter = adapters.get(agent)
     transcript = read_transcript(data)
     spoken = find_protocol(adapter, protocol, adapters.get) if protocol else detect_protocol(adapter, transcript)
     normalizer = observing_normalizer(adapter, spoken)
     events = (event for record in records_of(transcript, spoken.framing) for event in normalizer.feed(record))
-    return Recording(events, normalizer, "", adapter.agent)
+    return OpenRecording(events, normalizer, "", adapter.agent)
 
 
-def open_recording(path: Path, adapters: AdapterRegistry) -> Recording:
+def open_recording(path: Path, adapters: AdapterRegistry) -> OpenRecording:
     """A journal or a fixture folder. Raises VALIDATION_ERROR or PARSE_ERROR for anything else."""
     return _open_fixture(path, adapters) if path.is_dir() else open_journal(path, adapters)
 
 
-def open_journal(path: Path, adapters: AdapterRegistry) -> Recording:
+def open_journal(path: Path, adapters: AdapterRegistry) -> OpenRecording:
     """The journal of a run; one without an exit is of a run that was cut off."""
     try:
         derived = JournalEvents(path, codec_maker(adapters))
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     stream = derived.header.stream
-    return Recording(_events_of(derived), derived.normalizer, stream.run_id, stream.agent, path)
+    return OpenRecording(_journal_events(derived), derived.normalizer, stream.run_id, stream.agent, path)
 
 
-def _head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             return file.read(_HEAD)
@@ -83,22 +85,22 @@ def _head(path: str) -> bytes:
         raise unreadable(path, error) from error
 
 
-def _events_of(journal: JournalEvents) -> Iterator[AgentEvent]:
+def _journal_events(journal: JournalEvents) -> Iterator[AgentEvent]:
     while (batch := journal.next_batch()) is not None:
         yield from batch
     yield from journal.cut_off()
 
 
-def _open_fixture(folder: Path, adapters: AdapterRegistry) -> Recording:
+def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
     try:
         fixture = load_fixture(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise bad_input(f"{folder} is no fixture folder: {_reason(error)}") from error
+        raise usage_error(f"{folder} is no fixture folder: {_reason(error)}") from error
     recorded = Recorded(adapters.get(fixture.agent), folder)
     header = recorded.header()
     normalizer = Normalizer(header, recorded.protocol.codec)
     events = (event for record in recorded.records for event in normalizer.feed(record))
-    return Recording(events, normalizer, header.stream.run_id, header.stream.agent)
+    return OpenRecording(events, normalizer, header.stream.run_id, header.stream.agent)
 
 
 def _reason(error: Exception) -> str:

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent_mux.cli import inputs
-from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.errors import bad_input
+from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import names_agent
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Screen
-from agent_mux.cli.person import Person
+from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
+from agent_mux.cli.output import OutputWriter, Screen
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView, View
@@ -25,7 +23,7 @@ OUTPUT_FORMATS = ("text", "json", "jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class StandardStreams:
     """What this process is connected to."""
 
     asks: bool
@@ -34,31 +32,33 @@ class Surroundings:
     """Standard input and standard output are both pipes: JSONL is implied."""
 
 
-def look_around() -> Surroundings:
+def inspect_streams() -> StandardStreams:
     """Look at the standard streams."""
-    return Surroundings(
+    return StandardStreams(
         asks=is_terminal(sys.stdin) and is_terminal(sys.stderr),
         in_pipeline=_is_pipe(sys.stdin) and _is_pipe(sys.stdout),
     )
 
 
-def wants_json(flags: RunFlags, around: Surroundings) -> bool:
+def wants_json(flags: RunFlags, around: StandardStreams) -> bool:
     """As JSONL: asked for, or implied by two pipes where nothing else is asked for."""
     if flags.json and flags.quiet:
-        raise bad_input("--json and --quiet exclude each other")
+        raise usage_error("--json and --quiet exclude each other")
     if flags.output_format is not None:
-        return _is_json(flags, flags.output_format)
+        return _format_is_json(flags, flags.output_format)
     return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
 
 
-def _is_json(flags: RunFlags, form: str) -> bool:
+def _format_is_json(flags: RunFlags, form: str) -> bool:
     if form not in OUTPUT_FORMATS:
-        raise bad_input(f"--output-format wants one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
+        raise usage_error(f"--output-format wants one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
     is_json = form != "text"
     if (flags.json is not None and flags.json != is_json) or (flags.quiet and is_json):
-        raise bad_input(f"--output-format {form} is something else than {'--quiet' if flags.quiet else '--json'} says")
+        raise usage_error(
+            f"--output-format {form} is something else than {'--quiet' if flags.quiet else '--json'} says"
+        )
     if flags.interactive and form == "json":
-        raise bad_input("--output-format json has one result; a conversation has more: use jsonl")
+        raise usage_error("--output-format json has one result; a conversation has more: use jsonl")
     return is_json
 
 
@@ -72,21 +72,23 @@ def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
     return QuietView(screen) if flags.quiet else HumanView(screen)
 
 
-def company_for(flags: RunFlags, around: Surroundings, *, as_json: bool) -> Callable[[Output, Palette], Company]:
+def handler_for(
+    flags: RunFlags, around: StandardStreams, *, as_json: bool
+) -> Callable[[OutputWriter, Palette], InteractionHandler]:
     """Who is with the run."""
     if not flags.interactive:
-        return Person if around.asks and not flags.non_interactive else Unattended
+        return TerminalHandler if around.asks and not flags.non_interactive else DenyingHandler
     if flags.quiet:
-        raise bad_input("--interactive and --quiet exclude each other")
+        raise usage_error("--interactive and --quiet exclude each other")
     if as_json:
-        from agent_mux.cli.talk.jsonl import JsonTalk
+        from agent_mux.cli.interactive.jsonl import JsonlHandler
 
-        return partial(JsonTalk, is_attended=not flags.non_interactive)
+        return partial(JsonlHandler, is_attended=not flags.non_interactive)
     if not around.asks or os.environ.get("TERM", "dumb") == "dumb":
-        raise bad_input("--interactive needs a terminal that can move its cursor; for programs there is --json")
-    from agent_mux.cli.talk.repl import Repl
+        raise usage_error("--interactive needs a terminal that can move its cursor; for programs there is --json")
+    from agent_mux.cli.interactive.repl import ReplHandler
 
-    return partial(Repl, is_attended=not flags.non_interactive)
+    return partial(ReplHandler, is_attended=not flags.non_interactive)
 
 
 def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
@@ -95,18 +97,18 @@ def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
     return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
 
 
-def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
+def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
     """The fields of `RunOptions` that the command line says.
 
     Reads the prompt from standard input if nothing else gives one. `default_agent`: that of runs that name none; empty:
     there is none.
     """
     _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
-    agent, prompt = _agent_and_prompt(words, flags, default_agent)
+    agent, prompt = _split_words(words, flags, default_agent)
     if flags.yolo and flags.deny:
-        raise bad_input("--yolo and --deny exclude each other")
+        raise usage_error("--yolo and --deny exclude each other")
     if flags.journal is not None and flags.no_journal:
-        raise bad_input("--journal and --no-journal exclude each other")
+        raise usage_error("--journal and --no-journal exclude each other")
     schema = flags.output_schema
     given: dict[str, Any] = {
         "agent": agent,
@@ -165,28 +167,28 @@ def _check_text(given: Iterable[Any]) -> None:
             try:
                 str(value).encode()
             except UnicodeEncodeError as error:
-                raise bad_input(f"{str(value)!r} is not UTF-8") from error
+                raise usage_error(f"{str(value)!r} is not UTF-8") from error
 
 
-def _agent_and_prompt(
+def _split_words(
     words: list[str], flags: RunFlags, default_agent: Callable[[], str]
 ) -> tuple[str | None, str | list[str]]:
     """No agent: it is the default one. Where there is one, a single word that names no agent is the prompt."""
-    agent, rest = _agent_of(words, flags, default_agent)
+    agent, rest = _find_agent(words, flags, default_agent)
     if len(rest) > 1:
-        raise bad_input(f"one prompt is expected, got {len(rest)} words; quote it")
+        raise usage_error(f"one prompt is expected, got {len(rest)} words; quote it")
     if rest and flags.prompt:
-        raise bad_input("give the prompt as an argument or with --prompt, not both")
+        raise usage_error("give the prompt as an argument or with --prompt, not both")
     if flags.prompt:
         return agent, flags.prompt
     if flags.interactive:
         if rest == [inputs.STDIN]:
-            raise bad_input("with --interactive, standard input is read line by line; leave the - out")
+            raise usage_error("with --interactive, standard input is read line by line; leave the - out")
         return agent, rest[0] if rest else ""
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
 
 
-def _agent_of(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
+def _find_agent(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
     if flags.agent is not None:
         return flags.agent, words
     if len(words) > 1 or (words and names_agent(words[0])):
@@ -194,7 +196,7 @@ def _agent_of(words: list[str], flags: RunFlags, default_agent: Callable[[], str
     if default_agent():
         return None, words
     if not words:
-        raise bad_input("no agent; name one: amux run AGENT PROMPT")
+        raise usage_error("no agent; name one: amux run AGENT PROMPT")
     return words[0], []
 
 

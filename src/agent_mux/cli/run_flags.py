@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from agent_mux.cli.decorators import extended, keyword
+from agent_mux.cli.decorators import keyword_parameter, with_parameters
 from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile, profile_names
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
@@ -232,5 +232,7 @@ def _with_flags(function: Callable[..., int], left_out: frozenset[str]) -> Calla
         flags = RunFlags(**{name: given.pop(name) for name in hints})
         return function(**given, flags=flags)
 
-    added = [keyword(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints]
-    return extended(command, function, added, without="flags")
+    added = [
+        keyword_parameter(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints
+    ]
+    return with_parameters(command, function, added, without="flags")

@@ -1,5 +1,6 @@
-"""`amux serve`: the service. With `service_options` and `token_command`, the one door between the two shells."""
+"""What the commands about our own service have in common: its extra, its database, its directory."""
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -8,18 +9,71 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import RECORDED
-from agent_mux.cli.json_output import Invocation
+from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import ConfigDir
-from agent_mux.cli.service_options import DatabaseUrl
 
 if TYPE_CHECKING:
     from agent_mux.service.serving import Server
     from agent_mux.service.settings import Settings
 
 
-class Level(StrEnum):
+DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
+_REQUIRED_PACKAGES = (
+    "aiosqlite",
+    "alembic",
+    "fastapi",
+    "httpx",
+    "prometheus_client",
+    "sqlalchemy",
+    "uvicorn",
+    "websockets",
+)
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        help=f"postgresql://... or sqlite:///PATH, without a password; with one: ${DATABASE_VARIABLE}. Default: a SQLite file "
+        "in the directory of the service.",
+        show_default=False,
+    ),
+]
+
+
+def require_extra(command: str) -> None:
+    """Raises VALIDATION_ERROR when what the service is made of is not installed."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
+        raise usage_error(f"{command} needs the extra: pip install 'agent-mux[service]'")
+
+
+def database_url(said: str | None) -> str | None:
+    """The URL that is meant; None: the SQLite file of the service. Raises VALIDATION_ERROR.
+
+    Arguments can be read by every user of the machine: a password is not taken from there.
+    """
+    from agent_mux.service.store.database import has_password
+
+    if said is not None and has_password(said):
+        raise usage_error(
+            f"--database has a password in it, which every user here could see; set ${DATABASE_VARIABLE} instead"
+        )
+    return said if said is not None else os.environ.get(DATABASE_VARIABLE) or None
+
+
+def config_directory(said: Path | None) -> Path:
+    """The global directory."""
+    from agent_mux.paths import config_dir
+
+    return (said or config_dir()).absolute()
+
+
+class LogLevel(StrEnum):
     """Of logs."""
 
     debug = "debug"
@@ -100,7 +154,9 @@ def serve(
         bool,
         typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
     ] = False,
-    log_level: Annotated[Level, typer.Option("--log-level", help="What is told on standard error.")] = Level.warning,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="What is told on standard error.")
+    ] = LogLevel.warning,
     config_dir: ConfigDir = None,
 ) -> int:
     """Serve runs over HTTP: start them, watch them, answer them, find them again.
@@ -110,8 +166,7 @@ def serve(
     """
     import logging
 
-    from agent_mux.cli.logs import logs_of_server
-    from agent_mux.cli.service_options import config_directory, database_url, require_extra
+    from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
     from agent_mux.roots import Roots as Allowed
@@ -124,7 +179,7 @@ def serve(
         port=port,
         database=database_url(database),
         max_concurrent_runs=max_runs or None,
-        max_concurrent_runs_per_agent=limits_of(max_runs_per_agent or ()),
+        max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
         keep_days=keep_days,
         keep_runs=keep_runs,
@@ -133,7 +188,7 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,
     )
-    with logs_of_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
+    with logs_for_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
         _serve(settings, invocation)
     return 0
 
@@ -142,27 +197,27 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
     from agent_mux.service.application import make_application
     from agent_mux.service.serving import Server
 
-    server = Server(make_application(settings), settings, on_start=lambda: _tell(server, invocation))
+    server = Server(make_application(settings), settings, on_start=lambda: _announce(server, invocation))
     server.run()
 
 
-def limits_of(said: Iterable[str]) -> dict[str, int]:
+def parse_agent_limits(said: Iterable[str]) -> dict[str, int]:
     """`AGENT=N` each. Raises VALIDATION_ERROR, AGENT_NOT_FOUND."""
-    from agent_mux.cli.errors import bad_input
+    from agent_mux.cli.errors import usage_error
     from agent_mux.registry import AdapterRegistry
 
     limits: dict[str, int] = {}
     for one in said:
         agent, _, number = one.partition("=")
         if not (agent and number.isascii() and number.isdigit() and int(number)):
-            raise bad_input(f"--max-runs-per-agent wants AGENT=N with N at least 1, got {one!r}")
+            raise usage_error(f"--max-runs-per-agent wants AGENT=N with N at least 1, got {one!r}")
         limits[AdapterRegistry().get(agent).agent] = int(number)
     return limits
 
 
-def _tell(server: "Server", invocation: Invocation) -> None:
+def _announce(server: "Server", invocation: Invocation) -> None:
     """That it listens, and what to do now: for people on standard error, for programs one line on standard output."""
-    from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.command_output import json_envelope
 
     service = server.service
     told = {
@@ -172,15 +227,15 @@ def _tell(server: "Server", invocation: Invocation) -> None:
         "needsToken": service.callers.need_token,
     }
     if invocation.json:
-        sys.stdout.write(envelope(told) + "\n")
+        sys.stdout.write(json_envelope(told) + "\n")
         sys.stdout.flush()
         return
-    sys.stderr.write("\n".join(_lines(told, invocation)) + "\n")
+    sys.stderr.write("\n".join(_announcement_lines(told, invocation)) + "\n")
     sys.stderr.flush()
 
 
-def _lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
-    from agent_mux.cli.terminal import homely, one_line, palette_for
+def _announcement_lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
+    from agent_mux.cli.terminal import one_line, palette_for, shorten_home
 
     agent, recording = RECORDED
     url, needs_token = told["url"], told["needsToken"]
@@ -189,8 +244,8 @@ def _lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
     bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
     return [
         f"listening on {bold(url)}",
-        f"  database  {one_line(homely(told['database']), 1000)}",
-        f"  roots     {one_line(homely(', '.join(told['roots'])), 1000)}",
+        f"  database  {one_line(shorten_home(told['database']), 1000)}",
+        f"  roots     {one_line(shorten_home(', '.join(told['roots'])), 1000)}",
         f"  tokens    {tokens} (`amux token create`)",
         "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
         f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",

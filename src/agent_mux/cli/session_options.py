@@ -11,10 +11,11 @@ import typer
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.cli.server import Service
+    from agent_mux.cli.remote import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
+
 
 Agent = Annotated[
     str | None,
@@ -48,14 +49,14 @@ SessionId = Annotated[
 
 
 @contextmanager
-def reading(
-    config_dir: Path | None, project_dir: Path | None = None, service: "Service | None" = None
+def open_sessions(
+    config_dir: Path | None, project_dir: Path | None = None, service: "ServiceEndpoint | None" = None
 ) -> "Iterator[Sessions | RemoteSessions]":
     """The sessions of all agents, with a sign of life. What cannot be read is told on standard error at the end.
 
     `service`: those of its machine.
     """
-    from agent_mux.cli.progress import progress
+    from agent_mux.cli.terminal import progress
 
     if service is not None:
         with progress("asking the service"):
@@ -81,7 +82,7 @@ def reading(
         sys.stderr.writelines(f"warning: {one}\n" for one in passed_over)
 
 
-def wanted_from(
+def session_filter(
     *,
     agent: str | None,
     directory: Path | None = None,
@@ -92,20 +93,20 @@ def wanted_from(
     cwd: Path | None = None,
 ) -> "SessionFilter":
     """Which sessions the flags mean. Raises VALIDATION_ERROR."""
-    from agent_mux.cli.errors import bad_input
-    from agent_mux.cli.times import moment
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.inputs import parse_time
     from agent_mux.sessions.filter import SessionFilter
 
     if directory is not None and agent is None:
-        raise bad_input("--dir needs --agent: whose directory is it?")
+        raise usage_error("--dir needs --agent: whose directory is it?")
     if directory is not None and not directory.is_dir():
-        raise bad_input(f"--dir {directory} is no directory")
+        raise usage_error(f"--dir {directory} is no directory")
     return SessionFilter(
         agent=agent,
         directory=directory,
         model=model,
-        since=moment(since, "--since"),
-        until=moment(until, "--until"),
+        since=parse_time(since, "--since"),
+        until=parse_time(until, "--until"),
         tags=tuple(tags or ()),
         cwd=None if cwd is None else str(cwd.absolute()),
     )

@@ -1,24 +1,55 @@
-"""The three ways to watch a run: as a person, as a program, or only for the answer."""
+"""Views."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
-from agent_mux.cli.ending import ending, trouble
-from agent_mux.cli.paper import Piece, Screen
-from agent_mux.cli.render import Renderer
+from agent_mux.cli.output import Chunk, Screen
+from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
 from agent_mux.plain_json import to_json
 from agent_mux.run.result import RunResult
+from agent_mux.telling.event_lines import Line, Mark
+from agent_mux.telling.phrases import count, duration, money
+
+_MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
+
+
+def summary_lines(result: RunResult) -> Iterable[Line]:
+    """How it went, and why if it did not go well; then where the recording is."""
+    yield Line(
+        _MARK_OF_REASON.get(result.exit_reason, "bad"), result.exit_reason.replace("_", " "), _format_figures(result)
+    )
+    if result.journal is not None:
+        yield Line("note", f"journal: {result.journal}", whole=True)
+    yield from error_lines(result)
+
+
+def error_lines(result: RunResult) -> Iterable[Line]:
+    """Why the run did not complete."""
+    if result.error is not None:
+        yield Line("error", result.error.message, f"[{result.error.code}] ({result.agent})", whole=True)
+
+
+def _format_figures(result: RunResult) -> str:
+    usage = result.token_usage
+    figures = (
+        count(result.turn_count, "turn"),
+        duration(result.duration_ms),
+        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out" if usage is not None else "",
+        money(result.cost),
+    )
+    return ", ".join(figure for figure in figures if figure)
 
 
 class View(Protocol):
     """What is written for the events of a run, and for its end."""
 
-    def show(self, event: BaseEvent) -> list[Piece]:
+    def show(self, event: BaseEvent) -> list[Chunk]:
         """For one event."""
         ...
 
-    def end(self, result: RunResult) -> list[Piece]:
+    def end(self, result: RunResult) -> list[Chunk]:
         """When it is over."""
         ...
 
@@ -33,13 +64,13 @@ class HumanView:
     def __init__(self, screen: Screen) -> None:
         self._renderer = Renderer(screen)
 
-    def show(self, event: BaseEvent) -> list[Piece]:
+    def show(self, event: BaseEvent) -> list[Chunk]:
         """What a person wants to know."""
         return self._renderer.show(event)
 
-    def end(self, result: RunResult) -> list[Piece]:
+    def end(self, result: RunResult) -> list[Chunk]:
         """A summary."""
-        return self._renderer.finish(ending(result))
+        return self._renderer.finish(summary_lines(result))
 
     def fit(self, width: int) -> None:
         """Lines are cut there."""
@@ -52,13 +83,13 @@ class JsonView:
     def __init__(self, *, compact: bool) -> None:
         self._accumulated = not compact
 
-    def show(self, event: BaseEvent) -> list[Piece]:
+    def show(self, event: BaseEvent) -> list[Chunk]:
         """The event."""
-        return [Piece("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
+        return [Chunk("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
 
-    def end(self, result: RunResult) -> list[Piece]:
+    def end(self, result: RunResult) -> list[Chunk]:
         """The result, of type `run_result`."""
-        return [Piece("out", to_json(result.to_dict()) + "\n")]
+        return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
     def fit(self, width: int) -> None:
         """Nothing is cut."""
@@ -67,13 +98,13 @@ class JsonView:
 class ResultView:
     """The result alone, as JSON."""
 
-    def show(self, event: BaseEvent) -> list[Piece]:  # noqa: ARG002  # that is the point
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # that is the point
         """Nothing."""
         return []
 
-    def end(self, result: RunResult) -> list[Piece]:
+    def end(self, result: RunResult) -> list[Chunk]:
         """The result, of type `run_result`."""
-        return [Piece("out", to_json(result.to_dict()) + "\n")]
+        return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
     def fit(self, width: int) -> None:
         """Nothing is cut."""
@@ -85,16 +116,16 @@ class QuietView:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def show(self, event: BaseEvent) -> list[Piece]:  # noqa: ARG002  # that is the point
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # that is the point
         """Nothing."""
         return []
 
-    def end(self, result: RunResult) -> list[Piece]:
+    def end(self, result: RunResult) -> list[Chunk]:
         """The text of the last turn; and the error, if it failed."""
         screen = self._screen
         text = sanitize(result.text) if screen.out_is_terminal else result.text
-        said = [Piece("out", text.removesuffix("\n") + "\n")] if text else []
-        return said + Renderer(screen).finish(trouble(result))
+        said = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
+        return said + Renderer(screen).finish(error_lines(result))
 
     def fit(self, width: int) -> None:
         """The error is cut there."""

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.cli.conftest import CLAUDE, CODEX, Amux
 
 from agent_mux import validate
-from agent_mux.cli import replay_command
+from agent_mux.cli import recording_commands
 from agent_mux.events import ALL_EVENTS, decode_event, event_to_dict
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalWriter
@@ -240,7 +240,7 @@ def test_replay_keeps_the_recorded_times(amux: Amux, tmp_path: Path, monkeypatch
             waited.append(seconds)
             now[0] += seconds
 
-    monkeypatch.setattr(replay_command, "time", Clock)
+    monkeypatch.setattr(recording_commands, "time", Clock)
     stamps = [json.loads(line)["timestamp"] for line in events_of(amux, PLAIN)]
     for speed in (1, 4):
         waited.clear()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.cli.demo_repository import FILES, Repository, repository
+from agent_mux.cli.demo_repository import FILES, DemoRepository, make_repository
 
 BUG, MENDED = "return a - b", "return a + b"
 
@@ -17,13 +17,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def mend(made: Repository) -> None:
+def mend(made: DemoRepository) -> None:
     path = made.path / "calculator.py"
     path.write_text(path.read_text("utf-8").replace(BUG, MENDED), "utf-8")
 
 
 def test_its_test_fails_until_the_bug_is_mended() -> None:
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         before = made.test()
         mend(made)
         after = made.test()
@@ -32,19 +32,19 @@ def test_its_test_fails_until_the_bug_is_mended() -> None:
 
 
 def test_it_is_gone_behind_the_block(temporary: Path) -> None:
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         assert made.path.is_relative_to(temporary)
     assert list(temporary.iterdir()) == []
 
 
 def test_it_is_gone_when_the_block_fails(temporary: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), repository(keep=False):
+    with pytest.raises(KeyboardInterrupt), make_repository(keep=False):
         raise KeyboardInterrupt
     assert list(temporary.iterdir()) == []
 
 
 def test_what_is_to_be_kept_is_the_repository_alone(temporary: Path) -> None:
-    with repository(keep=True) as made:
+    with make_repository(keep=True) as made:
         pass
     assert list(temporary.iterdir()) == [made.path]
     assert set(FILES) <= {path.name for path in made.path.iterdir()}
@@ -54,7 +54,7 @@ def test_what_is_to_be_kept_is_the_repository_alone(temporary: Path) -> None:
 def test_the_difference_is_what_changed_with_git_and_without(monkeypatch: pytest.MonkeyPatch, has_git: bool) -> None:
     if not has_git:
         monkeypatch.setenv("PATH", "/nowhere")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         assert (made.is_git, made.difference()) == (has_git, "")
         mend(made)
         told = made.difference()
@@ -64,7 +64,7 @@ def test_the_difference_is_what_changed_with_git_and_without(monkeypatch: pytest
 
 def test_a_file_that_is_gone_is_part_of_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         (made.path / "test_calculator.py").unlink()
         assert "-def test_add():" in made.difference()
 
@@ -78,14 +78,14 @@ def test_settings_of_the_user_do_not_count(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-flag")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         assert made.is_git
         assert "1 failed" in made.test().output
 
 
 def test_tests_that_do_not_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.cli.demo_repository.PATIENCE", 0.2)
-    with repository(keep=False) as made:
+    monkeypatch.setattr("agent_mux.cli.demo_repository.COMMAND_TIMEOUT", 0.2)
+    with make_repository(keep=False) as made:
         (made.path / "test_calculator.py").write_text("while True: pass\n", "utf-8")
         assert made.test().exit_code is None
 
@@ -95,6 +95,6 @@ def test_python_is_the_one_that_runs_this(tmp_path: Path, monkeypatch: pytest.Mo
     alone.parent.mkdir()
     alone.symlink_to("/bin/echo")
     monkeypatch.setattr("sys.executable", str(alone))
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         first = Path(made.env["PATH"].partition(":")[0], "python")
         assert str(alone) in first.read_text("utf-8")

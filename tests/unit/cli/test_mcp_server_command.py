@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.cli.mcp_server_command import Approvals
+from agent_mux.cli.protocol_commands import Approvals
 from agent_mux.mcp_server.limits import CAREFUL_FIRST
 
 

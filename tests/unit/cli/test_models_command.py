@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.cli.conftest import Amux, Done
 
-from agent_mux.cli.model_views import size
+from agent_mux.cli.model_commands import format_tokens
 
 LISTINGS = Path(__file__).parents[1] / "adapters" / "pi" / "listings"
 AGENTS = ("CODEX", "CURSOR", "OMP", "OPENCLAW", "OPENCODE", "PI")
@@ -233,4 +233,4 @@ def test_a_model_that_is_not_known_is_set_with_a_warning(amux: Amux) -> None:
     [(None, ""), (999, "999"), (8192, "8.19k"), (272_000, "272k"), (1_000_000, "1M"), (1_048_576, "1.05M")],
 )
 def test_sizes_are_short(tokens: int | None, shown: str) -> None:
-    assert size(tokens) == shown
+    assert format_tokens(tokens) == shown

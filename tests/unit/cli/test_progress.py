@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from agent_mux.cli import progress as module
-from agent_mux.cli.progress import Progress, progress
+from agent_mux.cli import terminal as module
+from agent_mux.cli.terminal import Progress, progress
 
 
 class Terminal(io.StringIO):
@@ -30,8 +30,8 @@ class Terminal(io.StringIO):
 def test_what_takes_long_is_told_and_the_line_is_clean_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    monkeypatch.setattr(module, "STEP", 0.001)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 0.0)
+    monkeypatch.setattr(module, "PROGRESS_INTERVAL", 0.001)
     with progress("reading") as shown:
         shown.tick()
         assert terminal.written.wait(30)
@@ -43,7 +43,7 @@ def test_what_takes_long_is_told_and_the_line_is_clean_afterwards(monkeypatch: p
 def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "PATIENCE", 60.0)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 60.0)
     with progress("reading"):
         pass
     assert terminal.getvalue() == ""
@@ -52,7 +52,7 @@ def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_told_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 0.0)
     with progress("reading"):
         pass
     assert pipe.getvalue() == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent_mux.cli.protocol_pipe import ProtocolPipe, protocol_pipe
+from agent_mux.cli.streams import ProtocolPipe, protocol_pipe
 
 pytestmark = pytest.mark.anyio
 LONG = bytes(range(256)) * 4096  # more than a pipe holds

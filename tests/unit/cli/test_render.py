@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from agent_mux import events as ev
-from agent_mux.cli.ending import ending
-from agent_mux.cli.paper import Screen
-from agent_mux.cli.render import Renderer
-from agent_mux.cli.shell_view import SHOWN_LINES
+from agent_mux.cli.output import Screen
+from agent_mux.cli.rendering import SHOWN_LINES, Renderer
 from agent_mux.cli.terminal import Palette
-from agent_mux.cli.views import HumanView, JsonView, QuietView
+from agent_mux.cli.views import HumanView, JsonView, QuietView, summary_lines
 from agent_mux.events import ALL_EVENTS, Accumulated, BaseEvent, decode_event
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult, TokenUsage
@@ -237,7 +235,7 @@ def test_the_last_lines_say_how_it_went_and_why() -> None:
         "+ completed 1 turn, 2.5 s, 1,000 tokens in, 20 out, $0.5000\njournal: /j\n"
     )
     bad = result(exit_reason="turn_limit", error=RunError("ABORTED", "long " * 100 + "end"))
-    lines = [(line.mark, line.text) for line in ending(bad)]
+    lines = [(line.mark, line.text) for line in summary_lines(bad)]
     assert lines[0] == ("bad", "turn limit")
     assert lines[1][0] == "error"
     assert "end [ABORTED] (claude)\n" in "".join(text for _, text in view.end(bad))

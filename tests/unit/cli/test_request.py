@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from agent_mux.cli import inputs
-from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.output import Output
-from agent_mux.cli.person import Person
-from agent_mux.cli.request import Surroundings, company_for, look_around, said_with, view_for, wants_json
+from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
+from agent_mux.cli.interactive.jsonl import JsonlHandler
+from agent_mux.cli.interactive.repl import ReplHandler
+from agent_mux.cli.output import OutputWriter
+from agent_mux.cli.request import StandardStreams, handler_for, inspect_streams, options_from, view_for, wants_json
 from agent_mux.cli.run_flags import RunFlags
-from agent_mux.cli.talk.jsonl import JsonTalk
-from agent_mux.cli.talk.repl import Repl
 from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
@@ -24,12 +23,12 @@ from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux.preferences.options import options_of
 from agent_mux.run.retry import RetryPolicy
 
-IN_A_PIPELINE = Surroundings(asks=False, in_pipeline=True)
-AT_A_TERMINAL = Surroundings(asks=True, in_pipeline=False)
+IN_A_PIPELINE = StandardStreams(asks=False, in_pipeline=True)
+AT_A_TERMINAL = StandardStreams(asks=True, in_pipeline=False)
 
 
 def options(*words: str, **flags: Any) -> RunOptions:
-    return options_of(said_with(list(words), RunFlags(**flags)))
+    return options_of(options_from(list(words), RunFlags(**flags)))
 
 
 def test_nothing_said_is_nothing_asked() -> None:
@@ -68,7 +67,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
 def test_no_option_is_out_of_reach() -> None:
     elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
-    named = {name for name in Path(said_with.__code__.co_filename).read_text().split('"') if name.isidentifier()}
+    named = {name for name in Path(options_from.__code__.co_filename).read_text().split('"') if name.isidentifier()}
     missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}
     assert missing == set()
 
@@ -121,17 +120,17 @@ def test_a_default_agent_can_be_left_out(
     monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
-    said = said_with(words, RunFlags(**flags), lambda: "claude")
+    said = options_from(words, RunFlags(**flags), lambda: "claude")
     assert (said.get("agent"), said["prompt"]) == (agent, prompt)
 
 
 def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
-    said = said_with(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
+    said = options_from(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
     assert said == {
         "agent": "claude", "prompt": "hi", "timeout": 0.0, "grace_period": 5.0, "retry_policy": {"max_attempts": 3},
         "profile": "", "interactive": False,
     }  # fmt: skip
-    assert said_with(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
+    assert options_from(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
 
 
 def test_a_conversation_reads_standard_input_by_itself() -> None:
@@ -168,16 +167,16 @@ def test_retries_that_cannot_be(flags: dict[str, Any], told: str) -> None:
 
 
 def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def company(around: Surroundings, *, as_json: bool = False, **flags: Any) -> type[Company]:
-        made = company_for(RunFlags(**flags), around, as_json=as_json)
-        return type(made(Output(), Palette(enabled=False)))
+    def company(around: StandardStreams, *, as_json: bool = False, **flags: Any) -> type[InteractionHandler]:
+        made = handler_for(RunFlags(**flags), around, as_json=as_json)
+        return type(made(OutputWriter(), Palette(enabled=False)))
 
     monkeypatch.setenv("TERM", "xterm")
-    assert company(AT_A_TERMINAL) is Person
-    assert company(AT_A_TERMINAL, non_interactive=True) is Unattended
-    assert company(IN_A_PIPELINE) is Unattended
-    assert company(AT_A_TERMINAL, interactive=True) is Repl
-    assert company(IN_A_PIPELINE, interactive=True, as_json=True) is JsonTalk
+    assert company(AT_A_TERMINAL) is TerminalHandler
+    assert company(AT_A_TERMINAL, non_interactive=True) is DenyingHandler
+    assert company(IN_A_PIPELINE) is DenyingHandler
+    assert company(AT_A_TERMINAL, interactive=True) is ReplHandler
+    assert company(IN_A_PIPELINE, interactive=True, as_json=True) is JsonlHandler
     for wrong in ({"quiet": True}, {"around": IN_A_PIPELINE}):
         with pytest.raises(AgentMuxError, match="--interactive "):
             company(**{"around": AT_A_TERMINAL, "interactive": True, **wrong})
@@ -215,7 +214,7 @@ def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_two_pipes_imply_json_unless_something_else_is_said(
-    flags: dict[str, Any], around: Surroundings, expected: bool
+    flags: dict[str, Any], around: StandardStreams, expected: bool
 ) -> None:
     assert wants_json(RunFlags(**flags), around) is expected
 
@@ -244,7 +243,7 @@ def test_formats_that_cannot_be(flags: dict[str, Any], told: str) -> None:
 
 def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    assert look_around() == Surroundings(asks=False, in_pipeline=False)
+    assert inspect_streams() == StandardStreams(asks=False, in_pipeline=False)
 
 
 @pytest.mark.parametrize(

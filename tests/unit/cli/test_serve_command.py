@@ -7,15 +7,15 @@ from importlib import util
 import pytest
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.cli.json_output import Invocation
-from agent_mux.cli.serve_command import _lines, limits_of
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.serve_command import _announcement_lines, parse_agent_limits
 
 TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/a", "/b"]}
 
 
 @pytest.mark.parametrize("needs_token", [True, False])
 def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
-    first, *_, start, watch = _lines({**TOLD, "needsToken": needs_token}, Invocation(no_color=True))
+    first, *_, start, watch = _announcement_lines({**TOLD, "needsToken": needs_token}, Invocation(no_color=True))
     assert first == "listening on http://127.0.0.1:1234"
     words = shlex.split(start)
     assert words[0] == "curl"
@@ -27,7 +27,7 @@ def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
 
 
 def test_limits_for_single_agents_know_their_aliases() -> None:
-    assert limits_of(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
+    assert parse_agent_limits(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
 
 
 @pytest.mark.parametrize("words", [("serve",), ("token", "list")])

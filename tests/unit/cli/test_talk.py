@@ -8,11 +8,18 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux.cli import standard_input
-from agent_mux.cli.standard_input import lines_from
-from agent_mux.cli.talk.mailbox import Mailbox
-from agent_mux.cli.talk.slash import COMMANDS, Command, Prompt, help_text, parse, problem
-from agent_mux.cli.talk.tally import Tally
+from agent_mux.cli import streams
+from agent_mux.cli.interactive.editor import Mailbox
+from agent_mux.cli.interactive.slash_commands import (
+    COMMANDS,
+    PromptText,
+    SlashCommand,
+    find_problem,
+    help_text,
+    parse_line,
+)
+from agent_mux.cli.interactive.usage import ConversationUsage
+from agent_mux.cli.streams import read_lines
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
 from agent_mux.events.union import ALL_EVENTS
@@ -29,27 +36,27 @@ BOUND = 10
     [
         ("", None),
         ("  \n", None),
-        ("hello /exit", Prompt("hello /exit")),
-        ("  two\nlines ", Prompt("two\nlines")),
-        ("//etc/hosts", Prompt("/etc/hosts")),
-        ("///", Prompt("//")),
-        ("/exit", Command("exit")),
-        (" /STATUS ", Command("status")),
-        ("/queue  fix it\nthen ", Command("queue", "fix it\nthen")),
-        ("/", Command("")),
-        ("/etc/hosts is wrong", Command("etc/hosts", "is wrong")),
+        ("hello /exit", PromptText("hello /exit")),
+        ("  two\nlines ", PromptText("two\nlines")),
+        ("//etc/hosts", PromptText("/etc/hosts")),
+        ("///", PromptText("//")),
+        ("/exit", SlashCommand("exit")),
+        (" /STATUS ", SlashCommand("status")),
+        ("/queue  fix it\nthen ", SlashCommand("queue", "fix it\nthen")),
+        ("/", SlashCommand("")),
+        ("/etc/hosts is wrong", SlashCommand("etc/hosts", "is wrong")),
     ],
 )
 def test_a_line_is_a_prompt_or_a_command(line: str, said: object) -> None:
-    assert parse(line) == said
+    assert parse_line(line) == said
 
 
 def test_a_command_that_is_none_is_a_sentence() -> None:
-    assert problem(Command("status")) is None
-    assert problem(Command("steer", "left")) is None
-    assert "there is no command /etc/hosts" in str(problem(Command("etc/hosts", "is wrong")))
-    assert problem(Command("queue")) == "/queue wants a text"
-    assert "takes no text" in str(problem(Command("abort", "now")))
+    assert find_problem(SlashCommand("status")) is None
+    assert find_problem(SlashCommand("steer", "left")) is None
+    assert "there is no command /etc/hosts" in str(find_problem(SlashCommand("etc/hosts", "is wrong")))
+    assert find_problem(SlashCommand("queue")) == "/queue wants a text"
+    assert "takes no text" in str(find_problem(SlashCommand("abort", "now")))
 
 
 def test_help_names_every_command_and_fits_a_terminal() -> None:
@@ -141,7 +148,7 @@ def test_every_command_has_a_schema() -> None:
 
 async def read_all(descriptor: int, longest: int = wire.LONGEST_LINE) -> list[bytes | None]:
     with anyio.fail_after(BOUND):
-        return [line async for line in lines_from(descriptor, longest)]
+        return [line async for line in read_lines(descriptor, longest)]
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -163,7 +170,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 async def test_lines_of_pipes_and_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: bytes, expected: list[bytes | None]
 ) -> None:
-    monkeypatch.setattr(standard_input, "_READ_SIZE", 7)
+    monkeypatch.setattr(streams, "_READ_SIZE", 7)
     reader, writer = os.pipe()
     os.write(writer, written)
     os.close(writer)
@@ -195,7 +202,7 @@ async def test_a_mailbox_keeps_the_order_of_what_comes_from_threads() -> None:
 
 
 def test_a_tally_counts_what_it_sees() -> None:
-    tally = Tally()
+    tally = ConversationUsage()
     assert tally.spent() == "cost unknown, no tokens counted yet"
     head: tuple[Any, ...] = ("R", "a", 0)
     for event in (

@@ -1,0 +1,315 @@
+"""From a thread to the event loop, whichever it is: never blocks the sender, keeps the order."""
+
+import asyncio
+import os
+import select
+import sys
+import termios
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
+
+import anyio
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from agent_mux.cli.interactive.terminal_guard import TerminalGuard
+from agent_mux.cli.output import write_all
+from agent_mux.cli.terminal import sanitize
+
+Item = TypeVar("Item")
+
+
+class Mailbox(Generic[Item]):
+    """A queue with a pipe that says that there is something in it."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._reader = self._writer = -1
+
+    def __enter__(self) -> Self:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        writer, self._writer = self._writer, -1
+        os.close(writer)
+        os.close(self._reader)
+
+    def put(self, item: Item) -> None:
+        """From any thread, also before anybody listens. After the end nobody hears it."""
+        self._items.append(item)
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(OSError):  # full: then it is known that there is something; not open: nobody listens
+            os.write(self._writer, b"\0")
+
+    async def receive(self) -> Item:
+        """The next one."""
+        while not self._items:
+            await anyio.wait_readable(self._reader)
+            os.read(self._reader, 4096)
+        return self._items.popleft()
+
+
+START_STOP_TIMEOUT = 5.0  # seconds for the editor to come and to leave; a terminal that reads nothing holds it up
+LONGEST_PARTIAL_LINE = 1 << 16  # characters of a line that has no end yet; more are shown in pieces
+PARTIAL_LINE_ROWS = 4  # rows of such a line that are shown before it is complete
+QUESTION_WAITS_PROMPT = "(a question waits until this line is sent or cleared) > "
+
+
+class EnteredLine(NamedTuple):
+    """A line was entered."""
+
+    text: str
+    question: str | None = None
+    """The question at whose prompt it was typed."""
+
+
+class PressedKey(NamedTuple):
+    """A key was pressed: Ctrl-C, or Ctrl-D on an empty line. `gone`: the terminal is."""
+
+    name: Literal["interrupt", "end", "gone"]
+    question: str | None = None
+
+
+EditorEvent = EnteredLine | PressedKey
+
+
+class Editor:
+    """Reads from standard input and draws on standard error, both of them the same terminal."""
+
+    def __init__(self, hear: Callable[[EditorEvent], None]) -> None:
+        """`hear` is called in the editor's thread, for each line and key."""
+        self._hear = hear
+        self._prompt = "> "
+        self._question: tuple[str, str] | None = None
+        self._is_answering = False
+        self._begun = {"out": "", "err": ""}
+        """Lines that have no end yet."""
+        self._attributes: list[Any] = []
+        self._guard: TerminalGuard | None = None
+        self._lock = threading.Lock()
+        self._is_open = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._came_or_left = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="line editor", daemon=True)
+
+    # -- for the threads of others
+
+    def start(self) -> None:
+        """Take the terminal."""
+        self._attributes = termios.tcgetattr(sys.stdin.fileno())
+        self._guard = TerminalGuard(sys.stderr.fileno(), self._attributes)
+        self._thread.start()
+        self._came_or_left.wait(START_STOP_TIMEOUT)
+
+    def stop(self) -> None:
+        """Give the terminal back as it was."""
+        self._do(self._leave)
+        self._thread.join(START_STOP_TIMEOUT)
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._attributes)
+        if self._guard is not None:
+            self._guard.dismiss()
+
+    def write(self, stream: Literal["out", "err"], text: str) -> None:
+        """Show a text above the line that is typed, and wait until the terminal has it. Raises `OSError`."""
+        done: Future[None] = Future()
+        if self._do(self._write, stream, text, done):
+            done.result()
+        else:
+            write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
+
+    def set_prompt(self, prompt: str) -> None:
+        """What stands before the line."""
+        if prompt != self._prompt:
+            self._prompt = prompt
+            self._do(self._draw)
+
+    def ask(self, question: str, prompt: str) -> None:
+        """The next line answers a question. A line that was begun before is finished first: it was no answer."""
+        self._do(self._ask, question, prompt)
+
+    def forget_question(self) -> None:
+        """No answer is needed any more."""
+        self._do(self._forget_question)
+
+    def clear(self) -> None:
+        """Throw away the line that is being typed."""
+        self._do(self._clear)
+
+    def _do(self, function: Callable[..., None], *arguments: Any) -> bool:
+        """In the editor's thread. False: it is not there."""
+        with self._lock:
+            if not self._is_open or self._loop is None:
+                return False
+            self._loop.call_soon_threadsafe(function, *arguments)
+            return True
+
+    # -- in the editor's thread
+
+    def _live(self) -> None:
+        try:
+            asyncio.run(self._edit())
+        except (EOFError, OSError):
+            self._hear(PressedKey("gone"))
+        finally:
+            self._came_or_left.set()
+
+    async def _edit(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._input = Vt100Input(sys.stdin)
+        self._draft = Buffer(
+            multiline=False, accept_handler=self._entered, on_text_changed=lambda _: self._turn_to_question()
+        )
+        self._answer = Buffer(multiline=False, accept_handler=self._answered)
+        self._app: Application[None] = Application(
+            layout=self._layout(),
+            key_bindings=self._keys(),
+            input=self._input,
+            output=Vt100_Output(sys.stderr, _terminal_size, term=os.environ.get("TERM"), enable_cpr=False),
+            include_default_pygments_style=False,
+            erase_when_done=True,
+        )
+        try:
+            await self._app.run_async(pre_run=self._come, set_exception_handler=False)
+        finally:
+            with self._lock:
+                self._is_open = False
+            await asyncio.sleep(0)  # what was asked of us before that is done
+
+    def _come(self) -> None:
+        self._is_open = True
+        self._came_or_left.set()
+
+    def _layout(self) -> Layout:
+        self._draft_window = _line_window(self._draft, self._prompt_of_draft)
+        self._answer_window = _line_window(self._answer, lambda: self._question[1] if self._question else "")
+        is_answering = Condition(lambda: self._is_answering)
+        begun = Window(FormattedTextControl(self._tail), wrap_lines=True, dont_extend_height=True)
+        rows = [
+            ConditionalContainer(begun, Condition(lambda: bool(self._tail()))),
+            ConditionalContainer(self._draft_window, ~is_answering),
+            ConditionalContainer(self._answer_window, is_answering),
+        ]
+        return Layout(HSplit(rows), focused_element=self._draft_window)
+
+    def _prompt_of_draft(self) -> str:
+        return QUESTION_WAITS_PROMPT if self._question is not None else self._prompt
+
+    def _tail(self) -> str:
+        """The end of the line that the agent is writing."""
+        begun = self._begun["out"] or self._begun["err"]
+        return sanitize(begun)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if begun else ""
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        def interrupt(_: KeyPressEvent) -> None:
+            self._hear(PressedKey("interrupt", self._asked))
+
+        @keys.add("c-d", filter=Condition(lambda: not self._app.current_buffer.text))
+        def end(_: KeyPressEvent) -> None:
+            self._hear(PressedKey("end", self._asked))
+
+        @keys.add("c-z")
+        def stay(_: KeyPressEvent) -> None:
+            """No job control: a client that is stopped does not read what its agent prints."""
+
+        @keys.add("escape", "enter")
+        def new_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        return keys
+
+    @property
+    def _asked(self) -> str | None:
+        return self._question[0] if self._is_answering and self._question is not None else None
+
+    def _entered(self, buffer: Buffer) -> bool:
+        self._hear(EnteredLine(buffer.text))
+        asyncio.get_running_loop().call_soon(self._turn_to_question)  # when the line is empty again, which nobody tells
+        return False
+
+    def _answered(self, buffer: Buffer) -> bool:
+        self._hear(EnteredLine(buffer.text, self._asked))
+        return False
+
+    def _ask(self, question: str, prompt: str) -> None:
+        self._take_what_was_typed()
+        self._question = question, prompt
+        self._answer.reset()
+        self._turn_to_question()
+        self._draw()
+
+    def _take_what_was_typed(self) -> None:
+        """Keys that wait in the terminal were pressed before the question was there: they are no answer."""
+        if select.select([sys.stdin.fileno()], [], [], 0)[0]:
+            self._app.key_processor.feed_multiple(self._input.read_keys())
+            self._app.key_processor.process_keys()
+
+    def _turn_to_question(self) -> None:
+        if self._question is not None and not self._is_answering and not self._draft.text:
+            self._is_answering = True
+            self._app.layout.focus(self._answer_window)
+            self._draw()
+
+    def _forget_question(self) -> None:
+        self._question, self._is_answering = None, False
+        self._app.layout.focus(self._draft_window)
+        self._draw()
+
+    def _clear(self) -> None:
+        self._app.current_buffer.reset()
+        self._turn_to_question()
+        self._draw()
+
+    def _draw(self) -> None:
+        self._app.invalidate()
+
+    def _leave(self) -> None:
+        if self._app.is_running:
+            self._app.exit()
+
+    def _write(self, stream: Literal["out", "err"], text: str, done: "Future[None]") -> None:
+        try:
+            whole, end, begun = (self._begun[stream] + text).rpartition("\n")
+            if len(begun) > LONGEST_PARTIAL_LINE:
+                whole, end, begun = whole + end + begun, "\n", ""
+            self._begun[stream] = begun
+            if end:
+                self._app.renderer.erase()
+                write_all(sys.stderr.fileno(), (whole + end).encode(sys.stderr.encoding, "replace"))
+            self._draw()
+        except OSError as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+
+def _line_window(buffer: Buffer, prompt: Callable[[], str]) -> Window:
+    control = BufferControl(buffer, input_processors=[BeforeInput(prompt)])
+    return Window(control, wrap_lines=True, dont_extend_height=True)
+
+
+def _terminal_size() -> Size:
+    size = os.get_terminal_size(sys.stderr.fileno())
+    return Size(rows=size.lines or 24, columns=size.columns or 80)

@@ -1,0 +1,133 @@
+"""A program that talks to the agent: commands come in as lines, and go out as lines between those of the events."""
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from agent_mux.cli.interaction_handlers import STALE_ANSWER_CODES, DenyingHandler, InteractionHandler, respond
+from agent_mux.cli.interactive.usage import ConversationUsage
+from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.streams import read_lines
+from agent_mux.cli.terminal import Palette
+from agent_mux.errors import AgentMuxError
+from agent_mux.events import BaseEvent
+from agent_mux.options import RunOptions
+from agent_mux.run import commands as wire
+from agent_mux.run.interaction import Deny, PendingInteraction
+from agent_mux.run.interface import Run
+
+_CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
+
+
+class JsonlHandler(InteractionHandler):
+    """One conversation. The end of standard input closes it in order; what is asked after that is denied."""
+
+    def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
+        """`is_attended`: the program answers what is asked; else it is denied from the beginning."""
+        super().__init__(output, palette)
+        self._refusal = DenyingHandler(output, palette)
+        self._is_attended = is_attended
+        self._is_closed = False
+        self._tally = ConversationUsage()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._handlers: Mapping[type, _CommandHandler] = {
+            wire.Interrupt: self._interrupt,
+            wire.Status: self._status,
+            wire.Close: self._close,
+            wire.Abort: self._abort,
+        }
+
+    # -- as company
+
+    def answers(self, options: RunOptions) -> RunOptions:
+        """What is asked stays pending for the program, as long as it can answer."""
+        if not self._is_attended:
+            return self._refusal.answers(options)
+        if options.approval_mode == "prompt":
+            options = replace(options, on_approval_request=self._unless_gone)
+        return replace(options, on_input_required=self._unless_gone)
+
+    async def see(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # as company does
+        """Count."""
+        self._tally.see(event)
+
+    async def keep(self, run: Run) -> None:
+        """Carry out what comes, line by line, and close the run behind the last one."""
+        async with anyio.create_task_group() as self._tasks:
+            async with aclosing(read_lines(sys.stdin.fileno(), wire.LONGEST_LINE)) as lines:
+                async for line in lines:
+                    await self._deal(run, line)
+                    await self.output.room()
+            await self._leave(run)
+
+    async def _leave(self, run: Run) -> None:
+        """Nobody will say or answer anything any more."""
+        self._is_attended = False
+        try:
+            for pending in run.interaction.pending:
+                await respond(run, pending, self._refusal.refuse(pending))
+            if not self._is_closed:
+                await self._close(run, wire.Close())
+        except AgentMuxError as error:
+            if error.code not in STALE_ANSWER_CODES:
+                self._say(wire.command_error(error, "close", None))
+                await run.abort()
+
+    def _unless_gone(self, pending: PendingInteraction) -> Deny | None:
+        return None if self._is_attended else self._refusal.refuse(pending)
+
+    # -- commands
+
+    async def _deal(self, run: Run, line: bytes | None) -> None:
+        try:
+            command = wire.read_command(line)
+        except wire.NoCommand as error:
+            wrong = AgentMuxError("VALIDATION_ERROR", str(error))
+            self._say(wire.command_error(wrong, error.command, error.id))
+        else:
+            if command is not None:
+                await self._carry_out(run, command)
+
+    async def _carry_out(self, run: Run, command: wire.AnyCommand) -> None:
+        try:
+            handle: _CommandHandler = self._handlers.get(type(command), wire.carry_out)
+            data = await handle(run, command)
+        except AgentMuxError as error:
+            self._say(wire.command_error(error, wire.name_of(command), command.id))
+        else:
+            self._say(wire.ack(command, **data))
+
+    def _say(self, line: str) -> None:
+        self.output.add([Chunk("out", line + "\n")])
+
+    async def _interrupt(self, run: Run, _: wire.Interrupt) -> Mapping[str, Any]:
+        if not run.is_busy:
+            raise AgentMuxError("INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
+        await run.interrupt()
+        return {}
+
+    async def _status(self, run: Run, _: wire.Status) -> Mapping[str, Any]:
+        known = {"runId": run.run_id, "agent": run.agent, "model": run.model, "sessionId": run.session_id}
+        pending = [
+            {"interactionId": one.id, "type": one.type, "description": one.description}
+            for one in run.interaction.pending
+        ]
+        told = {name: value for name, value in known.items() if value is not None}
+        return {**told, "state": run.state, "busy": run.is_busy, "pending": pending, **self._tally.to_dict()}
+
+    async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
+        if run.state == "paused":
+            await run.resume()  # who is stopped cannot leave
+        await run.close()
+        self._is_closed = True
+        return {}
+
+    async def _abort(self, run: Run, _: wire.Abort) -> Mapping[str, Any]:
+        assert self._tasks is not None  # noqa: S101  # commands come while we listen
+        self._tasks.start_soon(run.abort)  # the answer comes before the end
+        return {}

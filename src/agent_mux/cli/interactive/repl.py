@@ -1,0 +1,295 @@
+"""A person who talks to the agent: lines are prompts, commands or answers. Run API, section 8."""
+
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+import anyio
+import anyio.abc
+
+from agent_mux.cli.errors import error_report, format_error
+from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, respond
+from agent_mux.cli.interaction_prompts import DECLINED, INTERACTION_EVENTS, describe_request, parse_answer, prompt_for
+from agent_mux.cli.interactive.editor import Editor, EditorEvent, EnteredLine, Mailbox, PressedKey
+from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
+from agent_mux.cli.interactive.usage import ConversationUsage
+from agent_mux.cli.output import Chunk, OutputWriter
+from agent_mux.cli.terminal import Palette, one_line, sanitize
+from agent_mux.effects import Delivery
+from agent_mux.errors import AgentMuxError, AnyCode
+from agent_mux.events import BaseEvent
+from agent_mux.options import RunOptions
+from agent_mux.run.interaction import PendingInteraction, Response
+from agent_mux.run.interface import Run
+from agent_mux.telling.phrases import count
+
+DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
+_DELIVERY_NOTES: Mapping[Delivery, str] = {
+    "applied": "sent",
+    "queued": "queued: it begins a turn when those before it are over",
+    "merged": "given to the agent for the turn that runs",
+}
+_HINTS: Mapping[AnyCode, str] = {
+    "CAPABILITY_ERROR": "/queue gives it the text afterwards",
+    "INVALID_STATE_TRANSITION": "/status shows the state",
+    "STDIN_NOT_AVAILABLE": "/exit leaves",
+}
+_IDLE, _BUSY = "> ", "(working) > "
+
+
+class ReplHandler(InteractionHandler):
+    """One conversation at a terminal."""
+
+    def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
+        """`is_attended`: the person answers what is asked; else it is denied."""
+        super().__init__(output, palette)
+        self._refusal = None if is_attended else DenyingHandler(output, palette)
+        self._mailbox: Mailbox[EditorEvent] = Mailbox()
+        self._editor = Editor(self._mailbox.put)
+        self._tally = ConversationUsage()
+        self._waiting: list[str] = []
+        """The interactions that were shown to be asked, in order; the first one is being asked."""
+        self._asked: PendingInteraction | None = None
+        self._is_closing = False
+        self._is_aborting = False
+        self._interrupted_at = -DOUBLE_PRESS_WINDOW
+        self._tasks: anyio.abc.TaskGroup | None = None
+        output.show_with(self._editor.write)
+        self._commands: Mapping[str, Callable[[Run, str], Awaitable[None]]] = {
+            "exit": self._exit,
+            "quit": self._exit,
+            "abort": self._abort,
+            "interrupt": self._interrupt,
+            "pause": lambda run, _: self._pause(run),
+            "resume": lambda run, _: self._resume(run),
+            "status": self._status,
+            "cost": self._cost,
+            "session": self._session,
+            "queue": self._queue,
+            "steer": self._steer,
+            "help": self._help,
+        }
+
+    # -- as company
+
+    def answers(self, options: RunOptions) -> RunOptions:
+        """What is asked stays pending for the person."""
+        if self._refusal is not None:
+            return self._refusal.answers(options)
+        return replace(options, on_input_required=lambda _: None)
+
+    def __enter__(self) -> None:
+        self._editor.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._editor.stop()
+
+    async def keep(self, run: Run) -> None:
+        """Listen until cancelled."""
+        with self._mailbox:
+            async with anyio.create_task_group() as self._tasks:
+                while True:
+                    await self._deal(run, await self._mailbox.receive())
+                    self._show_state(run)
+
+    async def see(self, run: Run, event: BaseEvent) -> None:
+        """Count, and ask what is to be asked."""
+        self._tally.see(event)
+        self._show_state(run)
+        if event.type in INTERACTION_EVENTS:
+            self._waiting.append(getattr(event, "interaction_id", ""))
+        await self._go_on_asking(run)
+
+    async def heed(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # as company does
+        """SIGINT is what Ctrl-C is elsewhere."""
+        if number is not signal.SIGINT:
+            return False
+        self._mailbox.put(PressedKey("interrupt"))
+        return True
+
+    # -- what is typed
+
+    async def _deal(self, run: Run, heard: EditorEvent) -> None:
+        try:
+            match heard:
+                case PressedKey("interrupt"):
+                    await self._ctrl_c(run)
+                case PressedKey("end", None):
+                    await self._exit(run)
+                case PressedKey("end", str() as question):
+                    await self._answer(run, question, None)
+                case PressedKey("gone"):
+                    await self._abort(run)
+                case EnteredLine(text, question):
+                    await self._line(run, text, question)
+        except AgentMuxError as error:
+            hint = _HINTS.get(error.code, "")
+            self._say(format_error(error_report(error), self.palette) + (self.palette.dim(f" {hint}") if hint else ""))
+
+    async def _line(self, run: Run, text: str, question: str | None) -> None:
+        said = parse_line(text)
+        is_answer = question is not None and not isinstance(said, SlashCommand)
+        before = prompt_for(self._asked) if is_answer and self._asked is not None else _IDLE
+        if text.strip():
+            self._say(self.palette.bold(before + sanitize(text)))
+        match said:
+            case SlashCommand():
+                await self._command(run, said)
+            case _ if question is not None:
+                await self._answer(run, question, said.text if isinstance(said, PromptText) else "")
+            case PromptText(prompt):
+                await self._send(run, prompt)
+
+    async def _command(self, run: Run, command: SlashCommand) -> None:
+        wrong = find_problem(command)
+        if wrong is not None:
+            self._note(wrong)
+        else:
+            await self._commands[command.name](run, command.text)
+
+    # -- prompts
+
+    async def _send(self, run: Run, text: str) -> None:
+        self._tell(await run.send(text))
+
+    async def _queue(self, run: Run, text: str) -> None:
+        self._tell(await run.queue(text))
+
+    async def _steer(self, run: Run, text: str) -> None:
+        self._tell(await run.steer(text))
+
+    def _tell(self, delivery: Delivery) -> None:
+        self._note(_DELIVERY_NOTES[delivery])
+
+    # -- questions
+
+    async def _go_on_asking(self, run: Run) -> None:
+        """Ask the next question, unless one is being asked that still waits for its answer."""
+        pending = {one.id: one for one in run.interaction.pending}
+        if self._asked is not None:
+            if self._asked.id in pending:
+                return
+            self._forget_question()
+            self._note("(no longer needed)")
+        while self._waiting:
+            self._asked = pending.get(self._waiting.pop(0))
+            if self._asked is not None:
+                self._say(describe_request(self._asked, self.palette).removesuffix("\n"))
+                await self.output.drain()
+                self._editor.ask(self._asked.id, prompt_for(self._asked))
+                return
+
+    async def _answer(self, run: Run, question: str, text: str | None) -> None:
+        """The person answered, or declined to."""
+        asked = self._asked
+        if asked is None or asked.id != question:
+            self._note("(no longer needed)")
+            return
+        response: Response | None = DECLINED if text is None else parse_answer(asked, text)
+        if response is None:
+            if asked.type == "approval":
+                self._note("that is no answer; y allows it, n denies it (n REASON says why), a allows the like, too")
+            return
+        self._forget_question()
+        await respond(run, asked, response)
+        await self._go_on_asking(run)
+
+    def _forget_question(self) -> None:
+        self._asked = None
+        self._editor.forget_question()
+
+    # -- control
+
+    async def _ctrl_c(self, run: Run) -> None:
+        now = time.monotonic()
+        is_second, self._interrupted_at = now - self._interrupted_at < DOUBLE_PRESS_WINDOW, now
+        if is_second or self._is_aborting:
+            await self._abort(run)
+        elif run.is_busy:
+            await self._interrupt(run)
+        else:
+            self._editor.clear()
+            self._note("nothing runs; Ctrl-D or /exit leaves, Ctrl-C twice within a second ends the run at once")
+
+    async def _interrupt(self, run: Run, _: str = "") -> None:
+        if not run.is_busy:
+            self._note("there is nothing to interrupt")
+            return
+        if run.state == "interrupted":
+            self._note("the agent was told to stop, and has not yet; Ctrl-C twice within a second ends the run")
+            return
+        if run.state == "paused":
+            await self._resume(run)
+        await run.interrupt()
+        self._note("interrupted; Ctrl-C once more ends the run")
+
+    async def _pause(self, run: Run) -> None:
+        await run.pause()
+
+    async def _resume(self, run: Run) -> None:
+        await run.resume()
+
+    async def _exit(self, run: Run, _: str = "") -> None:
+        if self._is_closing:
+            self._note("not waiting any longer")
+            run.kill()
+            return
+        self._is_closing = True
+        if run.state == "paused":
+            await self._resume(run)
+        await run.close()
+        waiting = "the agent finishes what it was asked; /exit or Ctrl-D once more does not wait for it"
+        self._note(waiting if run.is_busy else "the agent leaves")
+
+    async def _abort(self, run: Run, _: str = "") -> None:
+        if self._is_aborting:
+            run.kill()
+            return
+        self._is_aborting = True
+        self._note("the run is being aborted; Ctrl-C once more kills it")
+        assert self._tasks is not None  # noqa: S101  # commands come while we listen
+        self._tasks.start_soon(run.abort)
+
+    # -- what there is to know
+
+    async def _status(self, run: Run, _: str) -> None:
+        pending = run.interaction.pending
+        lines = [
+            f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', leaving' if self._is_closing else ''}",
+            f"model: {run.model or 'not known'}",
+            f"session: {run.session_id or 'not known yet'}",
+            f"turns: {self._tally.turns}",
+            f"waits for you: {count(len(pending), 'question')}" if pending else "waits for no answer",
+            *(f"  {one_line(one.description, 200)}" for one in pending),
+        ]
+        self._list(lines)
+
+    async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
+        self._list([self._tally.spent()])
+
+    async def _session(self, run: Run, _: str) -> None:
+        session = run.session_id
+        lines = [f"session: {session or 'not known yet'}", f"run: {run.run_id}"]
+        if run.journal is not None:
+            lines.append(f"journal: {run.journal}")
+        if session is not None:
+            lines.append(f"continue it later: amux run -i {run.agent} --session {session}")
+        self._list(lines)
+
+    async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
+        self._say(help_text())
+
+    # -- on the screen
+
+    def _show_state(self, run: Run) -> None:
+        self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
+
+    def _list(self, lines: list[str]) -> None:
+        self._say("\n".join(f"  {one_line(line, 1000)}" for line in lines))
+
+    def _note(self, text: str) -> None:
+        self._say(self.palette.dim(one_line(text, 1000)))
+
+    def _say(self, text: str) -> None:
+        self.output.add([Chunk("err", text + "\n")])

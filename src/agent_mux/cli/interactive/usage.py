@@ -1,0 +1,48 @@
+"""What a conversation came to so far, counted from its events."""
+
+from typing import Any
+
+import msgspec
+
+from agent_mux.events import BaseEvent, CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
+from agent_mux.run.result import TokenUsage
+from agent_mux.telling.phrases import count, money
+
+
+class ConversationUsage:
+    """Turns, cost and tokens."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.cost: CostRecord | None = None
+        self.usage: TokenUsage | None = None
+
+    def see(self, event: BaseEvent) -> None:
+        """Take note of an event."""
+        match event:
+            case TurnStartEvent():
+                self.turns = event.turn_index + 1
+            case CostEvent():
+                self.cost = event.cost
+            case TokenUsageEvent():
+                self.usage = (self.usage or TokenUsage()).plus(event)
+
+    def spent(self) -> str:
+        """Cost and tokens, for a person."""
+        figures = [money(self.cost) or "cost unknown"]
+        if self.usage is not None:
+            figures.append(f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out")
+            if self.usage.cached_tokens is not None:
+                figures.append(f"{count(self.usage.cached_tokens, 'token')} read from a cache")
+        else:
+            figures.append("no tokens counted yet")
+        return ", ".join(figures)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As on the wire: camelCase, absent fields left out."""
+        plain: dict[str, Any] = {"turnCount": self.turns}
+        if self.cost is not None:
+            plain["cost"] = msgspec.to_builtins(self.cost)
+        if self.usage is not None:
+            plain["tokenUsage"] = self.usage.to_dict()
+        return plain

@@ -1,0 +1,191 @@
+"""`amux acp`: any agent for editors that know the Agent Client Protocol."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.run_flags import RunFlags, with_run_flags_but
+
+if TYPE_CHECKING:
+    from agent_mux.cli.streams import ProtocolPipe
+    from agent_mux.client import AgentMux
+    from agent_mux.mcp_server.serving import Serving
+
+
+EXCLUDED_FLAGS = (
+    # the editor says it
+    "prompt", "attach", "interactive", "session", "fork", "no_session", "cwd", "output_schema",
+    # of one run; a session of an editor may be several, and lasts as long as the person likes
+    "timeout", "inactivity_timeout", "run_id", "journal", "retry", "retry_delay",
+    # the agents of an editor work beside it
+    "server", "server_token_file",
+    # standard output is the protocol's
+    "json", "output_format", "compact", "quiet", "no_color", "include_subagent_events", "non_interactive",
+)  # fmt: skip
+"""Flags of `amux run` that say nothing here."""
+
+
+@with_run_flags_but(*EXCLUDED_FLAGS)
+def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # every command has one
+    """Be an agent of the Agent Client Protocol, for an editor: whatever agent is behind it.
+
+    The editor starts this and talks to it on standard input and standard output. What the agent asks, the editor asks
+    its person. It ends when the editor goes away, and every agent with it.
+    """
+    import anyio
+
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.telemetry import logs_for
+    from agent_mux.client import AgentMux
+
+    mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
+    fields = _run_fields(flags, mux)
+    agent = mux.adapters.get(fields["agent"]).agent
+    try:
+        from agent_mux.acp_agent.serving import serve_standard_streams
+    except ImportError as error:
+        raise usage_error("`amux acp` needs the extra: pip install 'agent-mux[acp]'") from error
+    with logs_for(debug=flags.debug):
+        anyio.run(serve_standard_streams, mux, agent, {**fields, "agent": agent})
+    return 0
+
+
+def _run_fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
+    """What the command line says of all runs. Raises VALIDATION_ERROR, and what the files say."""
+    from dataclasses import replace
+
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.request import options_from
+
+    default = mux.settled(profile="" if flags.no_profile else flags.profile).options.agent
+    if flags.agent is None and not default:
+        raise usage_error("no agent; name one: amux acp --agent AGENT")
+    said = options_from([], replace(flags, agent=flags.agent or default, interactive=True))
+    return {name: value for name, value in said.items() if name not in {"prompt", "interactive"}}
+
+
+class Approvals(StrEnum):
+    """The most that a run may be allowed."""
+
+    deny = "deny"
+    prompt = "prompt"
+    yolo = "yolo"
+
+
+@with_common_flags
+def mcp_server(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--agent", metavar="NAME", help="Only this agent; repeat for more.", show_default=False),
+    ] = None,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="Runs work only in here; repeat for more. Default: the current directory.",
+            show_default=False,
+        ),
+    ] = None,
+    approvals: Annotated[
+        Approvals,
+        typer.Option(
+            help="The most that runs may do: nothing that needs permission, what the agent that delegates approves, "
+            "or everything."
+        ),
+    ] = Approvals.deny,
+    max_depth: Annotated[int, typer.Option(help="How deep delegated agents may delegate again.")] = 2,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="USD", help="Of all runs together.", show_default=False)
+    ] = None,
+    max_runs: Annotated[int, typer.Option(help="At a time.")] = 4,
+    max_runs_total: Annotated[int, typer.Option(help="In all.")] = 50,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Of each run.")] = 1800.0,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Serve MCP on standard input and output: tools to start, watch and answer runs of other agents.
+
+    An agent starts it: `amux mcp add claude mux -- amux mcp-server`. When it goes away, all its runs end.
+    """
+    import os
+
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.roots import Roots
+
+    try:
+        from agent_mux.mcp_server.serving import Serving
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
+            raise
+        raise usage_error("amux mcp-server needs the extra: pip install 'agent-mux[mcp]'") from error
+    from agent_mux.mcp_server.inheritance import inherited
+    from agent_mux.mcp_server.limits import Limits
+    from agent_mux.registry import AdapterRegistry
+
+    adapters = AdapterRegistry()
+    limits = Limits(
+        roots=Roots(root or [_current_directory()]),
+        agents=tuple(adapters.get(name).agent for name in only or ()),
+        approvals=approvals.value,
+        max_depth=max_depth,
+        max_cost_usd=max_cost,
+        max_runs=max_runs,
+        max_runs_total=max_runs_total,
+        timeout=timeout,
+    ).under(inherited(os.environ))
+    _serve_mcp(Serving(limits, config_dir=config_dir, adapters=adapters), debug=context.obj.debug)
+    return 0
+
+
+def _current_directory() -> Path:
+    """Raises VALIDATION_ERROR where that is everything: some clients start their servers there."""
+    from agent_mux.cli.errors import usage_error
+
+    current = Path.cwd()
+    if current == current.parent:
+        raise usage_error(f"runs could work anywhere: the current directory is {current}; say where with --root DIR")
+    return current
+
+
+def _serve_mcp(serving: "Serving", *, debug: bool) -> None:
+    import anyio
+
+    from agent_mux.cli.streams import protocol_pipe
+    from agent_mux.cli.telemetry import logs_for
+    from agent_mux.cli.terminal import is_terminal
+
+    if is_terminal(sys.stdin):
+        sys.stderr.write("This speaks MCP, with an agent: `amux mcp add claude mux -- amux mcp-server`. Ctrl-C ends.\n")
+    with logs_for(debug=debug), protocol_pipe() as pipe:
+        anyio.run(_serve_until_closed, serving, pipe)
+
+
+async def _serve_until_closed(serving: "Serving", pipe: "ProtocolPipe") -> None:
+    import anyio
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_stop_on_signal, serving)
+        tasks.start_soon(_stop_without_reader, serving, pipe)
+        await serving.serve(pipe.lines(), pipe.write)
+        tasks.cancel_scope.cancel()
+
+
+async def _stop_on_signal(serving: "Serving") -> None:
+    import anyio
+
+    from agent_mux.cli.run_driver import ending_signals
+
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
+        async for _ in signals:
+            serving.stop()
+
+
+async def _stop_without_reader(serving: "Serving", pipe: "ProtocolPipe") -> None:
+    await pipe.until_gone()
+    serving.hang_up()

@@ -1,0 +1,246 @@
+"""`amux init`: make a directory a project."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from agent_mux.cli.command_output import print_result
+from agent_mux.cli.decorators import with_common_flags, with_service_flags
+from agent_mux.cli.installation_options import OwnScope, scope_value
+from agent_mux.cli.options import ConfigDir, ProjectDir, agent_names, profile_names
+
+if TYPE_CHECKING:
+    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.preferences.profile import Scope
+    from agent_mux.profiles import Profiles
+    from agent_mux.shapes.profiles import ProfileView
+
+
+DefaultAgent = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        help="The agent of runs that name none.",
+        show_default=False,
+        autocompletion=agent_names,
+    ),
+]
+DefaultModel = Annotated[str | None, typer.Option("--model", "-m", help="Their model.", show_default=False)]
+InitDryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.", show_default=False)]
+InitForce = Annotated[bool, typer.Option("--force", help="Write over files that are there.", show_default=False)]
+_ACTIONS_DONE = {"create": "created", "overwrite": "overwrote", "extend": "extended", "keep": "kept"}
+
+
+@with_common_flags
+def init(
+    context: typer.Context,
+    agent: DefaultAgent = None,
+    model: DefaultModel = None,
+    dry_run: InitDryRun = False,
+    force: InitForce = False,
+    config_dir: ConfigDir = None,  # noqa: ARG001  # as everywhere; nothing of it is needed
+    project_dir: ProjectDir = None,
+) -> int:
+    """Make the current directory a project: .agent-mux with a configuration, and a page that says what it may say."""
+    from agent_mux.cli.command_output import json_envelope
+    from agent_mux.cli.terminal import one_line
+    from agent_mux.preferences.project import directory_for, make_project, plan_project
+    from agent_mux.registry import AdapterRegistry
+
+    config = {} if agent is None else {"defaultAgent": AdapterRegistry().get(agent).agent}
+    config |= {} if model is None else {"defaultModel": model}
+    directory = directory_for((project_dir or Path.cwd()).absolute())
+    steps = plan_project(directory, config, force=force)
+    if not dry_run:
+        make_project(steps)
+    if context.obj.json:
+        files = [{"path": str(step.path), "action": step.action} for step in steps]
+        sys.stdout.write(json_envelope({"directory": str(directory), "files": files, "dryRun": dry_run}) + "\n")
+        return 0
+    for step in steps:
+        done = f"would {step.action}" if dry_run else _ACTIONS_DONE[step.action]
+        sys.stderr.write(one_line(f"{done} {step.path}", 1000) + "\n")
+    return 0
+
+
+profiles = typer.Typer(help="Options of runs under a name: `amux run --profile NAME`.", no_args_is_help=True)
+LONGEST_VALUE = 60  # characters, in a listing
+
+ProfileName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names)
+]
+
+
+@profiles.command("list")
+@with_common_flags
+@with_service_flags
+def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
+    """Show all profiles: those of this project and the global ones."""
+    import msgspec
+
+    from agent_mux.cli.command_output import print_rows
+    from agent_mux.shapes.profiles import profile_views
+
+    views = profile_views(_profiles(config_dir, project_dir, context.obj.service))
+    rows = [msgspec.to_builtins(view) for view in views] if context.obj.json else [_profile_row(view) for view in views]
+    columns = ("name", "from", "agent", "model", "says", "problem")
+    print_rows(rows, columns, context.obj, empty="there are no profiles")
+    return 0
+
+
+@profiles.command("show")
+@with_common_flags
+@with_service_flags
+def show_profile(
+    context: typer.Context, name: ProfileName, config_dir: ConfigDir = None, project_dir: ProjectDir = None
+) -> int:
+    """Show what a profile says, and which of its files says it. Times are in milliseconds, as in the files."""
+    import msgspec
+
+    from agent_mux.cli.command_output import json_envelope, print_rows
+    from agent_mux.shapes.profiles import profile_view
+
+    profile = _profiles(config_dir, project_dir, context.obj.service).get(name)
+    if context.obj.json:
+        sys.stdout.write(json_envelope(msgspec.to_builtins(profile_view(profile))) + "\n")
+        return 0
+    shown = _flatten(profile.shown())
+    rows = [{"key": key, "value": value, "from": profile.sources.get(key)} for key, value in shown.items()]
+    print_rows(rows, ("key", "value", "from"), context.obj, empty="it says nothing")
+    return 0
+
+
+@profiles.command("set")
+@with_common_flags
+def set_profile(
+    context: typer.Context,
+    name: ProfileName,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="What it says, as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
+            "retryPolicy.maxAttempts=3. A value that is no JSON is text. KEY= removes the key.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="All of it from a JSON file; `-`: standard input.", show_default=False),
+    ] = None,
+    scope: OwnScope = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Make a profile, or change what it says.
+
+    It goes into the project, where there is one, or else into the global directory. In a project, it goes over the
+    global one of the same name, key by key.
+    """
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.inputs import parse_assignments, read_object
+
+    known = _profiles(config_dir, project_dir)
+    where: Scope = scope_value(scope) or ("project" if known.has_project else "global")
+    if (file is None) == (not assignments):
+        raise usage_error("say what the profile says: KEY=VALUE..., or --file FILE, and not both")
+    if file is not None:
+        path = known.set_keys(name, read_object(file), scope=where, replace=True)
+    else:
+        path = known.set_keys(name, parse_assignments(assignments or ()), scope=where)
+    return print_result(context.obj, f"{name} is set in {path}", {"profile": name, "scope": where, "path": str(path)})
+
+
+@profiles.command("delete")
+@with_common_flags
+def delete_profile(
+    context: typer.Context,
+    name: ProfileName,
+    scope: OwnScope = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Remove a profile. Where the project has one and there is a global one, say which is meant."""
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.terminal import one_line
+
+    known = _profiles(config_dir, project_dir)
+    if scope is None and len(known.get(name).paths) > 1:
+        raise usage_error(f"{name} is in the project and in the global directory; say which with --scope")
+    named_by = known.named_by(name)
+    path = known.delete(name, scope=scope_value(scope))
+    for place, file in named_by.items() if name not in known.names() else ():
+        undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
+        sys.stderr.write(one_line(f"warning: {file} still names {name}; `{undo}` changes that", 1000) + "\n")
+    return print_result(context.obj, f"{path} is removed", {"profile": name, "path": str(path)})
+
+
+@profiles.command("apply")
+@with_common_flags
+def apply_profile(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names),
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
+    scope: OwnScope = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Let all runs in this project have a profile, where they name no other; with --scope global, everywhere.
+
+    For a single run there is `amux run --profile NAME`.
+    """
+    from agent_mux.cli.errors import usage_error
+
+    if (name is None) != none:
+        raise usage_error("say which profile, or --none")
+    chosen: Scope = scope_value(scope) or "project"
+    path = _profiles(config_dir, project_dir).make_default(name, scope=chosen)
+    where = "everywhere" if chosen == "global" else f"in {path.parent.parent}"
+    said = f"runs {where} have no profile" if name is None else f"runs {where} have the profile {name}"
+    return print_result(context.obj, f"{said} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
+
+
+def _profiles(
+    config_dir: Path | None, project_dir: Path | None, service: "ServiceEndpoint | None" = None
+) -> "Profiles":
+    if service is not None:
+        return cast("Profiles", service.client().profiles)  # the same, for those who read
+    from agent_mux import paths
+    from agent_mux.profiles import profiles_of
+
+    return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
+
+
+def _profile_row(profile: "ProfileView") -> dict[str, Any]:
+    from agent_mux.cli.terminal import one_line
+
+    told, paths = profile.fields or {}, profile.paths or {}
+    if profile.problem:
+        return {"name": profile.name, "problem": profile.problem}
+    rest = ", ".join(f"{key}={value}" for key, value in _flatten(told).items() if key not in {"agent", "model"})
+    return {
+        "name": profile.name,
+        "from": ", ".join(paths),
+        "agent": told.get("agent"),
+        "model": told.get("model"),
+        "says": one_line(rest, LONGEST_VALUE),
+    }
+
+
+def _flatten(told: Any, under: str = "") -> dict[str, Any]:
+    """Keys inside of objects as `key.key`; lists as JSON."""
+    from agent_mux.plain_json import to_json
+
+    flat: dict[str, Any] = {}
+    for key, value in told.items():
+        if isinstance(value, dict) and value:
+            flat |= _flatten(value, f"{under}{key}.")
+        elif value is not None:
+            flat[f"{under}{key}"] = value if isinstance(value, str) else to_json(value)
+    return flat
