@@ -241,7 +241,7 @@ async def test_cancel_without_a_prompt_is_nothing(start: Start, tmp_path: Path) 
 
 async def test_an_agent_that_does_not_stop_is_ended(start: Start, tmp_path: Path, installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
-    site.write_text("import agent_mux.acp_agent.session as session\nsession.CANCEL_PATIENCE = 0.2\n")
+    site.write_text("import agent_mux.acp_agent.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     async with start(body=STUBBORN, PYTHONPATH=path) as editor:
         session = await editor.begin(tmp_path)
@@ -478,9 +478,9 @@ def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path:
 def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
-        "import agent_mux.acp_agent.abilities as abilities\nown = abilities.introduction\n"
+        "import agent_mux.acp_agent.capabilities as capabilities\nown = capabilities.initialize_response\n"
         "def noisy(adapter):\n print('noise'); import os; os.system('echo more noise'); return own(adapter)\n"
-        "abilities.introduction = noisy\n"
+        "capabilities.initialize_response = noisy\n"
     )
     message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"

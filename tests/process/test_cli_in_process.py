@@ -293,7 +293,7 @@ async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
         async with anyio.create_task_group() as tasks:
             writer.add([Chunk("out", "a" * 20), Chunk("out", "b"), Chunk("err", "c"), Chunk("out", "é")])
             tasks.start_soon(writer.run)
-            await writer.room()
+            await writer.wait_for_capacity()
             await writer.drain()
             tasks.cancel_scope.cancel()
     assert written == [(out, b"a" * 20 + b"b"), (err, b"c"), (out, "é".encode())]
@@ -317,7 +317,7 @@ async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowher
             writer.add([Chunk("out", "x")])
             await writer.broken.wait()
             writer.add([Chunk("out", "y" * (output.BUFFER_LIMIT + 1))])
-            await writer.room()
+            await writer.wait_for_capacity()
             await writer.drain()
             tasks.cancel_scope.cancel()
     assert isinstance(writer.error, BrokenPipeError)

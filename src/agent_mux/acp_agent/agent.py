@@ -23,17 +23,14 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
-from agent_mux.acp_agent.abilities import introduction
-from agent_mux.acp_agent.asking import Editor
+from agent_mux.acp_agent.capabilities import initialize_response
 from agent_mux.acp_agent.choices import MODE
-from agent_mux.acp_agent.failures import failure, raising_failures
-from agent_mux.acp_agent.history import replayed
-from agent_mux.acp_agent.listing import listed
-from agent_mux.acp_agent.names import find_native, find_stored
-from agent_mux.acp_agent.opening import Opening
-from agent_mux.acp_agent.pictures import Pictures
-from agent_mux.acp_agent.prompts import prompt_of
-from agent_mux.acp_agent.session import Session
+from agent_mux.acp_agent.errors import request_error, with_request_errors
+from agent_mux.acp_agent.interactions import EditorConnection
+from agent_mux.acp_agent.prompts import ImageStore, read_prompt
+from agent_mux.acp_agent.session import EditorSession
+from agent_mux.acp_agent.session_factory import SessionFactory
+from agent_mux.acp_agent.stored_sessions import find_native, find_stored, history_updates, list_page
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
@@ -47,17 +44,17 @@ class AcpAgent:
         """`fields`: options of all runs; `tasks`: where runs are followed."""
         self._mux = mux
         self._adapter = adapter
-        self._opening = Opening(mux, adapter, fields, tasks)
-        self._sessions: dict[str, Session] = {}
-        self._pictures = Pictures()
+        self._factory = SessionFactory(mux, adapter, fields, tasks)
+        self._sessions: dict[str, EditorSession] = {}
+        self._images = ImageStore()
 
-    def on_connect(self, editor: Editor) -> None:
+    def on_connect(self, editor: EditorConnection) -> None:
         """The editor is there."""
-        self._opening.editor = editor
+        self._factory.editor = editor
 
     def close(self) -> None:
         """The editor is gone, and all runs are over."""
-        self._pictures.close()
+        self._images.close()
 
     # -- the connection
 
@@ -66,10 +63,10 @@ class AcpAgent:
     ) -> InitializeResponse:
         """Say what the agent can do."""
         del protocol_version  # there is one version that we speak; an editor of another one leaves
-        self._opening.editor_can = client_capabilities
-        return introduction(self._adapter)
+        self._factory.editor_capabilities = client_capabilities
+        return initialize_response(self._adapter)
 
-    @raising_failures
+    @with_request_errors
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
         """Look whether the person has logged in meanwhile: the agent's own way to do that is outside of the editor."""
         del method_id
@@ -80,55 +77,55 @@ class AcpAgent:
                 return AuthenticateResponse()
             raise
         if state.status in {"unauthenticated", "expired"}:
-            raise failure("AUTH_ERROR", f"{self._adapter.agent} is {state.status}: {self._adapter.auth_guidance}")
+            raise request_error("AUTH_ERROR", f"{self._adapter.agent} is {state.status}: {self._adapter.auth_guidance}")
         return AuthenticateResponse()
 
     # -- sessions
 
-    @raising_failures
+    @with_request_errors
     async def new_session(self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any) -> NewSessionResponse:
         """Begin a session. The agent is started with its first prompt."""
-        session = await self._open(self._opening.new_id(), cwd, mcp_servers)
+        session = await self._open(self._factory.new_id(), cwd, mcp_servers)
         return NewSessionResponse(session_id=session.session_id, **_choices(session))
 
-    @raising_failures
+    @with_request_errors
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Go on with a session, and tell all that was said in it."""
-        meant = await self._left(session_id)
+        meant = await self._close_existing(session_id)
         known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, meant)
         stored = await anyio.to_thread.run_sync(self._mux.sessions.read, known)
-        origin = {"native_id": stored.summary.native_id, "spent": _spent(stored.summary)}
+        origin = {"native_id": stored.summary.native_id, "spent": _known_cost(stored.summary)}
         session = await self._open(session_id, cwd, mcp_servers, **origin)
-        for update in replayed(stored, cwd):
-            await session.tell(update)
+        for update in history_updates(stored, cwd):
+            await session.send_update(update)
         return LoadSessionResponse(**_choices(session))
 
-    @raising_failures
+    @with_request_errors
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Go on with a session. What was said in it, the editor knows."""
-        native_id = await self._native(session_id)
+        native_id = await self._native_id_of(session_id)
         return ResumeSessionResponse(**_choices(await self._open(session_id, cwd, mcp_servers, native_id=native_id)))
 
-    @raising_failures
+    @with_request_errors
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ForkSessionResponse:
         """Begin a session with what was said in another one, which stays as it is."""
-        native_id = await self._native(session_id)
-        session = await self._open(self._opening.new_id(), cwd, mcp_servers, forks=native_id)
+        native_id = await self._native_id_of(session_id)
+        session = await self._open(self._factory.new_id(), cwd, mcp_servers, forks=native_id)
         return ForkSessionResponse(session_id=session.session_id, **_choices(session))
 
-    @raising_failures
+    @with_request_errors
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
         """The stored sessions of the agent, the latest first."""
         live = {one.native_id: one.session_id for one in self._sessions.values() if one.native_id is not None}
-        return await anyio.to_thread.run_sync(listed, self._mux, self._adapter.agent, live, cwd, cursor)
+        return await anyio.to_thread.run_sync(list_page, self._mux, self._adapter.agent, live, cwd, cursor)
 
-    @raising_failures
+    @with_request_errors
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """End a session's run. What the agent stored of it stays."""
         await self._session(session_id).close()
@@ -137,11 +134,11 @@ class AcpAgent:
 
     # -- a session
 
-    @raising_failures
+    @with_request_errors
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Have a prompt answered. Everything that happens is told before this returns."""
         session = self._session(session_id)
-        return await session.prompt(self._pictures.stored(prompt_of(prompt)))
+        return await session.prompt(self._images.store_images(read_prompt(prompt)))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop what the agent does; the prompt that waits is answered with `cancelled`."""
@@ -149,16 +146,16 @@ class AcpAgent:
         if session is not None:
             await session.cancel()
 
-    @raising_failures
+    @with_request_errors
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Choose what is allowed."""
         session = self._session(session_id)
         session.choices.choose(MODE, mode_id)
         options = session.choices.options()
-        await session.tell(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
+        await session.send_update(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
         return SetSessionModeResponse()
 
-    @raising_failures
+    @with_request_errors
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
@@ -166,12 +163,14 @@ class AcpAgent:
         session = self._session(session_id)
         session.choices.choose(config_id, value)
         if config_id == MODE:
-            await session.tell(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=str(value)))
+            await session.send_update(
+                CurrentModeUpdate(session_update="current_mode_update", current_mode_id=str(value))
+            )
         return SetSessionConfigOptionResponse(config_options=session.choices.options())
 
     # -- inside
 
-    async def _left(self, session_id: str) -> str:
+    async def _close_existing(self, session_id: str) -> str:
         """One that this connection has is left first: what it told is stored then. Returns the best id there is."""
         session = self._sessions.pop(session_id, None)
         if session is None:
@@ -179,20 +178,20 @@ class AcpAgent:
         await session.close()
         return session.native_id or session_id
 
-    async def _open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> Session:
-        await self._left(session_id)
-        session = self._sessions[session_id] = await self._opening.open(session_id, cwd, servers, **origin)
+    async def _open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> EditorSession:
+        await self._close_existing(session_id)
+        session = self._sessions[session_id] = await self._factory.open(session_id, cwd, servers, **origin)
         return session
 
-    def _session(self, session_id: str) -> Session:
+    def _session(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
         if session is None:
-            raise failure(
+            raise request_error(
                 "SESSION_NOT_FOUND", f"this connection has no session {session_id!r}; begin or load one first"
             )
         return session
 
-    async def _native(self, session_id: str) -> str:
+    async def _native_id_of(self, session_id: str) -> str:
         session = self._sessions.get(session_id)
         if session is not None and session.native_id is not None:
             return session.native_id
@@ -206,10 +205,10 @@ class AcpAgent:
         """What an editor tells beyond the protocol is of no use here."""
 
 
-def _spent(summary: SessionSummary) -> float | None:
+def _known_cost(summary: SessionSummary) -> float | None:
     """US dollars until now; None: nobody knows."""
     return None if summary.cost.source == "unknown" else summary.cost.total_usd
 
 
-def _choices(session: Session) -> dict[str, Any]:
+def _choices(session: EditorSession) -> dict[str, Any]:
     return {"modes": session.choices.modes(), "config_options": session.choices.options()}

@@ -23,23 +23,23 @@ FIELDS: Mapping[str, str] = {MODE: "approval_mode", MODEL: "model", EFFORT: "thi
 """The option of a run that each choice is."""
 DEFAULT = "default"
 """The value of a choice that is left to the agent."""
-_MODES: Mapping[str, tuple[str, str]] = {
+_MODE_TEXTS: Mapping[str, tuple[str, str]] = {
     "prompt": ("Ask", "Ask before what needs permission"),
     "yolo": ("Allow everything", "Ask for nothing: the agent may do all that this user may"),
     "deny": ("Allow nothing", "Deny whatever needs permission, without asking"),
 }
-Option = SessionConfigOptionSelect | SessionConfigOptionBoolean
-Models = Sequence[tuple[str, str]]
+SessionOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
+ModelNames = Sequence[tuple[str, str]]
 """Their names for the agent, and for people."""
 
 
 @dataclass(slots=True)
-class Choices:
+class SessionChoices:
     """What is chosen in one session."""
 
     capabilities: AgentCapabilities
-    models: Models
-    settled: Mapping[str, Any]
+    models: ModelNames
+    defaults: Mapping[str, Any]
     """What holds as long as nobody chooses, by field."""
     chosen: dict[str, Any] = field(default_factory=dict)
     """What was chosen in the editor, by field."""
@@ -55,7 +55,7 @@ class Choices:
 
     def choose(self, name: str, value: Any) -> None:
         """Choose. Raises `ValidationError` for a choice that there is not."""
-        offered = [option.value for one in self.options() if one.id == name for option in _flat(one)]
+        offered = [option.value for one in self.options() if one.id == name for option in _select_options(one)]
         if value not in offered:
             raise ValidationError([FieldError(name, value, ", ".join(offered) or "no choice: there is none")])
         self.chosen[FIELDS[name]] = None if value == DEFAULT else value
@@ -63,16 +63,16 @@ class Choices:
     def modes(self) -> SessionModeState:
         """What is allowed, as modes."""
         offered = [
-            SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1])
-            for mode in _MODES
+            SessionMode(id=mode, name=_MODE_TEXTS[mode][0], description=_MODE_TEXTS[mode][1])
+            for mode in _MODE_TEXTS
             if mode in self.capabilities.approval_modes
         ]
         return SessionModeState(current_mode_id=self.mode, available_modes=offered)
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[SessionOption]:
         """All choices, as options of the session."""
         modes = [(one.id, one.name, one.description) for one in self.modes().available_modes]
-        options: list[Option] = [_select(MODE, "Permissions", self.mode, modes)]
+        options: list[SessionOption] = [_select_option(MODE, "Permissions", self.mode, modes)]
         if self.models:
             options.append(self._open_choice(MODEL, "Model", self.models))
         if self.capabilities.thinking_effort_levels:
@@ -80,19 +80,19 @@ class Choices:
             options.append(self._open_choice(EFFORT, "Thinking", levels))
         return options
 
-    def _open_choice(self, name: str, title: str, offered: Models) -> SessionConfigOptionSelect:
+    def _open_choice(self, name: str, title: str, offered: ModelNames) -> SessionConfigOptionSelect:
         """One that can be left to the agent, and that the command line may have made in its own words."""
         current = str(self._current(name) or DEFAULT)
         known = {DEFAULT: "Default", **dict(offered)}
         known.setdefault(current, current)
-        return _select(name, title, current, [(value, words, None) for value, words in known.items()])
+        return _select_option(name, title, current, [(value, words, None) for value, words in known.items()])
 
     def _current(self, name: str) -> Any:
         option = FIELDS[name]
-        return self.chosen[option] if option in self.chosen else self.settled.get(option)
+        return self.chosen[option] if option in self.chosen else self.defaults.get(option)
 
 
-def _select(
+def _select_option(
     name: str, title: str, current: str, offered: Sequence[tuple[str, str, str | None]]
 ) -> SessionConfigOptionSelect:
     return SessionConfigOptionSelect.model_validate(
@@ -107,7 +107,7 @@ def _select(
     )
 
 
-def _flat(option: Option) -> list[SessionConfigSelectOption]:
+def _select_options(option: SessionOption) -> list[SessionConfigSelectOption]:
     if isinstance(option, SessionConfigOptionBoolean):
         return []
     return [one for one in option.options if isinstance(one, SessionConfigSelectOption)]

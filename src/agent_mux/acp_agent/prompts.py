@@ -1,11 +1,12 @@
-"""What the editor sends as a prompt, as a text and attachments. Pure.
+"""Prompts."""
 
-Files that a person mentions arrive as links, or with their text. Agents read text: a link stays one, and the text of a
-file stands behind the prompt, with where it is from.
-"""
-
+import base64
+import binascii
+import mimetypes
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -23,14 +24,14 @@ from agent_mux.options import Attachment
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class EditorPrompt:
     """One prompt."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
 
 
-def prompt_of(blocks: Sequence[Any]) -> Prompt:
+def read_prompt(blocks: Sequence[Any]) -> EditorPrompt:
     """Read the blocks. Raises `ValidationError` for what agents cannot take, and where nothing is asked."""
     words: list[str] = []
     behind: list[str] = []
@@ -47,13 +48,13 @@ def prompt_of(blocks: Sequence[Any]) -> Prompt:
             case ImageContentBlock():
                 attachments.append(Attachment(base64=block.data, mime_type=block.mime_type))
             case AudioContentBlock():
-                raise _cannot_take("audio")
+                raise _unsupported("audio")
             case _:
-                raise _cannot_take("a file that is no text")
+                raise _unsupported("a file that is no text")
     text = "\n\n".join(("".join(words), *behind)) if behind else "".join(words)
     if not text.strip() and not attachments:
         raise ValidationError([FieldError("prompt", text, "a text that says something")])
-    return Prompt(text or "See the image.", tuple(attachments))
+    return EditorPrompt(text or "See the image.", tuple(attachments))
 
 
 def _link(name: str, uri: str) -> str:
@@ -68,5 +69,37 @@ def _context(resource: TextResourceContents) -> str:
     return f'<context ref="{resource.uri}">\n{resource.text}\n</context>'
 
 
-def _cannot_take(what: str) -> ValidationError:
+def _unsupported(what: str) -> ValidationError:
     return ValidationError([FieldError("prompt", what, "text, links, files with text, and images")])
+
+
+class ImageStore:
+    """The images of one connection, in a directory of its own that goes with it."""
+
+    def __init__(self) -> None:
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._count = 0
+
+    def store_images(self, prompt: EditorPrompt) -> EditorPrompt:
+        """The prompt with its images in files. Raises `ValidationError` for what is no base64; `OSError`."""
+        if not prompt.attachments:
+            return prompt
+        return replace(prompt, attachments=tuple(self._file(one) for one in prompt.attachments))
+
+    def close(self) -> None:
+        """Remove them."""
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    def _file(self, image: Attachment) -> Attachment:
+        try:
+            data = base64.b64decode(image.base64 or "", validate=True)
+        except binascii.Error as error:
+            raise ValidationError([FieldError("prompt", f"an image ({error})", "base64")]) from error
+        if self._directory is None:
+            self._directory = tempfile.TemporaryDirectory(prefix="agent-mux-acp-")
+        self._count += 1
+        suffix = mimetypes.guess_extension(image.mime_type or "") or ""
+        path = Path(self._directory.name) / f"image-{self._count}{suffix}"
+        path.write_bytes(data)
+        return Attachment(file_path=str(path), mime_type=image.mime_type)

@@ -61,7 +61,7 @@ async def serve_standard_streams(mux: AgentMux, agent: str, fields: Mapping[str,
     if not (_is_pipe(STDIN) and _is_pipe(STDOUT)):
         what = "an editor starts this, with pipes for standard input and output; a person has `amux run -i`"
         raise AgentMuxError("VALIDATION_ERROR", what)
-    with _kept_clean() as (read_from, write_to):
+    with _reserved_streams() as (read_from, write_to):
         await serve(mux, agent, fields, await PipeTransport.over(read_from, write_to))
 
 
@@ -74,7 +74,7 @@ def _is_pipe(descriptor: int) -> bool:
 
 
 @contextmanager
-def _kept_clean() -> Iterator[tuple[int, int]]:
+def _reserved_streams() -> Iterator[tuple[int, int]]:
     """The two standard streams, for us alone: whoever prints, prints to standard error meanwhile."""
     read_from, write_to = os.dup(STDIN), os.dup(STDOUT)
     kept = os.dup(STDOUT)

@@ -48,11 +48,11 @@ class PipeTransport:
             line = await self._line()
             if not line:
                 return None
-            message, problem = _read(line)
+            message, problem = _parse_message(line)
             if message is not None:
                 return message
             if problem is not None:
-                await self._complain(problem)
+                await self._send_error(problem)
 
     async def close(self) -> None:
         """No more messages."""
@@ -80,12 +80,12 @@ class PipeTransport:
             else:
                 return b"{too long" if is_too_long else line
 
-    async def _complain(self, problem: tuple[int, str]) -> None:
+    async def _send_error(self, problem: tuple[int, str]) -> None:
         code, words = problem
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}})
 
 
-def _read(line: bytes) -> tuple[dict[str, Any] | None, tuple[int, str] | None]:
+def _parse_message(line: bytes) -> tuple[dict[str, Any] | None, tuple[int, str] | None]:
     """The message, or what is wrong with it; neither for an empty line."""
     if not line.strip():
         return None, None

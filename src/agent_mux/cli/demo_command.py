@@ -71,10 +71,10 @@ def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool
 
     _check_pytest()
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    with _signals_as_interrupts() as again, make_repository(keep=keep) as place:
+    with _signals_as_interrupts() as reinstall_handlers, make_repository(keep=keep) as place:
         _print_lines(f"A repository with a failing test: {place.path}", f"The task: {TASK}", "")
         result = _drive_run(_run_options(place), invocation, config_dir)
-        again()
+        reinstall_handlers()
         code = exit_code_for(result)
         if code == exit_codes.OK:
             code = _print_outcome(place, palette)
@@ -95,13 +95,13 @@ def _signals_as_interrupts() -> Iterator[Callable[[], None]]:
 
     before = {number: signal.getsignal(number) for number in ending_signals()}
 
-    def heed() -> None:
+    def install_handlers() -> None:
         for number in before:
             signal.signal(number, signal.default_int_handler)
 
-    heed()
+    install_handlers()
     try:
-        yield heed
+        yield install_handlers
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -146,8 +146,7 @@ def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path |
 
 def _print_outcome(place: "DemoRepository", palette: "Palette") -> int:
     """Show what changed and how the tests go now; the exit code is theirs."""
-    from agent_mux.cli.demo_repository import RUN_TIMEOUT as PATIENCE_OF_TESTS
-    from agent_mux.cli.demo_repository import TESTS
+    from agent_mux.cli.demo_repository import COMMAND_TIMEOUT, TESTS
 
     _print_lines(
         "", palette.bold("What changed" + ("" if place.is_git else " (git is not usable here; compared without it)"))
@@ -160,7 +159,7 @@ def _print_outcome(place: "DemoRepository", palette: "Palette") -> int:
     if tested.exit_code == 0:
         return exit_codes.OK
     ended = (
-        f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {PATIENCE_OF_TESTS:g} s"
+        f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {COMMAND_TIMEOUT:g} s"
     )
     message = f"the agent did not mend the repository: its tests do not pass ({ended}); --keep leaves it to look at"
     _print_lines(f"{palette.bad('error:')} {message}")

@@ -27,7 +27,7 @@ class InteractionHandler:
         self.output = output
         self.palette = palette
 
-    def answers(self, options: RunOptions) -> RunOptions:
+    def with_callbacks(self, options: RunOptions) -> RunOptions:
         """The options, with what is asked going where it shall."""
         return options
 
@@ -37,13 +37,13 @@ class InteractionHandler:
     def __exit__(self, *_: object) -> None:
         """Everything was shown."""
 
-    async def keep(self, run: Run) -> None:
+    async def attend(self, run: Run) -> None:
         """Be with the run until cancelled, or as long as there is something to do."""
 
-    async def see(self, run: Run, event: BaseEvent) -> None:
+    async def on_event(self, run: Run, event: BaseEvent) -> None:
         """An event was shown. The next one is shown when this returns."""
 
-    async def heed(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # of whoever overrides it
+    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # of whoever overrides it
         """A signal came. False: do what is done about signals, which is to end the run."""
         return False
 
@@ -59,7 +59,7 @@ class DenyingHandler(InteractionHandler):
         super().__init__(output, palette)
         self._warned = False
 
-    def answers(self, options: RunOptions) -> RunOptions:
+    def with_callbacks(self, options: RunOptions) -> RunOptions:
         """Denied, unless everything is allowed or denied anyway."""
         if options.approval_mode != "prompt":
             return options
@@ -90,11 +90,11 @@ class TerminalHandler(InteractionHandler):
         super().__init__(output, palette)
         self._typed = TypedLines()
 
-    def answers(self, options: RunOptions) -> RunOptions:
+    def with_callbacks(self, options: RunOptions) -> RunOptions:
         """What is asked stays pending for the person."""
         return replace(options, on_input_required=lambda _: None)
 
-    async def see(self, run: Run, event: BaseEvent) -> None:
+    async def on_event(self, run: Run, event: BaseEvent) -> None:
         """If the event asks something, ask the person, and answer the agent. Nothing else is shown meanwhile."""
         if event.type not in INTERACTION_EVENTS:
             return
@@ -117,24 +117,24 @@ class TerminalHandler(InteractionHandler):
             finally:
                 run.off("*", settled)
         if response is None:
-            self._say("\n" + self.palette.dim("(no longer needed)") + "\n")
+            self._write("\n" + self.palette.dim("(no longer needed)") + "\n")
         else:
             await respond(run, pending, response)
 
     async def _question(self, pending: PendingInteraction) -> Response:
         await self.output.drain()
-        self._typed.forget()
-        self._say(describe_request(pending, self.palette))
+        self._typed.discard()
+        self._write(describe_request(pending, self.palette))
         while True:
-            self._say(self.palette.bold(prompt_for(pending)))
+            self._write(self.palette.bold(prompt_for(pending)))
             await self.output.drain()
             line = await self._typed.next()
             if line is None:
-                self._say("\n")
+                self._write("\n")
                 return DECLINED
             response = parse_answer(pending, line)
             if response is not None:
                 return response
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self.output.add([Chunk("err", text)])

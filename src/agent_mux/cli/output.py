@@ -21,7 +21,7 @@ class Chunk(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """What is known about where the pieces go."""
+    """What is known about where the chunks go."""
 
     palette: Palette = Palette(enabled=False)
     """For standard error."""
@@ -37,11 +37,11 @@ class Screen(NamedTuple):
 
 
 class OutputBuffer:
-    """Collects pieces. Text of the answer goes to `out`, lines of everything else to `line`."""
+    """Collects chunks. Text of the answer goes to `out`, lines of everything else to `line`."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
-        self._pieces: list[Chunk] = []
+        self._chunks: list[Chunk] = []
         self._out_open = False
         """Standard output is in the middle of a line."""
         self._err_open = False
@@ -54,7 +54,7 @@ class OutputBuffer:
             return
         if self.screen.shared:
             self.close_err()
-        self._pieces.append(Chunk("out", text))
+        self._chunks.append(Chunk("out", text))
         self._out_open = not text.endswith("\n")
 
     def err(self, text: str) -> None:
@@ -62,9 +62,9 @@ class OutputBuffer:
         if not text:
             return
         if self._out_open and self.screen.shared:
-            self._pieces.append(Chunk("err", "\n"))
+            self._chunks.append(Chunk("err", "\n"))
             self._out_open = False
-        self._pieces.append(Chunk("err", text))
+        self._chunks.append(Chunk("err", text))
         self._err_open = not text.endswith("\n")
 
     def line(self, text: str) -> None:
@@ -75,105 +75,105 @@ class OutputBuffer:
     def close_out(self) -> None:
         """End the line of the answer."""
         if self._out_open:
-            self._pieces.append(Chunk("out", "\n"))
+            self._chunks.append(Chunk("out", "\n"))
             self._out_open = False
 
     def close_err(self) -> None:
         """End the line on standard error."""
         if self._err_open:
-            self._pieces.append(Chunk("err", "\n"))
+            self._chunks.append(Chunk("err", "\n"))
             self._err_open = False
 
     def take(self) -> list[Chunk]:
         """What there is to write since the last call."""
-        pieces, self._pieces = self._pieces, []
-        return pieces
+        chunks, self._chunks = self._chunks, []
+        return chunks
 
 
 BUFFER_LIMIT = 1 << 18  # characters; more is left where it comes from until these are written
 
 
 class OutputWriter:
-    """Writes pieces in order. `broken` is set when standard output cannot be written any more; `error` says why."""
+    """Writes chunks in order. `broken` is set when standard output cannot be written any more; `error` says why."""
 
     def __init__(self, encoding: str | None = None) -> None:
         """`encoding`: instead of that of the streams."""
         self._encoding = encoding
-        self._waiting: list[Chunk] = []
+        self._queued: list[Chunk] = []
         self._size = 0
         self._writing = False
-        self._news = anyio.Event()
+        self._has_chunks = anyio.Event()
         self._progress = anyio.Event()
-        self._has_errors = True
-        self._show: Callable[[Literal["out", "err"], str], None] | None = None
+        self._stderr_is_open = True
+        self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
 
-    def show_with(self, show: Callable[[Literal["out", "err"], str], None]) -> None:
+    def redirect_to(self, write: Callable[[Literal["out", "err"], str], None]) -> None:
         """What goes to a terminal is given to this, in a thread: it shares the terminal with what is typed there."""
-        self._show = show
+        self._redirect = write
 
-    def add(self, pieces: Iterable[Chunk]) -> None:
+    def add(self, chunks: Iterable[Chunk]) -> None:
         """Write these soon."""
-        for piece in pieces:
-            self._waiting.append(piece)
-            self._size += len(piece.text)
-        if self._waiting:
-            self._news.set()
+        for chunk in chunks:
+            self._queued.append(chunk)
+            self._size += len(chunk.text)
+        if self._queued:
+            self._has_chunks.set()
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Wait until not too much is waiting to be written."""
         while self._size > BUFFER_LIMIT and self.error is None:
             await self._progress.wait()
 
     async def drain(self) -> None:
         """Wait until everything is written."""
-        while (self._waiting or self._writing) and self.error is None:
+        while (self._queued or self._writing) and self.error is None:
             await self._progress.wait()
 
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            batch, self._waiting, self._size = self._waiting, [], 0
+            await self._has_chunks.wait()
+            self._has_chunks = anyio.Event()
+            batch, self._queued, self._size = self._queued, [], 0
             self._writing = True
             try:
                 await to_thread.run_sync(self._write, batch, abandon_on_cancel=True)
             except OSError as error:
-                self._break(error)
+                self._fail(error)
             self._writing = False
-            self._tell_progress()
+            self._notify_progress()
 
     async def watch(self, descriptor: int) -> None:
         """Notice that nobody can read standard output any more, also while there is nothing to write."""
         await wait_until_reader_closes(descriptor)
-        self._break(BrokenPipeError())
+        self._fail(BrokenPipeError())
 
-    def _break(self, error: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         self.error = self.error or error
         self.broken.set()
-        self._tell_progress()
+        self._notify_progress()
 
-    def _tell_progress(self) -> None:
+    def _notify_progress(self) -> None:
         progress, self._progress = self._progress, anyio.Event()
         progress.set()
 
     def _write(self, batch: list[Chunk]) -> None:
-        for stream, pieces in groupby(batch, key=lambda piece: piece.stream):
-            text = "".join(piece.text for piece in pieces)
-            if self._show is not None and (stream == "err" or is_terminal(sys.stdout)):
-                self._show(stream, text)
+        for stream, chunks in groupby(batch, key=lambda chunk: chunk.stream):
+            text = "".join(chunk.text for chunk in chunks)
+            if self._redirect is not None and (stream == "err" or is_terminal(sys.stdout)):
+                self._redirect(stream, text)
             elif stream == "out" and self.error is None:
                 write_all(sys.stdout.fileno(), text.encode(self._encoding or sys.stdout.encoding, "replace"))
-            elif stream == "err" and self._has_errors:
+            elif stream == "err" and self._stderr_is_open:
                 self._write_error(text)
 
     def _write_error(self, text: str) -> None:
         try:
             write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
         except OSError:
-            self._has_errors = False  # the answer still has a reader
+            self._stderr_is_open = False  # the answer still has a reader
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -31,16 +31,16 @@ class RemoteTask:
         """A client of the service."""
         return self.service.client()
 
-    async def start(self, mux: "RemoteMux", company: "InteractionHandler") -> "Run":
+    async def start(self, mux: "RemoteMux", handler: "InteractionHandler") -> "Run":
         """Start it.
 
-        Approvals that the service leaves open are for the company: which mode holds is known there. Questions are left
+        Approvals that the service leaves open are for the handler: which mode holds is known there. Questions are left
         open where the command line says a mode that would decline them.
         """
         from agent_mux.options import RunOptions
 
         mode = self.said.get("approval_mode", "prompt")
-        answering = company.answers(RunOptions(agent="-", prompt="-", approval_mode=mode))
+        answering = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
         asked = {} if mode == "prompt" else {"on_input_required": answering.on_input_required}
         run = await mux.start(**self.said, **asked)
         run.answer_with(answering.on_approval_request, answering.on_input_required)

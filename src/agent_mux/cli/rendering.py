@@ -25,11 +25,11 @@ class Renderer:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._paper = OutputBuffer(screen)
+        self._buffer = OutputBuffer(screen)
         self._shell = ShellView(screen.palette, screen.width)
         self._wrote_message = False
         self._shell_failed = False
-        self._showers: Mapping[str, _EventHandler] = {
+        self._handlers: Mapping[str, _EventHandler] = {
             "message_start": self._message_start,
             "text_delta": self._text,
             "message_stop": self._message_stop,
@@ -48,95 +48,95 @@ class Renderer:
         if self._screen.asks and event.type in _INTERACTION_EVENTS:
             return []
         if event.subagent_id is not None and event.type not in _SUBAGENT_EVENTS:
-            self._show_inside(event)
-        elif event.type in self._showers:
-            self._showers[event.type](event)
+            self._show_subagent_event(event)
+        elif event.type in self._handlers:
+            self._handlers[event.type](event)
         else:
-            self._say(line_of(event))
-        return self._paper.take()
+            self._print_line(line_of(event))
+        return self._buffer.take()
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """The screen has so many columns from now on."""
         self._screen = self._screen._replace(width=width)
         self._shell.width = width
 
     def finish(self, lines: Iterable[Line] = ()) -> list[Chunk]:
         """The stream is over: no line stays open, and these are the last ones."""
-        self._paper.close_out()
-        self._paper.close_err()
+        self._buffer.close_out()
+        self._buffer.close_err()
         for line in lines:
-            self._say(line)
-        return self._paper.take()
+            self._print_line(line)
+        return self._buffer.take()
 
-    def _say(self, line: Line | None, indent: str = "") -> None:
+    def _print_line(self, line: Line | None, indent: str = "") -> None:
         if line is None:
             return
         mark = _MARKS[line.mark]
         lead = indent + (self._paint(line.mark, mark) + " " if mark else "")
-        room = LONGEST_LINE if line.whole else max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_DETAIL)
-        text = one_line(line.text, room)
-        rest = one_line(line.rest, max(room - len(text), _SHORTEST_DETAIL))
-        self._paper.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))
+        width = LONGEST_LINE if line.whole else max(self._screen.width - len(indent) - len(mark) - 2, _SHORTEST_DETAIL)
+        text = one_line(line.text, width)
+        rest = one_line(line.rest, max(width - len(text), _SHORTEST_DETAIL))
+        self._buffer.line(lead + " ".join(part for part in (text, self._screen.palette.dim(rest)) if part))
 
     def _paint(self, mark: Mark, text: str) -> str:
         palette = self._screen.palette
         paint = {"call": palette.accent, "good": palette.good, "bad": palette.bad, "error": palette.bad}
         return paint.get(mark, palette.warning)(text)
 
-    def _show_inside(self, event: BaseEvent) -> None:
+    def _show_subagent_event(self, event: BaseEvent) -> None:
         """The inside of a sub-agent is told by its whole messages and by its lines."""
         if isinstance(event, ev.MessageStopEvent):
             for part in sanitize(event.text).splitlines():
-                self._paper.line("  " + self._screen.palette.dim(part))
+                self._buffer.line("  " + self._screen.palette.dim(part))
         else:
-            self._say(line_of(event), "  ")
+            self._print_line(line_of(event), "  ")
 
     # -- what comes in fragments
 
     def _message_start(self, _: BaseEvent) -> None:
         if self._wrote_message:
-            self._paper.out("\n")
+            self._buffer.out("\n")
 
     def _text(self, event: ev.TextDeltaEvent) -> None:
         self._wrote_message = True
-        self._paper.out(event.delta)
+        self._buffer.out(event.delta)
 
     def _message_stop(self, _: BaseEvent) -> None:
-        self._paper.close_out()
+        self._buffer.close_out()
 
     def _thinking(self, event: ev.ThinkingDeltaEvent) -> None:
         text = sanitize(event.delta)
         body, end = (text[:-1], "\n") if text.endswith("\n") else (text, "")
-        self._paper.err(self._screen.palette.dim(body) + end)
+        self._buffer.err(self._screen.palette.dim(body) + end)
 
     def _thinking_stop(self, _: BaseEvent) -> None:
-        self._paper.close_err()
+        self._buffer.close_err()
 
     # -- commands, and the mux's own notes
 
     def _tool(self, event: ev.ToolCallReadyEvent) -> None:
         self._shell_failed = False
-        self._say(line_of(event))
+        self._print_line(line_of(event))
 
     def _tool_error(self, event: ev.ToolErrorEvent) -> None:
         if not self._shell_failed:  # else the command's output and its exit have said it
-            self._say(line_of(event))
+            self._print_line(line_of(event))
         self._shell_failed = False
 
     def _shell_output(self, event: ev.ShellStdoutDeltaEvent | ev.ShellStderrDeltaEvent) -> None:
         for line in self._shell.feed(event.delta):
-            self._paper.line(line)
+            self._buffer.line(line)
 
     def _shell_exit(self, event: ev.ShellExitEvent) -> None:
         for line in self._shell.finish():
-            self._paper.line(line)
+            self._buffer.line(line)
         if event.exit_code != 0:
             self._shell_failed = True
-            self._say(Line("bad", f"exit code {event.exit_code}", f"after {duration(event.duration_ms)}"))
+            self._print_line(Line("bad", f"exit code {event.exit_code}", f"after {duration(event.duration_ms)}"))
 
     def _debug(self, event: ev.DebugEvent) -> None:
         if event.level == "warn" or self._screen.verbose:
-            self._say(line_of(event))
+            self._print_line(line_of(event))
 
 
 SHOWN_LINES = 12  # of one command: enough to see what happens, not enough to lose the answer
@@ -149,23 +149,23 @@ class ShellView:
     def __init__(self, palette: Palette, width: int) -> None:
         self._palette = palette
         self.width = width
-        self._begun = ""
+        self._partial = ""
         self._shown = 0
         self._hidden = 0
 
     def feed(self, text: str) -> list[str]:
         """Take a chunk of output, give the lines to show."""
-        *whole, self._begun = (self._begun + text).split("\n")
-        if len(self._begun) > LONGEST_PARTIAL_LINE:
-            self._begun = self._begun[:LONGEST_PARTIAL_LINE]  # more would not be shown
+        *whole, self._partial = (self._partial + text).split("\n")
+        if len(self._partial) > LONGEST_PARTIAL_LINE:
+            self._partial = self._partial[:LONGEST_PARTIAL_LINE]  # more would not be shown
         return [line for part in whole for line in self._show(part)]
 
     def finish(self) -> list[str]:
         """The command ended: its last line, and how much was left out."""
-        lines = self._show(self._begun) if self._begun else []
+        lines = self._show(self._partial) if self._partial else []
         if self._hidden:
             lines.append(self._palette.dim(f"  | ... {self._hidden} more lines"))
-        self._begun, self._shown, self._hidden = "", 0, 0
+        self._partial, self._shown, self._hidden = "", 0, 0
         return lines
 
     def _show(self, line: str) -> list[str]:

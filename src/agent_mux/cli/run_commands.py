@@ -96,7 +96,7 @@ def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResul
     conduct = RunDriver(
         view=view_for(flags, as_json=invocation.json, asks=around.asks and not flags.non_interactive),
         palette=palette_for(sys.stderr, no_color=flags.no_color),
-        company=handler_for(flags, around, as_json=invocation.json),
+        handler_factory=handler_for(flags, around, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,
     )
     with logs_for(debug=flags.debug):

@@ -31,8 +31,8 @@ class RunTask(Protocol):
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Of those runs."""
 
-    async def start(self, mux: Any, company: InteractionHandler) -> Run:
-        """Start it with a client of this kind; what is asked goes to the company."""
+    async def start(self, mux: Any, handler: InteractionHandler) -> Run:
+        """Start it with a client of this kind; what is asked goes to the handler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class LocalTask:
         """A client of our own."""
         return AgentMux(config_dir=self.config_dir)
 
-    async def start(self, mux: AgentMux, company: InteractionHandler) -> Run:
+    async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
         """Start it."""
         instrument_if_traced(mux)
-        return mux.run(replace(self.settled, options=company.answers(self.settled.options)))
+        return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class RunDriver:
 
     view: View
     palette: Palette
-    company: Callable[[OutputWriter, Palette], InteractionHandler]
+    handler_factory: Callable[[OutputWriter, Palette], InteractionHandler]
     """Who is with the run."""
     encoding: str | None = None
     """Of standard output, instead of its own."""
@@ -66,28 +66,28 @@ class RunDriver:
     async def run(self, task: RunTask) -> RunResult:
         """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
         output = OutputWriter(self.encoding)
-        company = self.company(output, self.palette)
+        handler = self.handler_factory(output, self.palette)
         with anyio.open_signal_receiver(*ending_signals(), signal.SIGWINCH) as signals:
             async with task.client() as mux, anyio.create_task_group() as tasks:
-                run = await task.start(mux, company)
-                with company:
+                run = await task.start(mux, handler)
+                with handler:
                     tasks.start_soon(output.run)
                     tasks.start_soon(output.watch, sys.stdout.fileno())
                     tasks.start_soon(_abort_without_reader, run, output)
-                    tasks.start_soon(_handle_signals, signals, run, company, self.view)
-                    tasks.start_soon(company.keep, run)
-                    result = await self._show(run, company)
+                    tasks.start_soon(_handle_signals, signals, run, handler, self.view)
+                    tasks.start_soon(handler.attend, run)
+                    result = await self._show(run, handler)
                 tasks.cancel_scope.cancel()
         if output.error is not None:
             raise output.error
         return result
 
-    async def _show(self, run: Run, company: InteractionHandler) -> RunResult:
-        output = company.output
+    async def _show(self, run: Run, handler: InteractionHandler) -> RunResult:
+        output = handler.output
         async for event in run:
             output.add(self.view.show(event))
-            await output.room()
-            await company.see(run, event)
+            await output.wait_for_capacity()
+            await handler.on_event(run, event)
         result = await run
         output.add(self.view.end(result))
         await output.drain()
@@ -95,19 +95,19 @@ class RunDriver:
 
 
 async def _handle_signals(
-    signals: AsyncIterator[signal.Signals], run: Run, company: InteractionHandler, view: View
+    signals: AsyncIterator[signal.Signals], run: Run, handler: InteractionHandler, view: View
 ) -> None:
     async with anyio.create_task_group() as tasks:
         told = 0
         async for number in signals:
             if number is signal.SIGWINCH:
-                view.fit(width_of(sys.stderr))
+                view.set_width(width_of(sys.stderr))
                 continue
-            if told == 0 and await company.heed(run, number):
+            if told == 0 and await handler.handle_signal(run, number):
                 continue
             told += 1
             if told == 1:
-                company.warn(f"{number.name}: the run is being aborted; once more kills it")
+                handler.warn(f"{number.name}: the run is being aborted; once more kills it")
                 tasks.start_soon(run.abort)
             elif told == 2:
                 run.kill()

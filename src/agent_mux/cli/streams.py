@@ -51,23 +51,23 @@ class TypedLines:
     """What a person types at a terminal, line by line."""
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._partial = b""
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """A key pressed before the question was there must not answer it."""
         import termios  # not on every platform
 
-        self._begun = b""
+        self._partial = b""
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     async def next(self) -> str | None:
         """One line; None at the end of the input. Can be cancelled, unlike `input()`."""
-        while b"\n" not in self._begun:
+        while b"\n" not in self._partial:
             chunk = await read_some(sys.stdin.fileno())
             if not chunk:
                 return None
-            self._begun += chunk
-        line, _, self._begun = self._begun.partition(b"\n")
+            self._partial += chunk
+        line, _, self._partial = self._partial.partition(b"\n")
         return line.decode("utf-8", "replace")
 
 

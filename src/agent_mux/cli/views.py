@@ -53,7 +53,7 @@ class View(Protocol):
         """When it is over."""
         ...
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """The window has so many columns from now on."""
         ...
 
@@ -72,9 +72,9 @@ class HumanView:
         """A summary."""
         return self._renderer.finish(summary_lines(result))
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """Lines are cut there."""
-        self._renderer.fit(width)
+        self._renderer.set_width(width)
 
 
 class JsonView:
@@ -91,7 +91,7 @@ class JsonView:
         """The result, of type `run_result`."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """Nothing is cut."""
 
 
@@ -106,7 +106,7 @@ class ResultView:
         """The result, of type `run_result`."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """Nothing is cut."""
 
 
@@ -127,6 +127,6 @@ class QuietView:
         said = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
         return said + Renderer(screen).finish(error_lines(result))
 
-    def fit(self, width: int) -> None:
+    def set_width(self, width: int) -> None:
         """The error is cut there."""
         self._screen = self._screen._replace(width=width)

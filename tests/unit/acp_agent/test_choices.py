@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux.acp_agent.choices import Choices
+from agent_mux.acp_agent.choices import SessionChoices
 from agent_mux.capabilities import AgentCapabilities
 from agent_mux.errors import ValidationError
 
@@ -10,14 +10,16 @@ CAN = AgentCapabilities(agent="a", approval_modes=("yolo", "prompt"), thinking_e
 SETTLED = {"approval_mode": "prompt", "model": "mine", "thinking_effort": None}
 
 
-def choices() -> Choices:
-    return Choices(CAN, [("big", "The big one")], SETTLED)
+def choices() -> SessionChoices:
+    return SessionChoices(CAN, [("big", "The big one")], SETTLED)
 
 
 def test_only_what_the_agent_can_is_offered() -> None:
     assert [mode.id for mode in choices().modes().available_modes] == ["prompt", "yolo"]
     assert [option.id for option in choices().options()] == ["mode", "model", "thought_level"]
-    bare = Choices(AgentCapabilities(agent="a", approval_modes=("yolo",)), [], {**SETTLED, "approval_mode": "yolo"})
+    bare = SessionChoices(
+        AgentCapabilities(agent="a", approval_modes=("yolo",)), [], {**SETTLED, "approval_mode": "yolo"}
+    )
     assert [option.id for option in bare.options()] == ["mode"]
 
 

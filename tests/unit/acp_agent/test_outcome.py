@@ -5,8 +5,7 @@ from typing import Any, cast
 import pytest
 from acp import RequestError
 
-from agent_mux.acp_agent.outcome import outcome_of_run, outcome_of_turn, response
-from agent_mux.acp_agent.turn import Turn
+from agent_mux.acp_agent.turns import EditorTurn, prompt_response, run_outcome, turn_outcome
 from agent_mux.assembler.verdict import TURN_LIMIT_REACHED
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.ledger import Ledger
@@ -25,11 +24,11 @@ def failed(code: Any, message: str = "why") -> ErrorEvent:
     ],
 )  # fmt: skip
 def test_stop_reasons_of_turns(error: ErrorEvent | None, reason: str) -> None:
-    assert outcome_of_turn(error, "log in") == reason
+    assert turn_outcome(error, "log in") == reason
 
 
 def test_a_person_who_is_not_authenticated_is_told_what_to_do() -> None:
-    outcome = outcome_of_turn(failed("AUTH_ERROR", "no key"), "run x login")
+    outcome = turn_outcome(failed("AUTH_ERROR", "no key"), "run x login")
     assert isinstance(outcome, RequestError)
     assert (outcome.code, str(outcome)) == (-32000, "no key (run x login)")
 
@@ -42,25 +41,25 @@ def test_a_person_who_is_not_authenticated_is_told_what_to_do() -> None:
     ],
 )  # fmt: skip
 def test_stop_reasons_of_runs(exit_reason: Any, code: Any, reason: str) -> None:
-    assert outcome_of_run(ended(exit_reason, code), "") == reason
+    assert run_outcome(ended(exit_reason, code), "") == reason
 
 
 @pytest.mark.parametrize("exit_reason", ["failed", "truncated", "timeout", "inactivity", "budget", "crashed", "killed"])
 def test_all_other_ends_are_errors(exit_reason: Any) -> None:
-    outcome = outcome_of_run(ended(exit_reason, "AGENT_CRASH"), "")
+    outcome = run_outcome(ended(exit_reason, "AGENT_CRASH"), "")
     assert isinstance(outcome, RequestError)
     assert outcome.data == {"code": "AGENT_CRASH", "recoverable": False}
 
 
 def test_a_cancelled_turn_is_cancelled_however_it_ended() -> None:
-    turn = Turn()
+    turn = EditorTurn()
     turn.is_cancelled = True
-    turn.settle(cast("Any", RequestError.internal_error()))
-    assert turn.answer().stop_reason == "cancelled"
+    turn.finish(cast("Any", RequestError.internal_error()))
+    assert turn.response().stop_reason == "cancelled"
 
 
 def test_usage_is_that_of_the_turn() -> None:
-    usage = response("end_turn", CostRecord(1.0, 10, 5, 2, 100, 7)).usage
+    usage = prompt_response("end_turn", CostRecord(1.0, 10, 5, 2, 100, 7)).usage
     assert usage is not None
     assert usage.model_dump(by_alias=True, exclude_none=True) == {
         "totalTokens": 122, "inputTokens": 10, "outputTokens": 5, "thoughtTokens": 2, "cachedReadTokens": 100,

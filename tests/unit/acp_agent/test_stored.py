@@ -10,9 +10,8 @@ from tests.unit.acp_agent.test_updates import sent
 from ulid import ULID
 
 from agent_mux import AgentMux, AgentMuxError
-from agent_mux.acp_agent import listing
-from agent_mux.acp_agent.history import replayed
-from agent_mux.acp_agent.names import find_native, find_stored, tag_of
+from agent_mux.acp_agent import stored_sessions
+from agent_mux.acp_agent.stored_sessions import find_native, find_stored, history_updates, session_tag
 
 STORES = Path(__file__).parents[2] / "stores"
 OURS = str(ULID.from_bytes(bytes(16)))
@@ -44,7 +43,7 @@ def natives(mux: AgentMux) -> list[str]:
 
 def test_a_session_is_found_by_the_agents_id_and_by_ours(mux: AgentMux) -> None:
     one, other, *_ = natives(mux)
-    index(mux, other, "mine", tag_of(OURS))
+    index(mux, other, "mine", session_tag(OURS))
     assert find_stored(mux, "claude", one).made.summary.native_id == one
     assert find_stored(mux, "claude", OURS).made.summary.native_id == other
     assert find_native(mux, "claude", OURS) == other
@@ -65,11 +64,11 @@ def test_sessions_are_listed_page_by_page_under_the_ids_that_load_them(
     mux: AgentMux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = natives(mux)
-    index(mux, known[0], tag_of(OURS))
-    monkeypatch.setattr(listing, "PAGE", 2)
+    index(mux, known[0], session_tag(OURS))
+    monkeypatch.setattr(stored_sessions, "PAGE_SIZE", 2)
     pages, cursor = [], None
     while True:
-        page = listing.listed(mux, "claude", {known[1]: "live"}, None, cursor)
+        page = stored_sessions.list_page(mux, "claude", {known[1]: "live"}, None, cursor)
         pages.append([one.session_id for one in page.sessions])
         cursor = page.next_cursor
         if cursor is None:
@@ -84,7 +83,7 @@ def test_every_stored_session_can_be_shown(agent: str, tmp_path: Path) -> None:
     library = AgentMux(config_dir=tmp_path).sessions
     for home in (STORES / agent).glob("*/home"):
         for session in sessions_of(library, agent, home):
-            updates = sent(replayed(session, "/w"))
+            updates = sent(history_updates(session, "/w"))
             prompts = [one for one in updates if one["sessionUpdate"] == "user_message_chunk"]
             calls = [one for one in updates if one["sessionUpdate"] == "tool_call"]
             assert len(prompts) == sum(message.role == "user" for message in session.messages)

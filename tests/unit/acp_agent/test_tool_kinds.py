@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.acp_agent.tool_kinds import LONGEST_TITLE, kind_of, plan_of, title_of
+from agent_mux.acp_agent.tools import LONGEST_TITLE, read_plan, tool_kind, tool_title
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from agent_mux.acp_agent.tool_kinds import LONGEST_TITLE, kind_of, plan_of, titl
     ],
 )  # fmt: skip
 def test_kinds(name: str, kind: str) -> None:
-    assert kind_of(name) == kind
+    assert tool_kind(name) == kind
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ def test_kinds(name: str, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_titles(given: Any, title: str) -> None:
-    assert title_of("Tool", given) == title
+    assert tool_title("Tool", given) == title
 
 
 def test_a_title_is_not_longer_than_a_line() -> None:
-    assert len(title_of("Tool", {"command": "x" * 5000})) == LONGEST_TITLE
+    assert len(tool_title("Tool", {"command": "x" * 5000})) == LONGEST_TITLE
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_title_is_not_longer_than_a_line() -> None:
      {"todos": [{"status": "pending"}]}, {"todos": [{"content": "x", "status": "dreamt"}]}],
 )  # fmt: skip
 def test_what_is_no_plan(given: Any) -> None:
-    assert plan_of(given) is None
+    assert read_plan(given) is None

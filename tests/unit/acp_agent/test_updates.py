@@ -10,7 +10,7 @@ from acp.schema import SessionNotification
 from acp.utils import serialize_params
 
 from agent_mux import decode_event, events
-from agent_mux.acp_agent.updates import NO_UPDATE, Updates
+from agent_mux.acp_agent.updates import NO_UPDATE, RunUpdates
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 GOLDENS = sorted(FIXTURES.glob("*/*/*/events.jsonl"))
@@ -20,9 +20,9 @@ COST = {"totalUsd": 0.5, "inputTokens": 1, "outputTokens": 1, "source": "native"
 
 def wire(*told: dict[str, Any], **arguments: Any) -> list[dict[str, Any]]:
     """What an editor gets for these events."""
-    updates = Updates("/w", run_id="R", **arguments)
+    updates = RunUpdates("/w", run_id="R", **arguments)
     decoded = [decode_event(json.dumps({"runId": "0" * 26, "agent": "a", "timestamp": 1, **one})) for one in told]
-    return sent(update for event in decoded for update in updates.of(cast("events.AgentEvent", event)))
+    return sent(update for event in decoded for update in updates.convert(cast("events.AgentEvent", event)))
 
 
 def sent(updates: Iterable[Any]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def sent(updates: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def test_every_event_has_updates_or_is_known_to_have_none() -> None:
-    handled = set(Updates("/")._handlers)
+    handled = set(RunUpdates("/")._handlers)
     assert handled.isdisjoint(NO_UPDATE)
     assert handled | set(NO_UPDATE) == set(events.ALL_EVENTS)
 

@@ -213,7 +213,7 @@ def test_a_tally_counts_what_it_sees() -> None:
         TokenUsageEvent(*head, input_tokens=1, output_tokens=2, cached_tokens=7),
         CostEvent(*head, cost=CostRecord(0.5, 1001, 7, source="native")),
     ):
-        tally.see(event)
+        tally.add(event)
     assert tally.spent() == "$0.5000, 1,001 tokens in, 7 out, 7 tokens read from a cache"
     told = tally.to_dict()
     assert (told["turnCount"], told["cost"]["totalUsd"]) == (2, 0.5)

@@ -95,21 +95,21 @@ EditorEvent = EnteredLine | PressedKey
 class Editor:
     """Reads from standard input and draws on standard error, both of them the same terminal."""
 
-    def __init__(self, hear: Callable[[EditorEvent], None]) -> None:
+    def __init__(self, on_event: Callable[[EditorEvent], None]) -> None:
         """`hear` is called in the editor's thread, for each line and key."""
-        self._hear = hear
+        self._on_event = on_event
         self._prompt = "> "
         self._question: tuple[str, str] | None = None
         self._is_answering = False
-        self._begun = {"out": "", "err": ""}
+        self._partial = {"out": "", "err": ""}
         """Lines that have no end yet."""
         self._attributes: list[Any] = []
         self._guard: TerminalGuard | None = None
         self._lock = threading.Lock()
         self._is_open = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._came_or_left = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="line editor", daemon=True)
+        self._started_or_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run_thread, name="line editor", daemon=True)
 
     # -- for the threads of others
 
@@ -118,11 +118,11 @@ class Editor:
         self._attributes = termios.tcgetattr(sys.stdin.fileno())
         self._guard = TerminalGuard(sys.stderr.fileno(), self._attributes)
         self._thread.start()
-        self._came_or_left.wait(START_STOP_TIMEOUT)
+        self._started_or_stopped.wait(START_STOP_TIMEOUT)
 
     def stop(self) -> None:
         """Give the terminal back as it was."""
-        self._do(self._leave)
+        self._post(self._exit_app)
         self._thread.join(START_STOP_TIMEOUT)
         with suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._attributes)
@@ -132,7 +132,7 @@ class Editor:
     def write(self, stream: Literal["out", "err"], text: str) -> None:
         """Show a text above the line that is typed, and wait until the terminal has it. Raises `OSError`."""
         done: Future[None] = Future()
-        if self._do(self._write, stream, text, done):
+        if self._post(self._write, stream, text, done):
             done.result()
         else:
             write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
@@ -141,21 +141,21 @@ class Editor:
         """What stands before the line."""
         if prompt != self._prompt:
             self._prompt = prompt
-            self._do(self._draw)
+            self._post(self._draw)
 
     def ask(self, question: str, prompt: str) -> None:
         """The next line answers a question. A line that was begun before is finished first: it was no answer."""
-        self._do(self._ask, question, prompt)
+        self._post(self._ask, question, prompt)
 
     def forget_question(self) -> None:
         """No answer is needed any more."""
-        self._do(self._forget_question)
+        self._post(self._forget_question)
 
     def clear(self) -> None:
         """Throw away the line that is being typed."""
-        self._do(self._clear)
+        self._post(self._clear)
 
-    def _do(self, function: Callable[..., None], *arguments: Any) -> bool:
+    def _post(self, function: Callable[..., None], *arguments: Any) -> bool:
         """In the editor's thread. False: it is not there."""
         with self._lock:
             if not self._is_open or self._loop is None:
@@ -165,21 +165,21 @@ class Editor:
 
     # -- in the editor's thread
 
-    def _live(self) -> None:
+    def _run_thread(self) -> None:
         try:
             asyncio.run(self._edit())
         except (EOFError, OSError):
-            self._hear(PressedKey("gone"))
+            self._on_event(PressedKey("gone"))
         finally:
-            self._came_or_left.set()
+            self._started_or_stopped.set()
 
     async def _edit(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._input = Vt100Input(sys.stdin)
         self._draft = Buffer(
-            multiline=False, accept_handler=self._entered, on_text_changed=lambda _: self._turn_to_question()
+            multiline=False, accept_handler=self._accept_draft, on_text_changed=lambda _: self._focus_question()
         )
-        self._answer = Buffer(multiline=False, accept_handler=self._answered)
+        self._answer = Buffer(multiline=False, accept_handler=self._accept_answer)
         self._app: Application[None] = Application(
             layout=self._layout(),
             key_bindings=self._keys(),
@@ -189,23 +189,23 @@ class Editor:
             erase_when_done=True,
         )
         try:
-            await self._app.run_async(pre_run=self._come, set_exception_handler=False)
+            await self._app.run_async(pre_run=self._on_start, set_exception_handler=False)
         finally:
             with self._lock:
                 self._is_open = False
             await asyncio.sleep(0)  # what was asked of us before that is done
 
-    def _come(self) -> None:
+    def _on_start(self) -> None:
         self._is_open = True
-        self._came_or_left.set()
+        self._started_or_stopped.set()
 
     def _layout(self) -> Layout:
         self._draft_window = _line_window(self._draft, self._prompt_of_draft)
         self._answer_window = _line_window(self._answer, lambda: self._question[1] if self._question else "")
         is_answering = Condition(lambda: self._is_answering)
-        begun = Window(FormattedTextControl(self._tail), wrap_lines=True, dont_extend_height=True)
+        begun = Window(FormattedTextControl(self._partial_line), wrap_lines=True, dont_extend_height=True)
         rows = [
-            ConditionalContainer(begun, Condition(lambda: bool(self._tail()))),
+            ConditionalContainer(begun, Condition(lambda: bool(self._partial_line()))),
             ConditionalContainer(self._draft_window, ~is_answering),
             ConditionalContainer(self._answer_window, is_answering),
         ]
@@ -214,9 +214,9 @@ class Editor:
     def _prompt_of_draft(self) -> str:
         return QUESTION_WAITS_PROMPT if self._question is not None else self._prompt
 
-    def _tail(self) -> str:
+    def _partial_line(self) -> str:
         """The end of the line that the agent is writing."""
-        begun = self._begun["out"] or self._begun["err"]
+        begun = self._partial["out"] or self._partial["err"]
         return sanitize(begun)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if begun else ""
 
     def _keys(self) -> KeyBindings:
@@ -224,14 +224,14 @@ class Editor:
 
         @keys.add("c-c")
         def interrupt(_: KeyPressEvent) -> None:
-            self._hear(PressedKey("interrupt", self._asked))
+            self._on_event(PressedKey("interrupt", self._current_question))
 
         @keys.add("c-d", filter=Condition(lambda: not self._app.current_buffer.text))
         def end(_: KeyPressEvent) -> None:
-            self._hear(PressedKey("end", self._asked))
+            self._on_event(PressedKey("end", self._current_question))
 
         @keys.add("c-z")
-        def stay(_: KeyPressEvent) -> None:
+        def ignore_suspend(_: KeyPressEvent) -> None:
             """No job control: a client that is stopped does not read what its agent prints."""
 
         @keys.add("escape", "enter")
@@ -241,32 +241,32 @@ class Editor:
         return keys
 
     @property
-    def _asked(self) -> str | None:
+    def _current_question(self) -> str | None:
         return self._question[0] if self._is_answering and self._question is not None else None
 
-    def _entered(self, buffer: Buffer) -> bool:
-        self._hear(EnteredLine(buffer.text))
-        asyncio.get_running_loop().call_soon(self._turn_to_question)  # when the line is empty again, which nobody tells
+    def _accept_draft(self, buffer: Buffer) -> bool:
+        self._on_event(EnteredLine(buffer.text))
+        asyncio.get_running_loop().call_soon(self._focus_question)  # when the line is empty again, which nobody tells
         return False
 
-    def _answered(self, buffer: Buffer) -> bool:
-        self._hear(EnteredLine(buffer.text, self._asked))
+    def _accept_answer(self, buffer: Buffer) -> bool:
+        self._on_event(EnteredLine(buffer.text, self._current_question))
         return False
 
     def _ask(self, question: str, prompt: str) -> None:
-        self._take_what_was_typed()
+        self._flush_typed_keys()
         self._question = question, prompt
         self._answer.reset()
-        self._turn_to_question()
+        self._focus_question()
         self._draw()
 
-    def _take_what_was_typed(self) -> None:
+    def _flush_typed_keys(self) -> None:
         """Keys that wait in the terminal were pressed before the question was there: they are no answer."""
         if select.select([sys.stdin.fileno()], [], [], 0)[0]:
             self._app.key_processor.feed_multiple(self._input.read_keys())
             self._app.key_processor.process_keys()
 
-    def _turn_to_question(self) -> None:
+    def _focus_question(self) -> None:
         if self._question is not None and not self._is_answering and not self._draft.text:
             self._is_answering = True
             self._app.layout.focus(self._answer_window)
@@ -279,22 +279,22 @@ class Editor:
 
     def _clear(self) -> None:
         self._app.current_buffer.reset()
-        self._turn_to_question()
+        self._focus_question()
         self._draw()
 
     def _draw(self) -> None:
         self._app.invalidate()
 
-    def _leave(self) -> None:
+    def _exit_app(self) -> None:
         if self._app.is_running:
             self._app.exit()
 
     def _write(self, stream: Literal["out", "err"], text: str, done: "Future[None]") -> None:
         try:
-            whole, end, begun = (self._begun[stream] + text).rpartition("\n")
+            whole, end, begun = (self._partial[stream] + text).rpartition("\n")
             if len(begun) > LONGEST_PARTIAL_LINE:
                 whole, end, begun = whole + end + begun, "\n", ""
-            self._begun[stream] = begun
+            self._partial[stream] = begun
             if end:
                 self._app.renderer.erase()
                 write_all(sys.stderr.fileno(), (whole + end).encode(sys.stderr.encoding, "replace"))

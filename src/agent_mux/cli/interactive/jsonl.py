@@ -30,10 +30,10 @@ class JsonlHandler(InteractionHandler):
     def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
         """`is_attended`: the program answers what is asked; else it is denied from the beginning."""
         super().__init__(output, palette)
-        self._refusal = DenyingHandler(output, palette)
+        self._denier = DenyingHandler(output, palette)
         self._is_attended = is_attended
         self._is_closed = False
-        self._tally = ConversationUsage()
+        self._usage = ConversationUsage()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._handlers: Mapping[type, _CommandHandler] = {
             wire.Interrupt: self._interrupt,
@@ -42,35 +42,35 @@ class JsonlHandler(InteractionHandler):
             wire.Abort: self._abort,
         }
 
-    # -- as company
+    # -- as handler
 
-    def answers(self, options: RunOptions) -> RunOptions:
+    def with_callbacks(self, options: RunOptions) -> RunOptions:
         """What is asked stays pending for the program, as long as it can answer."""
         if not self._is_attended:
-            return self._refusal.answers(options)
+            return self._denier.with_callbacks(options)
         if options.approval_mode == "prompt":
-            options = replace(options, on_approval_request=self._unless_gone)
-        return replace(options, on_input_required=self._unless_gone)
+            options = replace(options, on_approval_request=self._deny_unattended)
+        return replace(options, on_input_required=self._deny_unattended)
 
-    async def see(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # as company does
+    async def on_event(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # as handler does
         """Count."""
-        self._tally.see(event)
+        self._usage.add(event)
 
-    async def keep(self, run: Run) -> None:
+    async def attend(self, run: Run) -> None:
         """Carry out what comes, line by line, and close the run behind the last one."""
         async with anyio.create_task_group() as self._tasks:
             async with aclosing(read_lines(sys.stdin.fileno(), wire.LONGEST_LINE)) as lines:
                 async for line in lines:
-                    await self._deal(run, line)
-                    await self.output.room()
-            await self._leave(run)
+                    await self._handle_input(run, line)
+                    await self.output.wait_for_capacity()
+            await self._close_input(run)
 
-    async def _leave(self, run: Run) -> None:
+    async def _close_input(self, run: Run) -> None:
         """Nobody will say or answer anything any more."""
         self._is_attended = False
         try:
             for pending in run.interaction.pending:
-                await respond(run, pending, self._refusal.refuse(pending))
+                await respond(run, pending, self._denier.refuse(pending))
             if not self._is_closed:
                 await self._close(run, wire.Close())
         except AgentMuxError as error:
@@ -78,12 +78,12 @@ class JsonlHandler(InteractionHandler):
                 self._say(wire.command_error(error, "close", None))
                 await run.abort()
 
-    def _unless_gone(self, pending: PendingInteraction) -> Deny | None:
-        return None if self._is_attended else self._refusal.refuse(pending)
+    def _deny_unattended(self, pending: PendingInteraction) -> Deny | None:
+        return None if self._is_attended else self._denier.refuse(pending)
 
     # -- commands
 
-    async def _deal(self, run: Run, line: bytes | None) -> None:
+    async def _handle_input(self, run: Run, line: bytes | None) -> None:
         try:
             command = wire.read_command(line)
         except wire.NoCommand as error:
@@ -118,7 +118,7 @@ class JsonlHandler(InteractionHandler):
             for one in run.interaction.pending
         ]
         told = {name: value for name, value in known.items() if value is not None}
-        return {**told, "state": run.state, "busy": run.is_busy, "pending": pending, **self._tally.to_dict()}
+        return {**told, "state": run.state, "busy": run.is_busy, "pending": pending, **self._usage.to_dict()}
 
     async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
         if run.state == "paused":

@@ -44,18 +44,18 @@ class ReplHandler(InteractionHandler):
     def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
         """`is_attended`: the person answers what is asked; else it is denied."""
         super().__init__(output, palette)
-        self._refusal = None if is_attended else DenyingHandler(output, palette)
+        self._denier = None if is_attended else DenyingHandler(output, palette)
         self._mailbox: Mailbox[EditorEvent] = Mailbox()
         self._editor = Editor(self._mailbox.put)
-        self._tally = ConversationUsage()
+        self._usage = ConversationUsage()
         self._waiting: list[str] = []
         """The interactions that were shown to be asked, in order; the first one is being asked."""
-        self._asked: PendingInteraction | None = None
+        self._current_question: PendingInteraction | None = None
         self._is_closing = False
         self._is_aborting = False
-        self._interrupted_at = -DOUBLE_PRESS_WINDOW
+        self._last_interrupt = -DOUBLE_PRESS_WINDOW
         self._tasks: anyio.abc.TaskGroup | None = None
-        output.show_with(self._editor.write)
+        output.redirect_to(self._editor.write)
         self._commands: Mapping[str, Callable[[Run, str], Awaitable[None]]] = {
             "exit": self._exit,
             "quit": self._exit,
@@ -71,12 +71,12 @@ class ReplHandler(InteractionHandler):
             "help": self._help,
         }
 
-    # -- as company
+    # -- as handler
 
-    def answers(self, options: RunOptions) -> RunOptions:
+    def with_callbacks(self, options: RunOptions) -> RunOptions:
         """What is asked stays pending for the person."""
-        if self._refusal is not None:
-            return self._refusal.answers(options)
+        if self._denier is not None:
+            return self._denier.with_callbacks(options)
         return replace(options, on_input_required=lambda _: None)
 
     def __enter__(self) -> None:
@@ -85,23 +85,23 @@ class ReplHandler(InteractionHandler):
     def __exit__(self, *_: object) -> None:
         self._editor.stop()
 
-    async def keep(self, run: Run) -> None:
+    async def attend(self, run: Run) -> None:
         """Listen until cancelled."""
         with self._mailbox:
             async with anyio.create_task_group() as self._tasks:
                 while True:
-                    await self._deal(run, await self._mailbox.receive())
+                    await self._handle_input(run, await self._mailbox.receive())
                     self._show_state(run)
 
-    async def see(self, run: Run, event: BaseEvent) -> None:
+    async def on_event(self, run: Run, event: BaseEvent) -> None:
         """Count, and ask what is to be asked."""
-        self._tally.see(event)
+        self._usage.add(event)
         self._show_state(run)
         if event.type in INTERACTION_EVENTS:
             self._waiting.append(getattr(event, "interaction_id", ""))
-        await self._go_on_asking(run)
+        await self._ask_next(run)
 
-    async def heed(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # as company does
+    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # as handler does
         """SIGINT is what Ctrl-C is elsewhere."""
         if number is not signal.SIGINT:
             return False
@@ -110,11 +110,11 @@ class ReplHandler(InteractionHandler):
 
     # -- what is typed
 
-    async def _deal(self, run: Run, heard: EditorEvent) -> None:
+    async def _handle_input(self, run: Run, heard: EditorEvent) -> None:
         try:
             match heard:
                 case PressedKey("interrupt"):
-                    await self._ctrl_c(run)
+                    await self._handle_ctrl_c(run)
                 case PressedKey("end", None):
                     await self._exit(run)
                 case PressedKey("end", str() as question):
@@ -130,7 +130,7 @@ class ReplHandler(InteractionHandler):
     async def _line(self, run: Run, text: str, question: str | None) -> None:
         said = parse_line(text)
         is_answer = question is not None and not isinstance(said, SlashCommand)
-        before = prompt_for(self._asked) if is_answer and self._asked is not None else _IDLE
+        before = prompt_for(self._current_question) if is_answer and self._current_question is not None else _IDLE
         if text.strip():
             self._say(self.palette.bold(before + sanitize(text)))
         match said:
@@ -151,38 +151,38 @@ class ReplHandler(InteractionHandler):
     # -- prompts
 
     async def _send(self, run: Run, text: str) -> None:
-        self._tell(await run.send(text))
+        self._note_delivery(await run.send(text))
 
     async def _queue(self, run: Run, text: str) -> None:
-        self._tell(await run.queue(text))
+        self._note_delivery(await run.queue(text))
 
     async def _steer(self, run: Run, text: str) -> None:
-        self._tell(await run.steer(text))
+        self._note_delivery(await run.steer(text))
 
-    def _tell(self, delivery: Delivery) -> None:
+    def _note_delivery(self, delivery: Delivery) -> None:
         self._note(_DELIVERY_NOTES[delivery])
 
     # -- questions
 
-    async def _go_on_asking(self, run: Run) -> None:
+    async def _ask_next(self, run: Run) -> None:
         """Ask the next question, unless one is being asked that still waits for its answer."""
         pending = {one.id: one for one in run.interaction.pending}
-        if self._asked is not None:
-            if self._asked.id in pending:
+        if self._current_question is not None:
+            if self._current_question.id in pending:
                 return
             self._forget_question()
             self._note("(no longer needed)")
         while self._waiting:
-            self._asked = pending.get(self._waiting.pop(0))
-            if self._asked is not None:
-                self._say(describe_request(self._asked, self.palette).removesuffix("\n"))
+            self._current_question = pending.get(self._waiting.pop(0))
+            if self._current_question is not None:
+                self._say(describe_request(self._current_question, self.palette).removesuffix("\n"))
                 await self.output.drain()
-                self._editor.ask(self._asked.id, prompt_for(self._asked))
+                self._editor.ask(self._current_question.id, prompt_for(self._current_question))
                 return
 
     async def _answer(self, run: Run, question: str, text: str | None) -> None:
         """The person answered, or declined to."""
-        asked = self._asked
+        asked = self._current_question
         if asked is None or asked.id != question:
             self._note("(no longer needed)")
             return
@@ -193,17 +193,17 @@ class ReplHandler(InteractionHandler):
             return
         self._forget_question()
         await respond(run, asked, response)
-        await self._go_on_asking(run)
+        await self._ask_next(run)
 
     def _forget_question(self) -> None:
-        self._asked = None
+        self._current_question = None
         self._editor.forget_question()
 
     # -- control
 
-    async def _ctrl_c(self, run: Run) -> None:
+    async def _handle_ctrl_c(self, run: Run) -> None:
         now = time.monotonic()
-        is_second, self._interrupted_at = now - self._interrupted_at < DOUBLE_PRESS_WINDOW, now
+        is_second, self._last_interrupt = now - self._last_interrupt < DOUBLE_PRESS_WINDOW, now
         if is_second or self._is_aborting:
             await self._abort(run)
         elif run.is_busy:
@@ -259,14 +259,14 @@ class ReplHandler(InteractionHandler):
             f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', leaving' if self._is_closing else ''}",
             f"model: {run.model or 'not known'}",
             f"session: {run.session_id or 'not known yet'}",
-            f"turns: {self._tally.turns}",
+            f"turns: {self._usage.turns}",
             f"waits for you: {count(len(pending), 'question')}" if pending else "waits for no answer",
             *(f"  {one_line(one.description, 200)}" for one in pending),
         ]
         self._list(lines)
 
     async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
-        self._list([self._tally.spent()])
+        self._list([self._usage.spent()])
 
     async def _session(self, run: Run, _: str) -> None:
         session = run.session_id

@@ -17,7 +17,7 @@ class ConversationUsage:
         self.cost: CostRecord | None = None
         self.usage: TokenUsage | None = None
 
-    def see(self, event: BaseEvent) -> None:
+    def add(self, event: BaseEvent) -> None:
         """Take note of an event."""
         match event:
             case TurnStartEvent():

@@ -1,20 +1,20 @@
-"""How a session begins: where, with what servers, and with what there is to choose."""
+"""Factory."""
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.abc
-from acp.schema import ClientCapabilities
+from acp.schema import ClientCapabilities, HttpMcpServer, McpServerStdio, SseMcpServer
 from ulid import ULID
 
-from agent_mux.acp_agent.asking import Editor
-from agent_mux.acp_agent.choices import FIELDS, Choices
-from agent_mux.acp_agent.servers import servers_of
-from agent_mux.acp_agent.session import Session
+from agent_mux.acp_agent.choices import FIELDS, SessionChoices
+from agent_mux.acp_agent.interactions import EditorConnection
+from agent_mux.acp_agent.session import EditorSession
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -24,7 +24,7 @@ from agent_mux.run.plan import find_executable
 from agent_mux.telemetry.logs import LOGGER
 
 
-class Opening:
+class SessionFactory:
     """Opens the sessions of one connection."""
 
     def __init__(self, mux: AgentMux, adapter: Adapter, fields: Mapping[str, Any], tasks: anyio.abc.TaskGroup) -> None:
@@ -33,15 +33,15 @@ class Opening:
         self._adapter = adapter
         self._fields = fields
         self._tasks = tasks
-        self.editor: Editor | None = None
-        self.editor_can: ClientCapabilities | None = None
+        self.editor: EditorConnection | None = None
+        self.editor_capabilities: ClientCapabilities | None = None
 
     @staticmethod
     def new_id() -> str:
         """For a session that is new: see `names`."""
         return str(ULID())
 
-    async def open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> Session:
+    async def open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> EditorSession:
         """A session that is ready for its first prompt.
 
         Raises `ValidationError` for a directory that is none; AGENT_NOT_INSTALLED; and what the files of ours say.
@@ -53,20 +53,20 @@ class Opening:
         fields["mcp_servers"] = self._servers(servers, settled.mcp_servers) or None
         assert self.editor is not None  # noqa: S101  # there is nobody else who could ask for a session
         models = await anyio.to_thread.run_sync(self._models)
-        return Session(
+        return EditorSession(
             session_id=session_id,
             mux=self._mux,
             adapter=self._adapter,
             editor=self.editor,
-            editor_can=self.editor_can,
+            editor_capabilities=self.editor_capabilities,
             tasks=self._tasks,
             fields={name: value for name, value in fields.items() if value is not None},
-            choices=Choices(
+            choices=SessionChoices(
                 self._adapter.capabilities,
                 [(model.model_id, model.display_name or model.model_id) for model in models],
                 {name: getattr(settled, name) for name in FIELDS.values()},
             ),
-            window_of=lambda name: _window(models, name or self._adapter.default_model),
+            context_window_of=lambda name: _context_window(models, name or self._adapter.default_model),
             **origin,
         )
 
@@ -83,7 +83,7 @@ class Opening:
             names = ", ".join(repr(one.name) for one in told)
             logging.getLogger(LOGGER).warning("%s takes no MCP servers: %s left out", self._adapter.agent, names)
             return tuple(own)
-        return servers_of(told, own)
+        return merge_servers(told, own)
 
 
 def _check_directory(cwd: str) -> None:
@@ -91,5 +91,43 @@ def _check_directory(cwd: str) -> None:
         raise ValidationError([FieldError("cwd", cwd, "an absolute path of an existing directory")])
 
 
-def _window(models: Sequence[ModelCapabilities], name: str | None) -> int | None:
+def _context_window(models: Sequence[ModelCapabilities], name: str | None) -> int | None:
     return next((model.context_window for model in models if name in {model.model_id, model.alias}), None)
+
+
+LONGEST_SERVER_NAME = 64  # characters: what agents take
+_INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def merge_servers(told: Sequence[Any] | None, own: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
+    """Those of the command line (`own`) and those of the editor, each under a name that agents take.
+
+    Raises `ValidationError` for a kind that agents cannot reach.
+    """
+    servers = {server.name: server for server in own}
+    for one in told or ():
+        server = _convert_server(
+            _unused_name(_INVALID_CHARACTERS.sub("_", one.name)[:LONGEST_SERVER_NAME] or "server", servers), one
+        )
+        servers[server.name] = server
+    return tuple(servers.values())
+
+
+def _convert_server(name: str, told: Any) -> McpServer:
+    match told:
+        case McpServerStdio():
+            env = {variable.name: variable.value for variable in told.env}
+            return McpServer(name, command=told.command, args=tuple(told.args), env=env)
+        case HttpMcpServer() | SseMcpServer():
+            transport: Literal["sse", "streamable-http"] = "sse" if told.type == "sse" else "streamable-http"
+            headers = {header.name: header.value for header in told.headers}
+            return McpServer(name, transport=transport, url=told.url, headers=headers)
+    raise ValidationError([FieldError("mcpServers", getattr(told, "name", "?"), "stdio, http and sse servers")])
+
+
+def _unused_name(name: str, taken: Iterable[str]) -> str:
+    names, number, free = set(taken), 1, name
+    while free in names:
+        number += 1
+        free = f"{name[: LONGEST_SERVER_NAME - len(str(number)) - 1]}-{number}"
+    return free

@@ -1,15 +1,20 @@
-"""What an editor shows of a tool call: its kind, its title, the files it is about. From names and inputs; pure.
+"""Tools."""
 
-Agents name their tools as they like. Words that are in nearly all of their names tell the kind; what they do not tell
-is `other`, and nothing is made up.
-"""
-
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from acp.schema import AgentPlanUpdate, PlanEntry, ToolCallLocation, ToolKind
+from acp import text_block
+from acp.schema import (
+    AgentPlanUpdate,
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    PlanEntry,
+    ToolCallLocation,
+    ToolKind,
+)
 
 LONGEST_TITLE = 200  # characters
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -30,22 +35,22 @@ _STATES = {"pending": "pending", "in_progress": "in_progress", "completed": "com
 _ENTRIES = ("todos", "plan", "entries")
 
 
-def kind_of(name: str) -> ToolKind:
+def tool_kind(name: str) -> ToolKind:
     """The kind of a tool, by its name."""
     words = {word.lower() for word in _WORD.findall(name)}
     return next((kind for kind, known in _KINDS if not words.isdisjoint(known)), "other")
 
 
-def title_of(name: str, given: Any) -> str:
+def tool_title(name: str, given: Any) -> str:
     """One line that says what is done: the command, or the tool and what it is about."""
-    command = command_in(given)
+    command = find_command(given)
     if command:
-        return one_line(command)
-    about = next(iter(paths_in(given)), "") or _subject(given)
-    return one_line(f"{name} {about}") if about else one_line(name)
+        return shorten(command)
+    about = next(iter(find_paths(given)), "") or _subject(given)
+    return shorten(f"{name} {about}") if about else shorten(name)
 
 
-def command_in(given: Any) -> str:
+def find_command(given: Any) -> str:
     """The command line in an input; empty where there is none."""
     if not isinstance(given, Mapping):
         return ""
@@ -55,28 +60,28 @@ def command_in(given: Any) -> str:
     return found if isinstance(found, str) else ""
 
 
-def paths_in(given: Any) -> Iterator[str]:
+def find_paths(given: Any) -> Iterator[str]:
     """The files in an input."""
     if isinstance(given, Mapping):
         yield from (given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key])
 
 
-def locations_of(given: Any, cwd: str) -> list[ToolCallLocation]:
+def tool_locations(given: Any, cwd: str) -> list[ToolCallLocation]:
     """Where the editor may follow the agent."""
-    return [location(path, cwd) for path in paths_in(given)]
+    return [location(path, cwd) for path in find_paths(given)]
 
 
 def location(path: str, cwd: str) -> ToolCallLocation:
     """A file, by its absolute path, which the protocol asks for."""
-    return ToolCallLocation(path=absolute(path, cwd))
+    return ToolCallLocation(path=absolute_path(path, cwd))
 
 
-def absolute(path: str, cwd: str) -> str:
+def absolute_path(path: str, cwd: str) -> str:
     """The path from the root."""
     return str(PurePath(cwd) / path)
 
 
-def plan_of(given: Any) -> AgentPlanUpdate | None:
+def read_plan(given: Any) -> AgentPlanUpdate | None:
     """The plan in an input, if a tool keeps one: a list of things to do, each with its state."""
     if not isinstance(given, Mapping):
         return None
@@ -97,7 +102,7 @@ def _plan_entry(item: Any) -> PlanEntry | None:
     return PlanEntry.model_validate({"content": words, "priority": priority, "status": item["status"]})
 
 
-def one_line(text: str) -> str:
+def shorten(text: str) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 3] + "..."
@@ -107,3 +112,46 @@ def _subject(given: Any) -> str:
     if not isinstance(given, Mapping):
         return ""
     return next((given[key] for key in _SUBJECTS if isinstance(given.get(key), str) and given[key]), "")
+
+
+def text_content(words: str) -> ContentToolCallContent:
+    """Text, as the content of a tool call."""
+    return ContentToolCallContent(type="content", content=text_block(words))
+
+
+def output_text(output: Any) -> str:
+    """What a tool gave the model, as text."""
+    if isinstance(output, str):
+        return output
+    return "" if output is None else json.dumps(output, ensure_ascii=False, indent=1, default=str)
+
+
+_CONTENTS = ("content", "contents", "file_text", "text")
+
+
+def patch_diffs(path: str, diff: str, cwd: str) -> list[FileEditToolCallContent]:
+    """A unified diff, hunk by hunk: each with the lines around the change."""
+    hunks: list[tuple[list[str], list[str]]] = []
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            hunks.append(([], []))
+        elif hunks and not line.startswith("\\"):
+            before, after = hunks[-1]
+            if not line.startswith("+"):
+                before.append(line[1:])
+            if not line.startswith("-"):
+                after.append(line[1:])
+    return [_file_diff(path, cwd, "\n".join(before), "\n".join(after)) for before, after in hunks]
+
+
+def new_file_diffs(path: str, byte_count: int, given: Any, cwd: str) -> list[FileEditToolCallContent]:
+    """A new file, where the input of the tool has its text: the one that is as long as what was written."""
+    if not isinstance(given, Mapping):
+        return []
+    texts = [given[key] for key in _CONTENTS if isinstance(given.get(key), str)]
+    found = next((text for text in texts if len(text.encode("utf-8", "replace")) == byte_count), None)
+    return [] if found is None else [_file_diff(path, cwd, None, found)]
+
+
+def _file_diff(path: str, cwd: str, before: str | None, after: str) -> FileEditToolCallContent:
+    return FileEditToolCallContent(type="diff", path=absolute_path(path, cwd), old_text=before or None, new_text=after)

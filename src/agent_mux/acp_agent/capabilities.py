@@ -18,11 +18,11 @@ from agent_mux.adapter import Adapter
 from agent_mux.version import __version__
 
 PROTOCOL_VERSION = 1
-LOGIN = "agent-login"
+LOGIN_METHOD = "agent-login"
 """The only way to authenticate: as the agent says, outside of the editor."""
 
 
-def introduction(adapter: Adapter) -> InitializeResponse:
+def initialize_response(adapter: Adapter) -> InitializeResponse:
     """The answer to `initialize`: no more than the adapter's tested claims."""
     can = adapter.capabilities
     is_readable = adapter.sessions() is not None
@@ -31,7 +31,7 @@ def introduction(adapter: Adapter) -> InitializeResponse:
         agent_info=Implementation(
             name=f"amux-{adapter.agent}", title=f"{adapter.display_name} (agent-mux)", version=__version__
         ),
-        auth_methods=[_login(adapter)],
+        auth_methods=[_login_method(adapter)],
         agent_capabilities=AgentCapabilities(
             load_session=can.can_resume and is_readable,
             prompt_capabilities=PromptCapabilities(image=can.image_input, embedded_context=True),
@@ -46,5 +46,5 @@ def introduction(adapter: Adapter) -> InitializeResponse:
     )
 
 
-def _login(adapter: Adapter) -> AuthMethodAgent:
-    return AuthMethodAgent(id=LOGIN, name=f"Log in to {adapter.display_name}", description=adapter.auth_guidance)
+def _login_method(adapter: Adapter) -> AuthMethodAgent:
+    return AuthMethodAgent(id=LOGIN_METHOD, name=f"Log in to {adapter.display_name}", description=adapter.auth_guidance)

@@ -1,0 +1,192 @@
+"""Interactions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import anyio
+from acp.schema import (
+    AcceptElicitationResponse,
+    AllowedOutcome,
+    ClientCapabilities,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    ElicitationStringPropertySchema,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+)
+
+from agent_mux.acp_agent.choices import SessionChoices
+from agent_mux.acp_agent.session_run import SessionRun
+from agent_mux.acp_agent.tools import location, shorten, text_content, tool_kind
+from agent_mux.run.interaction import ApprovalDetail, Approve, Choice, Deny, InputDetail, PendingInteraction, Text
+from agent_mux.run.interaction import Response as Answer
+
+ONCE, ALWAYS, REJECT = "allow", "allow_always", "reject"
+ANSWER = "answer"
+PERMISSION_OPTIONS = [
+    PermissionOption(option_id=ONCE, name="Allow", kind="allow_once"),
+    PermissionOption(option_id=ALWAYS, name="Always allow", kind="allow_always"),
+    PermissionOption(option_id=REJECT, name="Reject", kind="reject_once"),
+]
+UNDECIDED = Deny("the person in the editor did not decide")
+
+
+UPDATE_TIMEOUT = 1.0  # seconds to tell an editor that nobody waits for its answer any more
+
+
+class EditorConnection(Protocol):
+    """The connection to the editor, as far as sessions need it."""
+
+    async def session_update(self, session_id: str, update: Any) -> None:
+        """Tell of something."""
+        ...
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption]
+    ) -> RequestPermissionResponse:
+        """Ask whether something may be done."""
+        ...
+
+    async def create_elicitation(self, message: str, mode: Any) -> Any:
+        """Ask for something to be filled in."""
+        ...
+
+
+async def ask_permission(
+    editor: EditorConnection, session_id: str, waiting: PendingInteraction, call_id: str | None, cwd: str
+) -> Answer:
+    """May it? `call_id`: the tool call that waits, where the editor knows it."""
+    assert isinstance(waiting.detail, ApprovalDetail)  # noqa: S101  # by the type of the interaction
+    call = _pending_call(call_id or waiting.id, waiting, waiting.detail, cwd)
+    match await _request_choice(editor, session_id, call, PERMISSION_OPTIONS, is_known=call_id is not None):
+        case "allow":
+            return Approve()
+        case "allow_always":
+            return Approve(always=True)
+        case None:
+            return UNDECIDED
+    return Deny("the person in the editor said no")
+
+
+def _pending_call(call_id: str, waiting: PendingInteraction, detail: ApprovalDetail, cwd: str) -> ToolCallUpdate:
+    return ToolCallUpdate(
+        tool_call_id=call_id,
+        title=shorten(detail.command or waiting.description),
+        kind="execute" if detail.command is not None else tool_kind(detail.tool_name or ""),
+        status="pending",
+        content=[text_content(detail.detail)] if detail.detail else None,
+        locations=[location(path, cwd) for path in detail.paths] or None,
+    )
+
+
+async def _request_choice(
+    editor: EditorConnection, session_id: str, call: ToolCallUpdate, options: list[PermissionOption], *, is_known: bool
+) -> str | None:
+    """The option that the person chose. A call that the editor does not know is over with that."""
+    chosen = None
+    if not is_known:
+        begun = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
+        await editor.session_update(session_id=session_id, update=ToolCallStart.model_validate(begun))
+    try:
+        told = await editor.request_permission(session_id=session_id, tool_call=call, options=options)
+        chosen = told.outcome.option_id if isinstance(told.outcome, AllowedOutcome) else None
+    finally:
+        if not is_known:
+            await _end_call(editor, session_id, call.tool_call_id, was_granted=chosen not in {None, REJECT})
+    return chosen
+
+
+async def _end_call(editor: EditorConnection, session_id: str, call_id: str, *, was_granted: bool) -> None:
+    status: Any = "completed" if was_granted else "failed"
+    over = ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, status=status)
+    with anyio.move_on_after(UPDATE_TIMEOUT, shield=True):
+        await editor.session_update(session_id=session_id, update=over)
+
+
+async def ask_question(
+    editor: EditorConnection, session_id: str, waiting: PendingInteraction, can: ClientCapabilities | None
+) -> Answer:
+    """What shall it be? Editors that know no forms can offer options, and no free text."""
+    assert isinstance(waiting.detail, InputDetail)  # noqa: S101  # by the type of the interaction
+    if can is not None and can.elicitation is not None and can.elicitation.form is not None:
+        return await _request_form(editor, session_id, waiting.detail)
+    if waiting.detail.options:
+        return await _request_option(editor, session_id, waiting.id, waiting.detail)
+    return Deny("this editor cannot ask its person for a text; decide without, or ask in your answer")
+
+
+async def _request_form(editor: EditorConnection, session_id: str, detail: InputDetail) -> Answer:
+    asked = ElicitationStringPropertySchema(
+        type="string", title="Answer", description=detail.context, enum=list(detail.options) or None
+    )
+    schema = ElicitationSchema(properties={ANSWER: asked}, required=[ANSWER])
+    mode = ElicitationFormSessionMode(session_id=session_id, requested_schema=schema)
+    told = await editor.create_elicitation(detail.question, mode)
+    answer = (told.content or {}).get(ANSWER) if isinstance(told, AcceptElicitationResponse) else None
+    if answer is None:
+        return UNDECIDED
+    return Choice(str(answer)) if detail.options else Text(str(answer))
+
+
+async def _request_option(editor: EditorConnection, session_id: str, call_id: str, detail: InputDetail) -> Answer:
+    options = [
+        PermissionOption(option_id=str(number), name=name, kind="allow_once")
+        for number, name in enumerate(detail.options)
+    ]
+    options.append(PermissionOption(option_id=REJECT, name="Do not answer", kind="reject_once"))
+    words = "\n\n".join(filter(None, (detail.question, detail.context)))
+    call = ToolCallUpdate(
+        tool_call_id=call_id,
+        title=shorten(detail.question),
+        kind="other",
+        status="pending",
+        content=[text_content(words)],
+    )
+    chosen = await _request_choice(editor, session_id, call, options, is_known=False) or ""
+    if chosen.isdecimal() and int(chosen) < len(detail.options):
+        return Choice(int(chosen))
+    return UNDECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InteractionResponder:
+    """For one session. Its methods are callbacks of runs: policies and hooks come before them."""
+
+    editor: EditorConnection
+    editor_capabilities: ClientCapabilities | None
+    session_id: str
+    cwd: str
+    choices: SessionChoices
+    run: Callable[[], SessionRun | None]
+    """The run that asks; None where nobody waits for an answer any more."""
+
+    async def permit(self, waiting: PendingInteraction) -> Answer:
+        """May it?"""
+        match self.choices.mode:  # it may have been chosen since the run began
+            case "yolo":
+                return Approve()
+            case "deny":
+                return Deny("this session allows nothing that needs permission")
+        return await self._ask(waiting)
+
+    async def answer(self, waiting: PendingInteraction) -> Answer:
+        """What shall it be?"""
+        return await self._ask(waiting)
+
+    async def _ask(self, waiting: PendingInteraction) -> Answer:
+        run = self.run()
+        answer: Answer = UNDECIDED
+        if run is None:
+            return answer
+        with run.request_scope(waiting.id):
+            await run.wait_until_reported(waiting.id)
+            if waiting.type == "approval":
+                call_id = run.updates.find_call(waiting)
+                answer = await ask_permission(self.editor, self.session_id, waiting, call_id, self.cwd)
+            else:
+                answer = await ask_question(self.editor, self.session_id, waiting, self.editor_capabilities)
+        return answer
