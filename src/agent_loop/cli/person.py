@@ -23,7 +23,7 @@ class Person:
         """Ask until there is an answer. All that is shown is made harmless."""
         pending = describe(open_, "")
         await self._output.drain()
-        self._typed.forget()
+        self._typed.discard()
         await self._show(describe_request(pending, self._palette))
         while True:
             await self._show(self._palette.bold(prompt_for(pending)))

@@ -190,7 +190,7 @@ class Program:
 
     def _converse(self, assembled: Assembled) -> Conversation:
         self._conversation = Conversation(
-            assembled.agent, assembled.stream, budget=assembled.budget, room=self._output.room
+            assembled.agent, assembled.stream, budget=assembled.budget, room=self._output.wait_for_capacity
         )
         return self._conversation
 
