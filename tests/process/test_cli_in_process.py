@@ -286,7 +286,7 @@ async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
 ) -> None:
     written: list[tuple[int, bytes]] = []
     monkeypatch.setattr(output, "write_all", lambda descriptor, data: written.append((descriptor, data)))
-    monkeypatch.setattr(output, "MOST_WAITING", 10)
+    monkeypatch.setattr(output, "BUFFER_LIMIT", 10)
     writer = OutputWriter("utf-8")
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     with anyio.fail_after(PATIENCE):
