@@ -1,4 +1,4 @@
-"""`amux adapters`: which agents there are, and which of them are installed here."""
+"""`amux adapters`, `detect-host`, `capabilities`, `install`, `update` and `auth`: the agents on this machine."""
 
 import sys
 from dataclasses import asdict
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from agent_mux.install.plan import InstallPlan
 
 
-adapters = typer.Typer(help="The agents that amux can drive.", no_args_is_help=True)
+adapters = typer.Typer(help="Agents that amux can drive.", no_args_is_help=True)
 
 
 @adapters.command("list")
 @with_common_flags
 @with_service_flags
 def list_adapters(context: typer.Context) -> int:
-    """Show every adapter, and what it is tested with."""
+    """List all adapters, with protocols and tested versions."""
     import msgspec
 
     from agent_mux.registry import AdapterRegistry
@@ -46,10 +46,10 @@ def detect(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="Default: all.", show_default=False, autocompletion=agent_names),
+        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
     ] = None,
 ) -> int:
-    """Look for the agents on this machine, and ask for their versions."""
+    """Find installed agents and print their versions."""
     import anyio
     import msgspec
 
@@ -60,7 +60,7 @@ def detect(
 
     service: ServiceEndpoint | None = context.obj.service
     detector = Detector(AdapterRegistry()) if service is None else service.client().detector
-    with progress("asking for versions"):
+    with progress("reading versions"):
         found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
     rows = [msgspec.to_builtins(detected_view(one)) for one in found]
     print_rows(rows, ("agent", "installed", "version", "path", "problem"), context.obj)
@@ -69,20 +69,20 @@ def detect(
 
 @with_common_flags
 def detect_host(context: typer.Context) -> int:
-    """Say whether an agent, or a CI system, runs this process: their variables are in its environment."""
+    """Report the agent or CI system that runs this process (from environment variables)."""
     import os
 
     from agent_mux.hosts import detect_hosts
     from agent_mux.registry import AdapterRegistry
 
     rows = [asdict(host) for host in detect_hosts(AdapterRegistry(), os.environ)]
-    print_rows(rows, ("kind", "name", "variable"), context.obj, empty="neither an agent nor a CI system runs this")
+    print_rows(rows, ("kind", "name", "variable"), context.obj, empty="no agent or CI system runs this process")
     return 0
 
 
 @with_common_flags
 def capabilities(context: typer.Context, agent: AgentName) -> int:
-    """Show what an agent can do, as recordings and live tests have proven."""
+    """Show what an agent can do, as proven by recordings and live tests."""
     from agent_mux.registry import AdapterRegistry
     from agent_mux.shapes.agents import capabilities_json, capabilities_of
 
@@ -92,13 +92,13 @@ def capabilities(context: typer.Context, agent: AgentName) -> int:
         return 0
     known = capabilities_of(adapter)
     events = known.pop("emits")
-    known["emits"] = f"{len(events)} types of events"
+    known["emits"] = f"{len(events)} event types"
     rows = [{"capability": name.replace("_", " "), "value": value} for name, value in known.items() if value != []]
     print_rows(rows, ("capability", "value"), context.obj)
     return 0
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.", show_default=False)]
 
 
 @with_common_flags
@@ -108,13 +108,19 @@ def install(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", metavar="npm|pip|brew|...", help="Default: the first that can work.", show_default=False
+            "--method",
+            metavar="npm|pip|brew|...",
+            help="Installation method (default: first usable).",
+            show_default=False,
         ),
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> int:
-    """Install an agent by a way that its makers name. What would be run is shown first, and asked."""
+    """Install an agent with a vendor-supported method.
+
+    The command is shown for confirmation before it runs.
+    """
     import os
 
     from agent_mux.install.plan import plan_install
@@ -126,7 +132,10 @@ def install(
 
 @with_common_flags
 def update(context: typer.Context, agent: AgentName, dry_run: DryRun = False, yes: Yes = False) -> int:
-    """Update an agent: as it was installed, or by its own command. What would be run is shown first, and asked."""
+    """Update an agent with its installation method or its own command.
+
+    The command is shown for confirmation before it runs.
+    """
     import os
 
     from agent_mux.install.plan import plan_update
@@ -155,7 +164,7 @@ def _print_plan(plan: "InstallPlan", invocation: Invocation) -> int:
         return 0
     sys.stdout.write(f"{plan.command}\n")
     if plan.missing:
-        print_note(f"not on PATH, and needed: {', '.join(plan.missing)}")
+        print_note(f"required but not on PATH: {', '.join(plan.missing)}")
     print_note("nothing was run")
     return 0
 
@@ -165,8 +174,8 @@ def _confirm(plan: "InstallPlan") -> bool:
     from agent_mux.cli.terminal import is_terminal
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise usage_error(f"nobody can be asked here; --yes runs `{plan.command}`, --dry-run only shows it")
-    sys.stderr.write(f"This will be run:\n    {plan.command}\nGo on? [y/N] ")
+        raise usage_error(f"no terminal to ask on; --yes runs `{plan.command}`, --dry-run only shows it")
+    sys.stderr.write(f"This command will run:\n    {plan.command}\nContinue? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
@@ -181,13 +190,13 @@ def _print_version(plan: "InstallPlan", invocation: Invocation) -> int:
     if invocation.json:
         print_json({"agent": plan.agent, "command": plan.command, "version": found.version, "path": found.path})
     elif found.installed:
-        print_note(f"{plan.agent} {found.version} is at {found.path}")
+        print_note(f"{plan.agent} {found.version} is installed at {found.path}")
     else:
-        print_note(f"done, but {plan.agent} is not on PATH yet: open a new shell, or add the directory it was put into")
+        print_note(f"installed, but {plan.agent} is not on PATH: open a new shell, or add its directory to PATH")
     return 0
 
 
-auth = typer.Typer(help="The agents' credentials: found, never shown.", no_args_is_help=True)
+auth = typer.Typer(help="Credentials of the agents; never prints secrets.", no_args_is_help=True)
 
 
 @auth.command("check")
@@ -196,12 +205,13 @@ def check_auth(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", help="Default: all.", show_default=False, autocompletion=agent_names),
+        typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
     ] = None,
 ) -> int:
-    """Look for credentials in variables and files. No network is used, no keyring opened, nothing shown of them.
+    """Check for credentials in environment variables and files.
 
-    For one agent, the exit code is 5 where it has none.
+    Uses no network, opens no keyring and prints no secrets. For a single agent, the exit code is 5 if it has no
+    credentials.
     """
     from agent_mux.auth.client import Auth
     from agent_mux.cli.exit_codes import for_error
@@ -217,7 +227,7 @@ def check_auth(
 @auth.command("setup")
 @with_common_flags
 def show_auth_setup(context: typer.Context, agent: AgentName) -> int:
-    """Say what a person can do so that an agent is authenticated: one of these is enough."""
+    """Show how to authenticate an agent; one of the listed ways is enough."""
     import sys
 
     from agent_mux.auth.client import Auth

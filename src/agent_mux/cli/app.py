@@ -1,4 +1,7 @@
-"""The commands of `amux`. This module and those of the commands import nothing heavy: `--help` must be quick."""
+"""Register the commands of `amux`.
+
+This module and the command modules import nothing heavy at the top: `--help` must be quick.
+"""
 
 import sys
 from enum import StrEnum
@@ -36,11 +39,11 @@ if TYPE_CHECKING:
 
 
 COMPLETION_VARIABLE = "_AMUX_COMPLETE"
-"""Set by these scripts when they ask for the words that are possible."""
+"""The variable that the generated scripts set when they request completions."""
 
 
 class CompletionShell(StrEnum):
-    """Those that are known."""
+    """The shells that have a completion script."""
 
     bash = "bash"
     zsh = "zsh"
@@ -50,10 +53,10 @@ class CompletionShell(StrEnum):
 @with_common_flags
 def completion(
     context: typer.Context,
-    shell: Annotated[CompletionShell, typer.Argument(help="The shell that it is for.", show_default=False)],
+    shell: Annotated[CompletionShell, typer.Argument(help="Shell to generate the script for.", show_default=False)],
 ) -> int:
-    """Print the completion script of a shell: commands, options, names of agents and profiles."""
-    from typer._completion_shared import get_completion_script  # `--show-completion` knows one shell
+    """Print the completion script for a shell (commands, options, agent and profile names)."""
+    from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
 
     from agent_mux.cli.command_output import print_json
 
@@ -66,7 +69,7 @@ def completion(
 
 
 _REMOTE_COMMANDS = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
-"""What can be about a service; of the groups, each command says whether it can."""
+"""The commands and groups that accept `--server`; within a group, each command decides for itself."""
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -106,17 +109,17 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     context: typer.Context,
-    agent: Annotated[str | None, typer.Option("--agent", "-a", help="The agent of `run`.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Its model.", show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", show_default=False)] = False,
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help="Agent for `run`.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Model for `run`.", show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)] = False,
     debug: Debug = False,
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
     server: Server = None,
     server_token_file: ServerTokenFile = None,
-    version: Annotated[  # noqa: ARG001  # its callback has done it
-        bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
+    version: Annotated[  # noqa: ARG001  # handled by its callback
+        bool, typer.Option("--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Drive any coding-agent CLI through one typed event stream."""
@@ -133,7 +136,7 @@ def root(
 
 
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
-    """Raises a usage error for a command that does its work here."""
+    """Raise a usage error if a service is named for a command that only works locally."""
     told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
     if told is not None and subcommand not in _REMOTE_COMMANDS:
         from agent_mux.cli.remote import no_service_error
@@ -142,7 +145,7 @@ def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
 
 
 def _defaults_for_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
-    """An option before the command is the default of that option of every command."""
+    """Return click's default map: an option before the command is the default of that option for every command."""
     return {
         name: _defaults_for_all(command, said) if isinstance(command, TyperGroup) else dict(said)
         for name, command in group.commands.items()
@@ -160,7 +163,7 @@ def help_command(
     context: typer.Context,
     topic: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", show_default=False)] = None,
 ) -> None:
-    """Show how a command is used."""
+    """Show the help of a command."""
     amux = context.find_root().command
     with amux.make_context("amux", [*(topic or ()), "--help"], obj=context.obj) as asked:
         amux.invoke(asked)
@@ -168,14 +171,14 @@ def help_command(
 
 @cache
 def command() -> Any:
-    """The whole command line. Typed by click, of which newer versions of typer have a copy of their own."""
+    """Build the whole command line once. Its type is click's, which newer versions of typer vendor privately."""
     root = typer.main.get_command(app)
     _show_examples(root)
     return root
 
 
 def _show_examples(group: Any, *before: str) -> None:
-    """Under the help of each command."""
+    """Add the examples below the help of each command."""
     for name, one in group.commands.items():
         if hasattr(one, "commands"):
             _show_examples(one, *before, name)

@@ -1,4 +1,4 @@
-"""Print the results of commands."""
+"""Print what a command returns: tables and messages for people, JSON for programs."""
 
 import sys
 from collections.abc import Sequence
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Invocation:
-    """What holds for the whole command line. It is the `obj` of typer's context."""
+    """Settings of the whole command line; the `obj` of typer's context."""
 
     json: bool = False
-    """Print JSON, for programs; errors, too."""
+    """Whether output and errors are printed as JSON."""
     debug: bool = False
     no_color: bool = False
     service: "ServiceEndpoint | None" = None
-    """Who is asked instead of this machine."""
+    """The service that answers instead of this machine, if any."""
 
 
 def json_envelope(data: Any) -> str:
-    """The answer of a command with `--json`."""
+    """Encode the result of a command as the JSON text that `--json` prints."""
     from agent_mux.plain_json import to_json
 
     return to_json({"ok": True, "data": data})
 
 
 def print_json(data: Any) -> None:
-    """The answer of a command, for programs."""
+    """Print the result of a command as JSON."""
     sys.stdout.write(json_envelope(data) + "\n")
 
 
 def print_result(invocation: "Invocation", sentence: str, data: Any) -> int:
-    """What was done: a sentence for people, data for programs."""
+    """Report a completed change: a sentence on standard error, or `data` with `--json`. Return the exit code 0."""
     from agent_mux.cli.terminal import one_line
 
     if invocation.json:
@@ -47,16 +47,16 @@ def print_result(invocation: "Invocation", sentence: str, data: Any) -> int:
 
 
 def print_note(sentence: str) -> None:
-    """Something for people that is not the answer itself."""
+    """Print a message on standard error that is not part of the command's result."""
     sys.stderr.write(f"{shorten_home(sentence)}\n")
 
 
 def print_rows(
     rows: Sequence[dict[str, Any]], columns: Sequence[str], invocation: Invocation, *, empty: str = "nothing"
 ) -> None:
-    """As a table of these columns, those left out that are empty; or all of it as JSON.
+    """Print rows as a table of the non-empty `columns`, or all fields as JSON.
 
-    `empty`: what is said to a person where there are no rows.
+    `empty` is the message on standard error if there are no rows.
     """
     if invocation.json:
         sys.stdout.write(json_envelope(rows) + "\n")
@@ -76,7 +76,7 @@ def print_rows(
         table.add_column(name, overflow="fold", justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*(Text(_cell_text(row.get(name))) for name in shown))
-    width = width_of(sys.stdout)  # a pipe has no width: there, lines may be longer
+    width = width_of(sys.stdout)  # a pipe has no width, so lines may be longer there
     Console(no_color=invocation.no_color or None, highlight=False, width=width).print(table)
 
 

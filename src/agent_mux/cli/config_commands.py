@@ -1,4 +1,4 @@
-"""`amux config`: the agents' own configuration."""
+"""`amux config`: the agents' own configuration files."""
 
 import json
 import sys
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from agent_mux.config.client import AgentConfigs
 
 
-config = typer.Typer(help="The agents' own configuration.", no_args_is_help=True)
+config = typer.Typer(help="The agents' own configuration files.", no_args_is_help=True)
 config.add_typer(mcp, name="mcp")
 FieldName = Annotated[
-    str, typer.Argument(metavar="FIELD", help="A dotted name, as in permissions.allow.", show_default=False)
+    str, typer.Argument(metavar="FIELD", help="Dotted name, such as permissions.allow.", show_default=False)
 ]
 
 
@@ -40,12 +40,12 @@ def get(
     agent: AgentName,
     field: Annotated[
         str | None,
-        typer.Argument(metavar="[FIELD]", help="As in permissions.allow.", show_default=False),
+        typer.Argument(metavar="[FIELD]", help="Dotted name, such as permissions.allow.", show_default=False),
     ] = None,
     scope: AnyScope = None,
     cwd: Cwd = None,
 ) -> int:
-    """Show what an agent's files say, all together: what a project says wins. Keys are hidden."""
+    """Show an agent's effective configuration; project files override global ones. Secrets are hidden."""
     from agent_mux.config.hiding import hidden
 
     configs = _agent_configs(cwd)
@@ -58,13 +58,15 @@ def get(
         else:
             _write_value(shown)
             for one in sources:
-                print_note(f"{one.scope}: {one.path}{'' if one.exists else ' (not there)'}")
+                print_note(f"{one.scope}: {one.path}{'' if one.exists else ' (does not exist)'}")
         return 0
     found = configs.get_field(agent, field, scope=scope_value(scope))
     if found is None:
         from agent_mux.errors import AgentMuxError
 
-        raise AgentMuxError("CONFIG_ERROR", f"no file of {agent} says {field}; `amux config schema {agent}` has names")
+        raise AgentMuxError(
+            "CONFIG_ERROR", f"{agent} has no value for {field}; `amux config schema {agent}` lists the known fields"
+        )
     shown = hidden(found.value, field.rpartition(".")[2])
     if context.obj.json:
         print_json({"value": shown, "scope": found.scope, "path": str(found.path)})
@@ -82,16 +84,18 @@ def set_field(
     field: FieldName,
     value: Annotated[
         str,
-        typer.Argument(metavar="VALUE", help="JSON, or a text; `-`: from standard input.", show_default=False),
+        typer.Argument(metavar="VALUE", help="JSON or text; `-` reads standard input.", show_default=False),
     ],
     scope: Scope = ScopeName.everywhere,
-    text: Annotated[bool, typer.Option("--text", help="Never as JSON.", show_default=False)] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Treat VALUE as text, never as JSON.", show_default=False)
+    ] = False,
     cwd: Cwd = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Say something in an agent's file; whatever else it holds stays as it is, comments included.
+    """Set a field in an agent's file. Comments and other fields are preserved.
 
-    Keys do not belong on a command line: give them on standard input, with `-`.
+    Do not pass secrets on the command line: use `-` to read the value from standard input.
     """
     configs = _agent_configs(cwd)
     given = sys.stdin.read().rstrip("\n") if value == "-" else value
@@ -111,7 +115,7 @@ def unset_field(
     cwd: Cwd = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Say it no more in an agent's file."""
+    """Remove a setting from an agent's file."""
     configs = _agent_configs(cwd)
     change = configs.unset_field(agent, field, scope=scope_value(scope), dry_run=dry_run)
     show_change(change, context.obj, dry_run=dry_run)
@@ -121,7 +125,7 @@ def unset_field(
 @config.command("schema")
 @with_common_flags
 def schema(context: typer.Context, agent: AgentName) -> int:
-    """Show the fields that are known, as JSON Schema. An agent has more of them."""
+    """Show the known fields as JSON Schema. An agent may have more fields."""
     found = _agent_configs(None).schema(agent)
     if context.obj.json:
         print_json(found)
@@ -133,16 +137,16 @@ def schema(context: typer.Context, agent: AgentName) -> int:
 @config.command("validate")
 @with_common_flags
 def validate(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
-    """Look for texts that cannot be read, and for values that known fields cannot have; exit code 7 if there are."""
+    """Report unreadable files and invalid values of known fields; exit code 7 if there are any."""
     return _print_problems(context, agent, cwd)
 
 
 @config.command("reload")
 @with_common_flags
 def reload(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
-    """Read the files again, and say whether they are in order.
+    """Read the files again and report problems.
 
-    Nothing is ever remembered of them: every command and every run sees them as they are.
+    Configuration is never cached: every command and every run reads the current files.
     """
     return _print_problems(context, agent, cwd)
 
@@ -162,7 +166,7 @@ def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int
         }
         for one in problems
     ]
-    print_rows(rows, ("scope", "field", "value", "problem", "path"), context.obj, empty="the files are in order")
+    print_rows(rows, ("scope", "field", "value", "problem", "path"), context.obj, empty="no problems found")
     return for_error("CONFIG_ERROR") if problems else 0
 
 
@@ -187,7 +191,7 @@ def _parse_value(given: str, kind: str | None) -> Any:
 
 
 def _write_value(value: Any) -> None:
-    """As JSON that people can read; a text as it is."""
+    """Print a value as indented JSON; print text unquoted."""
     from agent_mux.cli.terminal import sanitize
 
     written = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

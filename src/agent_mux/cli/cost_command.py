@@ -1,4 +1,4 @@
-"""`amux cost`: what the stored sessions cost."""
+"""`amux cost`: the cost of stored sessions."""
 
 import sys
 from enum import StrEnum
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from agent_mux.sessions.costs import CostReport
 
 
-cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
+cost = typer.Typer(help="Cost of the agents' sessions.", no_args_is_help=True)
 BAR = 30  # characters of the longest bar
 
 
 class CostGroup(StrEnum):
-    """What the costs are summed up by."""
+    """What costs are grouped by."""
 
     agent = "agent"
     model = "model"
@@ -43,27 +43,27 @@ class CostGroup(StrEnum):
 @with_service_flags
 def report_cost(
     context: typer.Context,
-    by: Annotated[CostGroup, typer.Option("--by", help="Sum up by.")] = CostGroup.agent,
+    by: Annotated[CostGroup, typer.Option("--by", help="Group by.")] = CostGroup.agent,
     agent: Agent = None,
     model: Model = None,
     since: Since = None,
     until: Until = None,
     tag: Tags = None,
     cwd: Cwd = None,
-    csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.", show_default=False)] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.", show_default=False)] = False,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Sum up what the stored sessions cost. Each model call counts once, also where a fork has a copy of it.
+    """Sum the cost of stored sessions. A model call counts once, even if a fork repeats it.
 
-    What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
-    price are counted (unpriced). By tag, a session with two of them is in both sums, and in the total once.
+    Reported costs (native) and costs from price lists (computed) are separate columns; calls without a known price are
+    counted as unpriced. By tag, a session with two tags is part of both sums, and of the total once.
     """
     from agent_mux.cli.errors import usage_error
 
     if csv and context.obj.json:
-        raise usage_error("--csv and --json exclude each other")
+        raise usage_error("--csv cannot be combined with --json")
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         sums = library.total_cost(which, group_by=by.value)

@@ -1,4 +1,8 @@
-"""Decorators."""
+"""Decorators that add shared flags to commands: `--json`, `--debug`, `--no-color`; `--server`, `--server-token-file`.
+
+Only an explicit `--server` moves a listing to a service (`amux serve`). `$AGENT_MUX_SERVER` affects `amux run` alone:
+the subject of a listing must not change with the environment.
+"""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -19,7 +23,7 @@ _COMMON_FLAGS = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 
 def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """The command `function(context, ...)` with `--json`, `--debug` and `--no-color`, which go to its `Invocation`."""
+    """Add `--json`, `--debug` and `--no-color` to `function(context, ...)`; they are stored in its `Invocation`."""
     takes_server = "server" in inspect.signature(function).parameters
 
     def command(**given: Any) -> int:
@@ -35,7 +39,7 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _reject_server(context: typer.Context) -> None:
-    """Raises a usage error where a service is named in front of a command that does its work here."""
+    """Raise a usage error if a service is named before a command that only works locally."""
     root = context.find_root()
     told = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
     if told is not None:
@@ -45,7 +49,7 @@ def _reject_server(context: typer.Context) -> None:
 
 
 def keyword_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """One option, as a parameter."""
+    """Return a keyword-only parameter for one option."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -55,7 +59,7 @@ def with_parameters(
     added: Sequence[inspect.Parameter],
     without: str | None = None,
 ) -> Callable[..., int]:
-    """`command` as typer shall see it: with the parameters of `function`, and these."""
+    """Give `command` the signature that typer reads: the parameters of `function` except `without`, and `added`."""
     signature = inspect.signature(function)
     own = [parameter for name, parameter in signature.parameters.items() if name != without]
     wraps(function)(command)
@@ -66,22 +70,24 @@ def with_parameters(
 
 
 def reflow(docstring: str | None) -> str:
-    """A docstring as help: its paragraphs without their line breaks, which are those of the source."""
+    """Return a docstring as help text: paragraphs without the line breaks of the source."""
     paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 _LOCAL_FLAGS = {"directory": "--dir", "config_dir": "--config-dir", "project_dir": "--project-dir"}
-"""Options about files of this machine."""
+"""Options that refer to files of this machine, by parameter name."""
 _ServiceUrl = Annotated[
     str | None,
-    typer.Option("--server", metavar="URL", help="Ask a service (amux serve) instead.", show_default=False),
+    typer.Option(
+        "--server", metavar="URL", help="Query a service (amux serve) instead of this machine.", show_default=False
+    ),
 ]
 _SERVICE_FLAGS = {"server": _ServiceUrl, "server_token_file": ServerTokenFile}
 
 
 def with_service_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """The command `function(context, ...)` with `--server` and `--server-token-file`, which go to `context.obj`."""
+    """Add `--server` and `--server-token-file` to `function(context, ...)`; the endpoint is stored in `context.obj`."""
 
     def command(**given: Any) -> int:
         url, token_file = (given.pop(name) for name in _SERVICE_FLAGS)

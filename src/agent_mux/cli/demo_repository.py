@@ -1,7 +1,7 @@
-"""The repository of `amux demo`: made, looked at, tested and removed. Nothing of the user's counts in it.
+"""The temporary repository of `amux demo`.
 
-Everything in it gets a home directory of its own and the environment of a run that inherits none, so neither the
-settings of git and pytest nor those of agents change what the demo shows.
+Every program in it gets a separate home directory and a minimal environment, so that neither the user's git and pytest
+settings nor those of agents change the result.
 """
 
 import difflib
@@ -22,13 +22,13 @@ FILES: Mapping[str, str] = {
     "test_calculator.py": "from calculator import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
     "pytest.ini": "[pytest]\naddopts = -p no:cacheprovider\n",
 }
-"""With one bug. The ini file makes this the root for pytest, whatever lies in the directories above."""
+"""The files, with one bug. The ini file makes this directory the root for pytest, whatever its parents contain."""
 TESTS = ("-B", "-m", "pytest", "-q")
-"""Behind `python`: -B, as Python takes the bytecode of a file for new that has the same size and second."""
-COMMAND_TIMEOUT = 60.0  # seconds for git, or for one test; a slow machine, not slow work
+"""Arguments of `python`. -B, because Python reuses bytecode of a file with the same size and modification second."""
+COMMAND_TIMEOUT = 60.0  # seconds for one git command or test run; generous, for slow machines
 _PREFIX = "amux-demo-"
 _INHERITED = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""Without them, the Python in there could be another one than this."""
+"""Variables without which `python` could start another interpreter than the current one."""
 _GIT_COMMAND = (
     "git", "-c", "user.name=amux demo", "-c", "user.email=demo@example.invalid", "-c", "init.defaultBranch=main",
 )  # fmt: skip
@@ -36,25 +36,25 @@ _GIT_COMMAND = (
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What pytest said."""
+    """The output and exit code of pytest."""
 
     output: str
     exit_code: int | None
-    """None: it did not end in time."""
+    """The exit code; None after a timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRepository:
-    """Where the agent works, and with what environment."""
+    """The directory in which the agent works, and its environment."""
 
     path: Path
     env: Mapping[str, str]
-    """What comes to a minimal environment."""
+    """Variables added to a minimal environment."""
     is_git: bool
-    """False: git is not on this machine, or refuses to work."""
+    """Whether git is installed and works."""
 
     def difference(self) -> str:
-        """What changed since it was made, as a unified diff."""
+        """Return the changes since the creation as a unified diff."""
         told = _run_git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
         return told if told is not None else "".join(self._compared())
 
@@ -65,7 +65,7 @@ class DemoRepository:
             yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}")
 
     def test(self) -> TestOutcome:
-        """Run pytest in it, really."""
+        """Run pytest in the repository."""
         try:
             done = _run_program(self, sys.executable, *TESTS)
         except subprocess.TimeoutExpired as error:
@@ -76,7 +76,7 @@ class DemoRepository:
 
 @contextmanager
 def make_repository(*, keep: bool) -> Iterator[DemoRepository]:
-    """A repository with a failing test. It is removed behind the block, unless it is to be kept."""
+    """Create a repository with a failing test; remove it at the end of the block unless `keep` is true."""
     with TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as directory:
         root = Path(directory).resolve()
         path = Path(mkdtemp(prefix=_PREFIX)).resolve() if keep else root / "repository"
@@ -101,7 +101,7 @@ def _make_environment(root: Path) -> dict[str, str]:
 
 
 def _python_directories(directory: Path) -> Iterator[str]:
-    """Directories in which `python` is the interpreter that runs this: the one that has pytest."""
+    """Yield directories in which `python` is the current interpreter, which has pytest."""
     beside = Path(sys.executable).parent
     python = beside / "python"
     if os.name == "posix" and not (python.exists() and python.samefile(sys.executable)):
@@ -119,7 +119,7 @@ def _commit(made: DemoRepository) -> bool:
 
 
 def _run_git(made: DemoRepository, *arguments: str) -> str | None:
-    """What git says; None where there is none, or it fails."""
+    """Return the output of git; None if git is missing or fails."""
     try:
         done = _run_program(made, *_GIT_COMMAND, *arguments)
     except (OSError, subprocess.TimeoutExpired):
@@ -128,7 +128,7 @@ def _run_git(made: DemoRepository, *arguments: str) -> str | None:
 
 
 def _run_program(made: DemoRepository, *command: str) -> subprocess.CompletedProcess[str]:
-    """A program in the repository, to its end. Raises what `subprocess.run` does."""
+    """Run a program in the repository and wait for it. Raise what `subprocess.run` raises."""
     inherited = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
     return subprocess.run(
         command,

@@ -1,4 +1,4 @@
-"""`amux doctor`: what this machine has, what stands in the way, and whether installed CLIs still are what we know."""
+"""`amux doctor`: check this machine, the installed agents, and agent-mux itself."""
 
 import os
 import sys
@@ -27,36 +27,30 @@ def doctor(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="AGENT|CASE", help="Only these agents; default: all that are installed. With --torture: cases."
-        ),
+        typer.Argument(metavar="AGENT|CASE", help="Agents to check (default: installed ones); with --torture: cases."),
     ] = None,
     drift: Annotated[
         bool,
         typer.Option(
             "--drift",
-            help="Drive the installed CLIs through scripted scenarios, offline, and say what is new or missing "
-            "against their recordings; exit code 1 when something is.",
+            help="Drive the installed CLIs through scripted scenarios offline; exit 1 if they "
+            "differ from their recordings.",
         ),
     ] = False,
     torture: Annotated[
         bool,
         typer.Option(
             "--torture",
-            help="Let a scripted agent misbehave in every way we know, on this machine, and say what that did; exit "
-            "code 1 when anything is not as it must be.",
+            help="Run a scripted agent that misbehaves in every known way; exit 1 if a case fails.",
         ),
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --torture: cases that take long are played smaller.")
-    ] = False,
-    backend: Annotated[
-        str, typer.Option(metavar="asyncio|trio", help="With --torture: the event loop that is used.")
-    ] = "asyncio",
+    quick: Annotated[bool, typer.Option("--quick", help="With --torture: run smaller versions of long cases.")] = False,
+    backend: Annotated[str, typer.Option(metavar="asyncio|trio", help="With --torture: event loop.")] = "asyncio",
 ) -> int:
-    """Check this machine and the agents on it: versions, credentials, configuration, and what to do where one lacks.
+    """Check this machine and its agents, and show how to fix what is missing.
 
-    The exit code is 1 where there is a problem, or where an agent that was named is not ready.
+    The checks cover versions, credentials and configuration. The exit code is 1 if there is a problem, or if a named
+    agent is not ready.
     """
     if torture:
         return _run_torture(names, context.obj, quick=quick, backend=backend)
@@ -70,7 +64,7 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
     from agent_mux.health import examine
     from agent_mux.homes import Homes
 
-    with progress("looking around"):
+    with progress("checking"):
         found = anyio.run(examine, Homes(), agents)
     rows = [
         {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
@@ -90,13 +84,15 @@ def _check_drift(agents: list[str], invocation: Invocation) -> int:
     try:
         enter_offline()
     except OSError as error:
-        why = f"drift is looked for offline, and the network cannot be cut off here ({error}); run it as root on Linux"
+        why = (
+            f"drift detection runs offline, and the network cannot be disabled here ({error}); run it as root on Linux"
+        )
         raise AgentMuxError("SPAWN_ERROR", why) from error
     rows: list[dict[str, Any]] = []
     for agent, installation in installations.items():
         found = _drift_rows(anyio.run(find_drift, agent, installation))
         rows += found
-        if not invocation.json:  # all together take minutes
+        if not invocation.json:  # all agents together take minutes
             _write_checks(found)
     if invocation.json:
         _print_checks(rows, invocation)
@@ -110,7 +106,7 @@ def _drift_rows(report: "DriftReport") -> list[dict[str, Any]]:
 
 
 def _find_installations(agents: list[str]) -> dict[str, Any]:
-    """The programs to look at: as installed, and found before the network is cut off."""
+    """Find the programs to check. This happens before the network is disabled."""
     from agent_mux.registry import AdapterRegistry
     from agent_mux.run.plan import find_executable
     from agent_mux.testing.live.drift import Installation
@@ -129,7 +125,7 @@ def _find_installations(agents: list[str]) -> dict[str, Any]:
             continue
         found[agent] = Installation(program=program, path=os.environ.get("PATH", os.defpath))
     if not found:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", "none of the agents that drift is known of is installed here")
+        raise AgentMuxError("AGENT_NOT_INSTALLED", "no agent with a drift baseline is installed")
     return found
 
 
@@ -151,7 +147,7 @@ def _write_checks(rows: list[dict[str, Any]]) -> None:
     width = max([12, *(len(row["check"]) + 2 for row in rows)])
     for row in rows:
         mark = _MARKS[row.get("status") or ("ok" if row["ok"] else "problem")]
-        fix = f"; do: {row['fix']}" if row.get("fix") else ""
+        fix = f"; fix: {row['fix']}" if row.get("fix") else ""
         sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(shorten_home(row['said'] + fix))}\n")
     sys.stdout.flush()
 
@@ -161,7 +157,7 @@ _BACKENDS = ("asyncio", "trio")
 
 
 def _run_torture(names: list[str] | None, invocation: Invocation, *, quick: bool, backend: str) -> int:
-    """Play these cases, or all."""
+    """Run the named torture cases, or all of them. Return the exit code."""
     import anyio
 
     from agent_mux.cli.command_output import json_envelope
@@ -177,9 +173,9 @@ def _run_torture(names: list[str] | None, invocation: Invocation, *, quick: bool
     if invocation.json:
         sys.stdout.write(json_envelope([row.to_dict() for row in rows]) + "\n")
     elif wrong:
-        sys.stdout.write(f"{len(wrong)} of {len(rows)} cases are not as they must be: {', '.join(wrong)}\n")
+        sys.stdout.write(f"{len(wrong)} of {len(rows)} cases failed: {', '.join(wrong)}\n")
     else:
-        sys.stdout.write(f"all {len(rows)} cases are as they must be, on {backend}\n")
+        sys.stdout.write(f"all {len(rows)} cases passed on {backend}\n")
     return EXIT_TORTURE_FAILED if wrong else 0
 
 

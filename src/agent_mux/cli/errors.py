@@ -1,4 +1,4 @@
-"""Errors as the user sees them: one line that says what happened, and what to do. Never a traceback for bad input."""
+"""Report errors to the user: one line with the cause, one with the next step, and never a traceback for bad input."""
 
 import os
 import sys
@@ -13,21 +13,21 @@ from agent_mux.errors import AgentMuxError, AnyCode
 
 LONGEST_MESSAGE = 2000
 _HINTS: dict[AnyCode, str] = {
-    "AGENT_NOT_FOUND": "`amux adapters list` shows the agents there are",
-    "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
-    "PROFILE_NOT_FOUND": "`amux profiles list` shows the profiles there are",
-    "INTERNAL": "an error of agent-mux itself; --debug shows where",
+    "AGENT_NOT_FOUND": "`amux adapters list` shows the available agents",
+    "AGENT_NOT_INSTALLED": "`amux adapters detect` shows the installed agents",
+    "PROFILE_NOT_FOUND": "`amux profiles list` shows the available profiles",
+    "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 
 
 def usage_error(message: str) -> AgentMuxError:
-    """What was given cannot be used."""
+    """Return the VALIDATION_ERROR for unusable command-line input."""
     return AgentMuxError("VALIDATION_ERROR", message)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorReport:
-    """An error, ready to be shown."""
+    """An error as it is printed, with its hint and exit code."""
 
     code: AnyCode
     message: str
@@ -37,7 +37,7 @@ class ErrorReport:
 
 
 def report_error(error: BaseException, invocation: Invocation | None = None) -> int:
-    """Show an error and return the exit code that belongs to it."""
+    """Print an error and return its exit code."""
     invocation = invocation or Invocation()
     cause = _unwrap(error)
     if isinstance(cause, BrokenPipeError):
@@ -52,13 +52,13 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
         sys.stderr.flush()
     except OSError:
         discard_output()
-        if invocation.json:  # standard output is what is broken
+        if invocation.json:  # standard output itself is broken
             print_error(complaint, replace(invocation, json=False))
     return complaint.exit_code
 
 
 def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
-    """Say it: as JSON on standard output where that was asked for, else on standard error."""
+    """Print an error as JSON on standard output with `--json`, else as text on standard error."""
     if invocation.json:
         from agent_mux.plain_json import to_json
 
@@ -72,7 +72,7 @@ def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
 
 
 def format_error(complaint: ErrorReport, palette: Palette) -> str:
-    """What happened, on one line."""
+    """Format an error as one line."""
     message = one_line(complaint.message, LONGEST_MESSAGE)
     return f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}"
 
@@ -84,7 +84,7 @@ def _redacted(text: str) -> str:
 
 
 def error_report(error: BaseException) -> ErrorReport:
-    """What to say about an exception. Never a secret."""
+    """Return the report for an exception, with secrets redacted."""
     complaint = _unredacted_report(error)
     return replace(complaint, message=_redacted(complaint.message))
 
@@ -105,7 +105,10 @@ def _unredacted_report(error: BaseException) -> ErrorReport:
 
 
 def _usage_error_report(error: BaseException) -> ErrorReport | None:
-    """For what typer raises. Its exceptions are click's, which newer versions of typer keep to themselves."""
+    """Return the report for an error of typer, else None.
+
+    The error classes are click's, which newer versions of typer vendor privately.
+    """
     say: Any = getattr(error, "format_message", None)
     if say is None:
         return None
@@ -115,14 +118,14 @@ def _usage_error_report(error: BaseException) -> ErrorReport | None:
 
 
 def _unwrap(error: BaseException) -> BaseException:
-    """Task groups wrap what happens inside of them, however lonely it is."""
+    """Return the first error inside the exception groups that task groups raise."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def discard_output() -> None:
-    """Nobody reads: what is still buffered goes nowhere, so that Python does not complain about it at its end."""
+    """Discard buffered output when its reader has closed, so that Python prints no error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""`amux parse`: what an agent printed, as events."""
+"""`amux parse`, `amux validate` and `amux schema`: event streams without a run."""
 
 import sys
 from enum import StrEnum
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from agent_mux.run.ledger import Ledger
 
 
-_BATCH = 256  # events written at once
+_BATCH = 256  # events per write
 
 
 @with_common_flags
 def parse(
-    context: typer.Context,  # noqa: ARG001  # the events are JSON anyway
+    context: typer.Context,  # noqa: ARG001  # the output is JSON in any case
     file: Annotated[
         str,
-        typer.Argument(metavar="[FILE|-]", help="A transcript or a journal; - is standard input.", show_default=False),
+        typer.Argument(metavar="[FILE|-]", help="Transcript or journal (- = standard input).", show_default=False),
     ] = "-",
     agent: Annotated[
         str | None,
-        typer.Option("--agent", "-a", help="Whose transcript it is; a journal says so itself.", show_default=False),
+        typer.Option("--agent", "-a", help="Agent of the transcript (not needed for a journal).", show_default=False),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", help="Its native protocol; default: guessed.", show_default=False)
+        str | None, typer.Option("--protocol", help="Native protocol (default: detected).", show_default=False)
     ] = None,
     compact: Compact = False,
     quiet: Quiet = False,
 ) -> int:
-    """Normalize what an agent printed: one event per line.
+    """Convert native agent output to events, one per line.
 
-    FILE is the agent's standard output, or a two-way transcript ({"t": seconds, "dir": "->", "msg": ...} per line, with
-    -> for what it was sent, <- for what it printed, <! for standard error), or the journal of a run. What became of its
-    lines is said on standard error.
+    FILE is the agent's standard output, a two-way transcript ({"t": seconds, "dir": "->", "msg": ...} per line, with ->
+    for input of the agent, <- for its output, <! for standard error), or the journal of a run. A summary of mapped,
+    ignored and unknown lines is printed on standard error.
     """
     from agent_mux.cli.recordings import open_source
     from agent_mux.events import encode_event
@@ -60,7 +60,7 @@ def parse(
 
 
 def format_ledger(ledger: "Ledger") -> str:
-    """`12 lines: 9 mapped, 2 ignored (hook: it says nothing of its own), 1 unknown (new_kind)`."""
+    """Format `12 lines: 9 mapped, 2 ignored (hook: no event of its own), 1 unknown (new_kind)`."""
     from agent_mux.cli.terminal import one_line
 
     ignored = ", ".join(f"{kind}: {ledger.reasons[kind]}" for kind in sorted(ledger.ignored))
@@ -77,13 +77,11 @@ def format_ledger(ledger: "Ledger") -> str:
 def validate(
     context: typer.Context,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Events, one per line; - is standard input.", show_default=False)
+        str, typer.Argument(metavar="[FILE|-]", help="Events, one per line (- = standard input).", show_default=False)
     ] = "-",
-    partial: Annotated[
-        bool, typer.Option("--partial", help="It is a beginning: nothing is missing at its end.", show_default=False)
-    ] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Allow an incomplete stream.", show_default=False)] = False,
 ) -> int:
-    """Check a stream of events against the contract; exit 1 and tell the breaches, one per line."""
+    """Validate events; print violations and exit 1 if there are any."""
     from agent_mux.cli.inputs import read_bytes
 
     count, breaches = check_stream(read_bytes(file), complete=not partial)
@@ -95,7 +93,7 @@ def validate(
 
 
 def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
-    """How many events there are, and what is wrong. Raises PARSE_ERROR when no line is an event at all."""
+    """Return the number of events and the violations. Raise PARSE_ERROR if no line is an event."""
     from agent_mux.contract import ContractChecker
     from agent_mux.errors import AgentMuxError
     from agent_mux.framing import lines_of
@@ -103,9 +101,9 @@ def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
     lines = [line for line in lines_of([data]) if line and not line.isspace()]
     read = [_parse_object(line) for line in lines]
     if lines and not any(value is not None and "type" in value for value in read):
-        raise AgentMuxError("PARSE_ERROR", "this is no stream of events: no line is a JSON object with a type")
+        raise AgentMuxError("PARSE_ERROR", "not an event stream: no line is a JSON object with a type")
     checker = ContractChecker()
-    # A line that is no object is an event without any field: the checker says what it lacks.
+    # A line that is not an object counts as an event without fields: the checker reports the missing ones.
     breaches = [breach for value in read for breach in checker.feed(value if value is not None else {})]
     return len(lines), breaches + (checker.finish() if complete else [])
 
@@ -121,7 +119,7 @@ def _print_violations(count: int, breaches: "list[Breach]") -> None:
 
     for breach in breaches:
         sys.stdout.write(one_line(str(breach), 1000) + "\n")
-    summary = f"{len(breaches)} breaches" if breaches else "the contract is kept"
+    summary = f"{len(breaches)} violations" if breaches else "valid"
     sys.stderr.write(f"{count} events: {summary}\n")
 
 
@@ -135,7 +133,7 @@ def _print_violations_json(count: int, breaches: "list[Breach]") -> None:
 
 
 class SchemaKind(StrEnum):
-    """What can be described."""
+    """The formats that `amux schema` describes."""
 
     EVENT = "event"
     RESULT = "result"
@@ -144,10 +142,10 @@ class SchemaKind(StrEnum):
 
 @with_common_flags
 def schema(
-    context: typer.Context,  # noqa: ARG001  # it is JSON anyway
+    context: typer.Context,  # noqa: ARG001  # the output is JSON in any case
     kind: Annotated[
         SchemaKind,
-        typer.Argument(help="An event line, the last line of `amux run --json`, or a command of `amux run -i --json`."),
+        typer.Argument(help="Event line, last line of `amux run --json`, or command of `amux run -i --json`."),
     ] = SchemaKind.EVENT,
     compact: Compact = False,
 ) -> int:

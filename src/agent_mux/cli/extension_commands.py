@@ -1,4 +1,8 @@
-"""`amux skill` and `amux agent`: skills and sub-agents in the agents' folders. The same commands for both."""
+"""`amux skill`, `amux agent` and `amux plugin`: what extends the agents.
+
+Skills and sub-agents are files in the agents' folders and share their commands; plugins are managed by the agents' own
+commands.
+"""
 
 import shlex
 import sys
@@ -30,17 +34,17 @@ if TYPE_CHECKING:
     from agent_mux.plugins.commands import Plugin
 
 
-DefinitionName = Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)]
+DefinitionName = Annotated[str, typer.Argument(metavar="NAME", help="Definition name.", show_default=False)]
 DefinitionSource = Annotated[
-    Path, typer.Argument(metavar="SOURCE", help="The folder with its main file, or the file.", show_default=False)
+    Path, typer.Argument(metavar="SOURCE", help="Folder with its main file, or a single file.", show_default=False)
 ]
 
 
 def commands_for(kind: str, what: str) -> typer.Typer:
-    """The group of commands for one kind: `skills` or `subagents`."""
-    group = typer.Typer(help=f"The agents' {what}s: files in folders.", no_args_is_help=True)
+    """Build the command group for one kind: `skills` or `subagents`."""
+    group = typer.Typer(help=f"{what.capitalize()}s in the agents' folders.", no_args_is_help=True)
 
-    @group.command("list", help=f"Show the {what}s that an agent finds; also those that it will not take, and why.")
+    @group.command("list", help=f"List the {what}s that an agent finds, with the reason for each that it rejects.")
     @with_common_flags
     def list_them(context: typer.Context, agent: AgentName, scope: AnyScope = None, cwd: Cwd = None) -> int:
         found = _definitions(kind, cwd).list(agent, scope=scope_value(scope))
@@ -55,17 +59,19 @@ def commands_for(kind: str, what: str) -> typer.Typer:
             }
             for one in found
         ]
-        print_rows(rows, ("name", "scope", "description", "problem", "path"), context.obj, empty=f"no {what}")
+        print_rows(rows, ("name", "scope", "description", "problem", "path"), context.obj, empty=f"no {what}s")
         return 0
 
-    @group.command("add", help=f"Copy a {what} into an agent's folder. It is refused where there is one of its name.")
+    @group.command(
+        "add", help=f"Copy a {what} into an agent's folder. An existing one is kept unless --force is given."
+    )
     @with_common_flags
     def add(
         context: typer.Context,
         agent: AgentName,
         source: DefinitionSource,
         name: Annotated[
-            str | None, typer.Option("--name", help="Another name than its own.", show_default=False)
+            str | None, typer.Option("--name", help="New name (default: its own).", show_default=False)
         ] = None,
         scope: Scope = ScopeName.everywhere,
         cwd: Cwd = None,
@@ -77,7 +83,7 @@ def commands_for(kind: str, what: str) -> typer.Typer:
         )
         return _print_placement(done, context.obj, dry_run=dry_run)
 
-    @group.command("remove", help=f"Remove a {what} from an agent's own folder, all its files.")
+    @group.command("remove", help=f"Remove a {what} and all its files from an agent's own folder.")
     @with_common_flags
     def remove(
         context: typer.Context,
@@ -93,7 +99,7 @@ def commands_for(kind: str, what: str) -> typer.Typer:
             dry_run=dry_run,
         )
 
-    @group.command("where", help=f"Show the folders in which an agent looks for {what}s.")
+    @group.command("where", help=f"List the folders that an agent searches for {what}s.")
     @with_common_flags
     def where(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
         rows: list[dict[str, Any]] = [
@@ -133,9 +139,10 @@ def _print_placement(done: "Placement", invocation: Invocation, *, dry_run: bool
     return 0
 
 
-plugin = typer.Typer(help="Plugins of the agents, by their own commands.", no_args_is_help=True)
+plugin = typer.Typer(help="Plugins, managed by the agents' own commands.", no_args_is_help=True)
 PluginName = Annotated[
-    str, typer.Argument(metavar="NAME", help="As the agent knows it: a name, a package, a path.", show_default=False)
+    str,
+    typer.Argument(metavar="NAME", help="Plugin name, package or path, as the agent accepts it.", show_default=False),
 ]
 _PLUGIN_COLUMNS = ("name", "version", "enabled", "source", "description")
 
@@ -143,10 +150,10 @@ _PLUGIN_COLUMNS = ("name", "version", "enabled", "source", "description")
 @plugin.command("list")
 @with_common_flags
 def list_plugins(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
-    """Show the plugins that an agent has."""
-    with progress(f"{agent} lists its plugins"):
+    """List an agent's plugins."""
+    with progress(f"listing plugins of {agent}"):
         found = _plugins(cwd).list(agent)
-    print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty=f"{agent} has no plugin")
+    print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty=f"{agent} has no plugins")
     return 0
 
 
@@ -155,13 +162,13 @@ def list_plugins(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> i
 def search(
     context: typer.Context,
     agent: AgentName,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", show_default=False)],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Search text.", show_default=False)],
     cwd: Cwd = None,
 ) -> int:
-    """Show the plugins that an agent could install."""
-    with progress(f"{agent} looks for plugins"):
+    """Search for plugins that an agent can install."""
+    with progress(f"searching plugins for {agent}"):
         found = _plugins(cwd).search(agent, text)
-    print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty="none is found")
+    print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty="no plugins found")
     return 0
 
 
@@ -170,8 +177,8 @@ def search(
 def install(
     context: typer.Context, agent: AgentName, name: PluginName, cwd: Cwd = None, dry_run: DryRun = False
 ) -> int:
-    """Let an agent install a plugin."""
-    with progress(f"{agent} installs"):
+    """Install a plugin with the agent's own command."""
+    with progress(f"installing with {agent}"):
         done = _plugins(cwd).install(agent, name, dry_run=dry_run)
     return _print_plugin_change(done, context.obj)
 
@@ -181,8 +188,8 @@ def install(
 def uninstall(
     context: typer.Context, agent: AgentName, name: PluginName, cwd: Cwd = None, dry_run: DryRun = False
 ) -> int:
-    """Let an agent remove a plugin."""
-    with progress(f"{agent} removes"):
+    """Remove a plugin with the agent's own command."""
+    with progress(f"removing with {agent}"):
         done = _plugins(cwd).uninstall(agent, name, dry_run=dry_run)
     return _print_plugin_change(done, context.obj)
 
@@ -193,13 +200,16 @@ def update(
     context: typer.Context,
     agent: AgentName,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Default: all, where the agent can.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Plugin name (default: all, if the agent supports it).", show_default=False
+        ),
     ] = None,
     cwd: Cwd = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Let an agent update a plugin, or all of them."""
-    with progress(f"{agent} updates"):
+    """Update one plugin or all plugins with the agent's own command."""
+    with progress(f"updating with {agent}"):
         done = _plugins(cwd).update(agent, name, dry_run=dry_run)
     return _print_plugin_change(done, context.obj)
 

@@ -1,4 +1,4 @@
-"""What the commands about hooks have in common."""
+"""`amux hooks`: registered hooks, and the native hooks by which agents call them."""
 
 import os
 from enum import StrEnum
@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from agent_mux.hooks.client import Hooks
 
 
-Cwd = Annotated[Path | None, typer.Option("--cwd", help="Look for the project here.", show_default=False)]
+Cwd = Annotated[Path | None, typer.Option("--cwd", help="Directory to search for the project.", show_default=False)]
 
 
 def hooks_client(cwd: Path | None, config_dir: Path | None, project_dir: Path | None = None) -> "Hooks":
-    """The hooks that these flags mean. Raises VALIDATION_ERROR."""
+    """Return the client for the hooks selected by these flags. Raise VALIDATION_ERROR for a missing directory."""
     from agent_mux.cli.errors import usage_error
     from agent_mux.hooks.client import Hooks
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is no directory")
+        raise usage_error(f"--cwd {cwd} is not a directory")
     return Hooks(own=config_dir, directory=cwd, project=project_dir)
 
 
 Types = Annotated[
-    list[str] | None, typer.Option("--type", "-t", help="Only these hooks, as pre_tool_use.", show_default=False)
+    list[str] | None,
+    typer.Option("--type", "-t", help="Only this hook type, such as pre_tool_use (repeatable).", show_default=False),
 ]
 
 
@@ -46,11 +47,11 @@ def install(
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Tell an agent to call us, in its own configuration."""
+    """Install native hooks that call amux in an agent's configuration."""
     client = hooks_client(cwd, config_dir)
     change = client.install(agent, scope=scope.value, types=types or (), dry_run=dry_run)
     consent = client.status(agent)[0].consent
-    return _print_installation(context, agent, change, "calls us", dry_run=dry_run, consent=consent)
+    return _print_installation(context, agent, change, "calls amux", dry_run=dry_run, consent=consent)
 
 
 @with_common_flags
@@ -63,19 +64,19 @@ def uninstall(
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Tell an agent to call us no more. What somebody else wrote stays."""
+    """Remove the native hooks that call amux from an agent's configuration. Other hooks are kept."""
     change = hooks_client(cwd, config_dir).uninstall(agent, scope=scope.value, types=types or (), dry_run=dry_run)
-    return _print_installation(context, agent, change, "calls us no more", dry_run=dry_run, consent=None)
+    return _print_installation(context, agent, change, "no longer calls amux", dry_run=dry_run, consent=None)
 
 
 @with_common_flags
 def status(
     context: typer.Context,
-    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Only this one.", show_default=False)] = None,
+    agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help="Only this agent.", show_default=False)] = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Show which agents call us, and where that is written."""
+    """Show which agents call amux, and from which files."""
     from agent_mux.cli.command_output import print_rows
 
     as_json = context.obj.json
@@ -98,12 +99,14 @@ def status(
 def handle(
     context: typer.Context,
     agent: AgentName,
-    hook_type: Annotated[str, typer.Argument(metavar="TYPE", help="As pre_tool_use.", show_default=False)],
+    hook_type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="Hook type, such as pre_tool_use.", show_default=False)
+    ],
     config_dir: ConfigDir = None,
 ) -> int:
-    """Answer an agent that calls us: `amux hooks AGENT handle TYPE`. Agents say this, people seldom do.
+    """Answer an agent's native hook: `amux hooks AGENT handle TYPE`. Called by agents; not usually run by hand.
 
-    What happens is read from standard input; the answer is in the agent's own format, and so is the exit code.
+    Reads the hook input from standard input. Output and exit code follow the agent's own format.
     """
     from agent_mux.cli.hook_handler import answer_hook
 
@@ -122,30 +125,30 @@ def _print_installation(
 
 
 class _HooksGroup(TyperGroup):
-    """`AGENT handle TYPE` is said with the agent in front."""
+    """The command group of `amux hooks`, which accepts `AGENT handle TYPE` with the agent first."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command, and what is left for it."""
+        """Return the command and its remaining arguments."""
         if args[1:2] == ["handle"] and args[0] not in self.commands:
             args = ["handle", args[0], *args[2:]]
         return super().resolve_command(ctx, args)
 
 
-hooks = typer.Typer(help="What is to happen when an agent does something.", no_args_is_help=True, cls=_HooksGroup)
+hooks = typer.Typer(help="Manage hooks.", no_args_is_help=True, cls=_HooksGroup)
 for function in (install, uninstall, status, handle):
     hooks.command(function.__name__)(function)
 _COLUMNS = ("id", "agent", "hookType", "handler", "target", "priority", "scope", "counts", "whyNot")
 
 
 class HookHandlerKind(StrEnum):
-    """Part of agent-mux, a program, or a Python file."""
+    """The kinds of hook handlers: part of agent-mux, a program, or a Python file."""
 
     builtin = "builtin"
     command = "command"
     script = "script"
 
 
-HookId = Annotated[str, typer.Argument(metavar="ID", help="Its id.", show_default=False)]
+HookId = Annotated[str, typer.Argument(metavar="ID", help="Hook id.", show_default=False)]
 
 
 @hooks.command("list")
@@ -153,7 +156,7 @@ HookId = Annotated[str, typer.Argument(metavar="ID", help="Its id.", show_defaul
 def list_hooks(
     context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None
 ) -> int:
-    """Show what is registered, in the order in which it is called."""
+    """List the registered hooks in calling order."""
     from agent_mux.cli.command_output import print_rows
 
     rows = [
@@ -176,25 +179,27 @@ def list_hooks(
 def add(
     context: typer.Context,
     name: HookId,
-    handler: Annotated[HookHandlerKind, typer.Argument(help="What kind of handler.", show_default=False)],
+    handler: Annotated[HookHandlerKind, typer.Argument(help="Kind of handler.", show_default=False)],
     target: Annotated[
         list[str],
         typer.Argument(
-            help="log, log:FILE, trace, trace:FILE or policy:FILE; a program and its arguments (behind --); "
+            help="log, log:FILE, trace, trace:FILE or policy:FILE; a program and its arguments (after --); "
             "or a Python file.",
             show_default=False,
         ),
     ],
-    agent: Annotated[str, typer.Option("--agent", "-a", help="Of this agent alone.")] = "*",
-    hook_type: Annotated[str, typer.Option("--type", "-t", help="For this hook alone.")] = "*",
-    priority: Annotated[int, typer.Option("--priority", help="Lower ones are called first.")] = 100,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Not yet.", show_default=False)] = False,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="Only for this agent.")] = "*",
+    hook_type: Annotated[str, typer.Option("--type", "-t", help="Only for this hook type.")] = "*",
+    priority: Annotated[int, typer.Option("--priority", help="Lower values run first.")] = 100,
+    disabled: Annotated[
+        bool, typer.Option("--disabled", help="Register without enabling.", show_default=False)
+    ] = False,
     scope: OwnScope = None,
     cwd: Cwd = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Register a handler."""
+    """Register a hook."""
     client = hooks_client(cwd, config_dir, project_dir)
     words: Any = list(target) if handler is HookHandlerKind.command and len(target) > 1 else " ".join(target)
     path = client.add(
@@ -207,7 +212,7 @@ def add(
         priority=priority,
         enabled=not disabled,
     )
-    return print_result(context.obj, f"{name} is registered in {path}", {"id": name, "path": str(path)})
+    return print_result(context.obj, f"registered {name} in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("remove")
@@ -220,9 +225,9 @@ def remove(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Register a handler no more."""
+    """Remove a hook."""
     path = hooks_client(cwd, config_dir, project_dir).remove(name, scope_value(scope))
-    return print_result(context.obj, f"{name} is removed from {path}", {"id": name, "path": str(path)})
+    return print_result(context.obj, f"removed {name} from {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("enable")
@@ -235,9 +240,9 @@ def enable(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Call a handler again."""
+    """Enable a disabled hook."""
     path = hooks_client(cwd, config_dir, project_dir).enable(name, scope_value(scope))
-    return print_result(context.obj, f"{name} is switched on in {path}", {"id": name, "path": str(path)})
+    return print_result(context.obj, f"enabled {name} in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("disable")
@@ -250,23 +255,23 @@ def disable(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Call a handler no more, and keep it."""
+    """Disable a hook without removing it."""
     path = hooks_client(cwd, config_dir, project_dir).disable(name, scope_value(scope))
-    return print_result(context.obj, f"{name} is switched off in {path}", {"id": name, "path": str(path)})
+    return print_result(context.obj, f"disabled {name} in {path}", {"id": name, "path": str(path)})
 
 
 @hooks.command("trust")
 @with_common_flags
 def trust(context: typer.Context, cwd: Cwd = None, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
-    """Let the hooks of the project here count, as they are now. Read them first: they are programs."""
+    """Trust the project's hooks in their current form. Read them first: they are programs."""
     path = hooks_client(cwd, config_dir, project_dir).trust()
-    return print_result(context.obj, f"{path} is trusted as it is now", {"path": str(path)})
+    return print_result(context.obj, f"trusted {path} in its current form", {"path": str(path)})
 
 
 def _absolute_target(target: str, handler: HookHandlerKind) -> str:
-    """Files are named as a shell names them: from here."""
+    """Make a file target absolute, relative to the current directory."""
     name, colon, file = target.partition(":") if handler is HookHandlerKind.builtin else ("", "", target)
-    return f"{name}{colon}{os.path.abspath(Path(file).expanduser())}" if file else target  # noqa: PTH100  # keeps links
+    return f"{name}{colon}{os.path.abspath(Path(file).expanduser())}" if file else target  # noqa: PTH100  # keeps symbolic links
 
 
 def _format_target(target: Any) -> str:

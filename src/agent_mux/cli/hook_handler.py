@@ -1,6 +1,6 @@
-"""`amux hooks AGENT handle TYPE`: an agent tells us what happens, and is answered in its own way.
+"""`amux hooks AGENT handle TYPE`: answer an agent's native hook in the agent's own format.
 
-Agents read standard output and the exit code: nothing else may be there.
+Agents read standard output and the exit code: nothing else may be written there.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ from typing import Any
 from agent_mux.errors import AgentMuxError
 
 DENIED = 2
-"""Exit code that most agents take for a no: without knowing who calls, there is no better answer."""
+"""The exit code that most agents treat as a denial; used when the calling agent is unknown."""
 
 
 def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation: Any = None) -> int:
-    """Read what the agent says from standard input, and answer. Returns the exit code that the answer asks for."""
+    """Read the hook input from standard input and write the answer. Return the exit code of the answer."""
     from dataclasses import replace
 
     from agent_mux.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
@@ -35,7 +35,7 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation:
     answer = answered(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):
         if stream is not None and text:
-            with contextlib.suppress(OSError):  # it does not listen
+            with contextlib.suppress(OSError):  # the agent closed the stream
                 stream.write(text)
                 stream.flush()
     return answer.exit_code

@@ -1,4 +1,4 @@
-"""What the commands about the agents' homes have in common."""
+"""Options and helpers of the commands that read and change agents' installations."""
 
 import sys
 from enum import StrEnum
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ScopeName(StrEnum):
-    """For all of a user's work; for all who work on the project; for one user's work on it."""
+    """Where an agent's setting applies: all work of the user, everyone in the project, or the user in the project."""
 
     everywhere = "global"
     project = "project"
@@ -25,49 +25,49 @@ class ScopeName(StrEnum):
 
 
 class OwnScopeName(StrEnum):
-    """Of our own files: for all of a user's work, or for the project here."""
+    """Where one of our own files lies: in the global directory or in the project."""
 
     everywhere = "global"
     project = "project"
 
 
 AgentName = Annotated[
-    str, typer.Argument(metavar="AGENT", help="The agent.", show_default=False, autocompletion=agent_names)
+    str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False, autocompletion=agent_names)
 ]
 Scope = Annotated[
-    ScopeName, typer.Option("--scope", help="For all of your work, for the project, or for yours on the project.")
+    ScopeName, typer.Option("--scope", help="Scope: user, shared project, or private to you in the project.")
 ]
 AnyScope = Annotated[
     ScopeName | None,
-    typer.Option("--scope", help="Only this one; default: all that count.", show_default=False),
+    typer.Option("--scope", help="Only this scope (default: all effective ones).", show_default=False),
 ]
 OwnScope = Annotated[
     OwnScopeName | None,
-    typer.Option("--scope", help="~/.agent-mux, or .agent-mux of the project here.", show_default=False),
+    typer.Option("--scope", help="Scope: ~/.agent-mux, or .agent-mux of the current project.", show_default=False),
 ]
 Cwd = Annotated[
-    Path | None, typer.Option("--cwd", help="The project's directory; default: the current one.", show_default=False)
+    Path | None, typer.Option("--cwd", help="Project directory (default: current directory).", show_default=False)
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing entry.", show_default=False)]
 
 
 def homes_for(cwd: Path | None = None) -> "Homes":
-    """Where the agents keep things here."""
+    """Return the agents' installations as seen from `cwd`. Raise VALIDATION_ERROR if it is not a directory."""
     from agent_mux.homes import Homes
 
     if cwd is not None and not cwd.is_dir():
-        raise usage_error(f"--cwd {cwd} is no directory")
+        raise usage_error(f"--cwd {cwd} is not a directory")
     return Homes(project=cwd)
 
 
 def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
-    """As the library calls it."""
+    """Return the scope as the library spells it."""
     return None if scope is None else scope.value
 
 
 def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> None:
-    """What was done to a file: a sentence for people; what would be done: the difference."""
+    """Print a changed path, or with `dry_run` the diff that would be written."""
     from agent_mux.cli.terminal import one_line, sanitize, shorten_home
     from agent_mux.config.hiding import hidden_diff
 
@@ -76,6 +76,6 @@ def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> N
         print_json({"path": str(change.path), "changed": change.is_needed, "dryRun": dry_run, "diff": diff})
     elif dry_run:
         sys.stdout.write("".join(f"{sanitize(shorten_home(line))}\n" for line in diff.splitlines()))
-        print_note(f"{one_line(str(change.path), 1000)}: {'nothing was written' if diff else 'nothing to do'}")
+        print_note(f"{one_line(str(change.path), 1000)}: {'nothing written' if diff else 'nothing to do'}")
     else:
         print_note(f"{one_line(str(change.path), 1000)}: {'changed' if change.is_needed else 'nothing to do'}")

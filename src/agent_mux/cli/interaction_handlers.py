@@ -1,4 +1,4 @@
-"""Handlers."""
+"""Handlers of a run's approvals and questions: deny them, or ask at the terminal."""
 
 import signal
 from dataclasses import replace
@@ -17,56 +17,56 @@ from agent_mux.run.interface import Run
 
 NO_TERMINAL = "nobody is there to answer"
 STALE_ANSWER_CODES = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
-"""What an answer that comes too late is told."""
+"""Error codes of an answer to a request that is no longer pending."""
 
 
 class InteractionHandler:
-    """Somebody who only watches. `output` is where they are told things; everything else is for those who do more."""
+    """Answers the requests of a run. This base class only observes; `output` receives messages for the user."""
 
     def __init__(self, output: OutputWriter, palette: Palette) -> None:
         self.output = output
         self.palette = palette
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
-        """The options, with what is asked going where it shall."""
+        """Return the options with callbacks of this handler."""
         return options
 
     def __enter__(self) -> None:
-        """The run is there."""
+        """Start when the run has started."""
 
     def __exit__(self, *_: object) -> None:
-        """Everything was shown."""
+        """Stop when all output is shown."""
 
     async def attend(self, run: Run) -> None:
-        """Be with the run until cancelled, or as long as there is something to do."""
+        """Work beside the run until cancelled or finished."""
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
-        """An event was shown. The next one is shown when this returns."""
+        """React to an event that was shown. The next event is shown when this returns."""
 
-    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # of whoever overrides it
-        """A signal came. False: do what is done about signals, which is to end the run."""
+    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # for overriding methods
+        """React to a signal. Return False for the default reaction, which ends the run."""
         return False
 
     def warn(self, text: str) -> None:
-        """A line on standard error, also where nothing else is shown there."""
+        """Print a warning on standard error, also with `--quiet` and `--json`."""
         self.output.add([Chunk("err", f"{self.palette.warning('warning:')} {one_line(text, 1000)}\n")])
 
 
 class DenyingHandler(InteractionHandler):
-    """Nobody: what is asked is denied, with a warning the first time."""
+    """Denies every request, with a warning for the first one."""
 
     def __init__(self, output: OutputWriter, palette: Palette) -> None:
         super().__init__(output, palette)
         self._warned = False
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
-        """Denied, unless everything is allowed or denied anyway."""
+        """Deny requests, unless the approval mode already decides all of them."""
         if options.approval_mode != "prompt":
             return options
         return replace(options, on_approval_request=self.refuse, on_input_required=self.refuse)
 
     def refuse(self, pending: PendingInteraction) -> Deny:
-        """Say so once."""
+        """Deny a request; warn about the first one."""
         if not self._warned:
             self._warned = True
             asked = one_line(pending.description, 200)
@@ -75,7 +75,7 @@ class DenyingHandler(InteractionHandler):
 
 
 async def respond(run: Run, pending: PendingInteraction, response: Response) -> None:
-    """Answer, unless the agent withdrew what it asked, or ended, while a person was typing."""
+    """Answer a request, unless it was withdrawn or the run ended meanwhile."""
     try:
         await run.interaction.respond(pending.id, response)
     except AgentMuxError as error:
@@ -84,18 +84,18 @@ async def respond(run: Run, pending: PendingInteraction, response: Response) -> 
 
 
 class TerminalHandler(InteractionHandler):
-    """Asks on standard error and reads answers from standard input, both of them terminals."""
+    """Asks on standard error and reads answers from standard input, both terminals."""
 
     def __init__(self, output: OutputWriter, palette: Palette) -> None:
         super().__init__(output, palette)
         self._typed = TypedLines()
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
-        """What is asked stays pending for the person."""
+        """Leave requests pending for the person at the terminal."""
         return replace(options, on_input_required=lambda _: None)
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
-        """If the event asks something, ask the person, and answer the agent. Nothing else is shown meanwhile."""
+        """Ask the person if the event is a request, and answer the agent. No other event is shown meanwhile."""
         if event.type not in INTERACTION_EVENTS:
             return
         wanted = getattr(event, "interaction_id", None)

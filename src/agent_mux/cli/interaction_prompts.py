@@ -1,4 +1,4 @@
-"""What an agent asks, as a person sees it: shown whole, everything sanitized. And what a typed line answers."""
+"""Prompts for approvals and questions on a terminal, and the parsing of typed answers."""
 
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.run.interaction import (
@@ -13,12 +13,12 @@ from agent_mux.run.interaction import (
 )
 
 INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
-"""The types of the events that ask something."""
+"""The types of the events that request an answer."""
 DECLINED = Deny("nobody wanted to answer")
 
 
 def describe_request(pending: PendingInteraction, palette: Palette) -> str:
-    """Everything there is to know about it, in whole lines."""
+    """Describe a request in full, sanitized, as whole lines."""
     match pending.detail:
         case ApprovalDetail() as detail:
             head = palette.warning(f"permission needed ({detail.risk_level} risk): ") + one_line(detail.action, 500)
@@ -32,12 +32,12 @@ def describe_request(pending: PendingInteraction, palette: Palette) -> str:
 
 
 def prompt_for(pending: PendingInteraction) -> str:
-    """What stands before the answer."""
+    """Return the prompt in front of the answer."""
     return "[y]es / [n]o / [a]lways? " if pending.type == "approval" else "> "
 
 
 def parse_answer(pending: PendingInteraction, line: str) -> Response | None:
-    """What the line answers; None when it is no answer."""
+    """Parse a typed answer; None if it is not a valid one."""
     line = line.strip()
     match pending.detail:
         case ApprovalDetail():

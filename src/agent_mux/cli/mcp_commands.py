@@ -1,4 +1,4 @@
-"""`amux mcp`: MCP servers in the agents' own files."""
+"""`amux mcp`: MCP servers in the agents' own configuration files."""
 
 import os
 from collections.abc import Iterable
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
     from agent_mux.options import McpServer
 
 
-mcp = typer.Typer(help="MCP servers that the agents keep.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What the server is called.", show_default=False)]
+mcp = typer.Typer(help="MCP servers in the agents' configuration.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Server name.", show_default=False)]
 
 
 @mcp.command("list")
 @with_common_flags
 def list_servers(context: typer.Context, agent: AgentName, scope: AnyScope = None, cwd: Cwd = None) -> int:
-    """Show an agent's MCP servers. Values of variables and headers are hidden."""
+    """List an agent's MCP servers. Values of variables and headers are hidden."""
     found = _mcp_servers(cwd).list(agent, scope=scope_value(scope))
     rows = [_json_row(one) if context.obj.json else _table_row(one) for one in found]
-    print_rows(rows, ("name", "scope", "transport", "target", "state"), context.obj, empty=f"{agent} has no MCP server")
+    print_rows(
+        rows, ("name", "scope", "transport", "target", "state"), context.obj, empty=f"{agent} has no MCP servers"
+    )
     return 0
 
 
@@ -49,25 +51,28 @@ def add(
     name: Name,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND [ARGS]...]", help="The program that is the server.", show_default=False),
+        typer.Argument(metavar="[-- COMMAND [ARGS]...]", help="Program that runs the server.", show_default=False),
     ] = None,
-    url: Annotated[str | None, typer.Option("--url", help="Or where the server is.", show_default=False)] = None,
-    sse: Annotated[
-        bool, typer.Option("--sse", help="The URL is for the old transport, server-sent events.", show_default=False)
-    ] = False,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Server URL (instead of COMMAND).", show_default=False)
+    ] = None,
+    sse: Annotated[bool, typer.Option("--sse", help="Use the SSE transport for the URL.", show_default=False)] = False,
     env: Annotated[
         list[str] | None,
         typer.Option(
             "--env",
             metavar="NAME[=VALUE]",
-            help="A variable of the program; without a value, as it is here: so keys stay off the command line.",
+            help="Environment variable; without =VALUE, copied from here.",
             show_default=False,
         ),
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
-            "--header", metavar="NAME[=VALUE]", help="A header; without a value, as for --env.", show_default=False
+            "--header",
+            metavar="NAME[=VALUE]",
+            help="HTTP header; without =VALUE, copied from the environment.",
+            show_default=False,
         ),
     ] = None,
     scope: Scope = ScopeName.everywhere,
@@ -75,7 +80,7 @@ def add(
     force: Force = False,
     dry_run: DryRun = False,
 ) -> int:
-    """Give an agent an MCP server: a program, or a URL."""
+    """Add an MCP server to an agent: a program or a URL."""
     server = _make_server(
         name, command or [], url, sse=sse, env=_parse_pairs("--env", env), headers=_parse_pairs("--header", header)
     )
@@ -94,7 +99,7 @@ def remove(
     cwd: Cwd = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Take an MCP server from an agent: the one that counts, or that of a scope."""
+    """Remove an MCP server (effective one, or from --scope)."""
     change = _mcp_servers(cwd).remove(agent, name, scope=scope_value(scope), dry_run=dry_run)
     show_change(change, context.obj, dry_run=dry_run)
     return 0
@@ -113,13 +118,13 @@ def _make_server(
     from agent_mux.options import McpServer
 
     if bool(words) == (url is not None):
-        raise usage_error("give either a command (behind --) or --url")
+        raise usage_error("give either a command (after --) or --url")
     if url is None:
         if headers or sse:
-            raise usage_error("--header and --sse are for servers with --url")
+            raise usage_error("--header and --sse require --url")
         return McpServer(name, command=words[0], args=tuple(words[1:]), env=env)
     if env:
-        raise usage_error("--env is for servers with a command")
+        raise usage_error("--env requires a command")
     return McpServer(name, "sse" if sse else "streamable-http", url=url, headers=headers)
 
 
@@ -130,7 +135,7 @@ def _parse_pairs(flag: str, given: Iterable[str] | None) -> dict[str, str]:
     for word in given or ():
         name, sign, value = word.partition("=")
         if not name or (not sign and name not in os.environ):
-            raise usage_error(f"{flag} wants NAME=VALUE, or the NAME of a variable that is set here; got {name!r}")
+            raise usage_error(f"{flag} expects NAME=VALUE, or NAME of a variable that is set here; got {name!r}")
         pairs[name] = value if sign else os.environ[name]
     return pairs
 
@@ -138,9 +143,9 @@ def _parse_pairs(flag: str, given: Iterable[str] | None) -> dict[str, str]:
 def _table_row(one: "StoredServer") -> dict[str, Any]:
     server = one.server
     state = "" if one.enabled else "disabled"
-    state = state if one.wins else "another of this name wins"
+    state = state if one.wins else "overridden by another server of this name"
     if server is None:
-        return {"name": one.name, "scope": one.scope, "state": f"cannot be understood; see {one.path}"}
+        return {"name": one.name, "scope": one.scope, "state": f"not understood; see {one.path}"}
     from agent_mux.config.hiding import hidden
 
     target = " ".join([server.command or "", *hidden(list(server.args))]) if server.command else hidden(server.url)

@@ -1,4 +1,4 @@
-"""`amux models`: which models the agents offer, how large they are, and what they cost."""
+"""`amux models`: the agents' models, their limits and prices."""
 
 import sys
 from collections.abc import Iterator
@@ -29,22 +29,20 @@ if TYPE_CHECKING:
 
 
 _MODEL_COLUMNS = ("agent", "model", "provider", "context", "output", "$ in", "$ out", "$ cached", "can")
-models = typer.Typer(help="The models that agents offer, and their prices.", no_args_is_help=True)
+models = typer.Typer(help="Models of the agents, and their prices.", no_args_is_help=True)
 
 AnyAgent = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[AGENT]", help="Whose; default: of all agents.", show_default=False, autocompletion=agent_names
-    ),
+    typer.Argument(metavar="[AGENT]", help="Agent (default: all).", show_default=False, autocompletion=agent_names),
 ]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Its name, or one that means it.", show_default=False)]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model name or alias.", show_default=False)]
 
 
 @models.command("list")
 @with_common_flags
 @with_service_flags
 def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
-    """Show the models of an agent, or of all agents. Prices are US dollars for a million tokens."""
+    """List the models of one agent or of all agents. Prices are US dollars per million tokens."""
     from agent_mux.cli.command_output import print_rows
     from agent_mux.shapes.models import models_json
 
@@ -55,7 +53,9 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
     found = library.catalog() if agent is None else {_agent_name(library, agent): library.list(agent)}
     rows = [_model_row(model, name) for name, offered in found.items() for model in offered]
     columns = _MODEL_COLUMNS if agent is None else _MODEL_COLUMNS[1:]
-    print_rows(rows, columns, context.obj, empty="no models are known; the agent takes what its command takes")
+    print_rows(
+        rows, columns, context.obj, empty="no models known; the agent accepts the names that its own command accepts"
+    )
     if agent is not None and rows and context.obj.service is None:
         _print_age(library, agent)
     return 0
@@ -65,7 +65,7 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
 @with_common_flags
 @with_service_flags
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
-    """Show all that is known of a model. One that is not known is an error that names those that are near."""
+    """Show everything known about a model. For an unknown name, the error lists similar ones."""
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
     from agent_mux.shapes.models import judged_model_json
@@ -84,13 +84,13 @@ def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir
 @models.command("refresh")
 @with_common_flags
 def refresh(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
-    """Ask an agent which models it offers, and keep what it says; without one, all agents that can be asked.
+    """Ask an agent for its models and store the list (default: every agent that supports it).
 
-    An agent lists what it has keys for. What cannot be asked stays as it was.
+    Agents list the models that their credentials allow. Lists of other agents are kept.
     """
     library = _model_registry(config_dir)
     if agent is not None:
-        with progress(f"{agent} lists its models"):
+        with progress(f"reading models of {agent}"):
             offered = library.refresh(agent)
         _print_refreshed([{"agent": _agent_name(library, agent), "models": len(offered)}], context.obj)
         return 0
@@ -100,7 +100,7 @@ def refresh(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDi
 @models.command("current")
 @with_common_flags
 def current(context: typer.Context, agent: AgentName, cwd: Cwd = None, config_dir: ConfigDir = None) -> int:
-    """Show the model that a run would use which names none, and who says so."""
+    """Show the model of runs that name none, and where it is set."""
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
 
@@ -111,7 +111,7 @@ def current(context: typer.Context, agent: AgentName, cwd: Cwd = None, config_di
         said = {} if chosen.path is None else {"path": chosen.path}
         sys.stdout.write(json_envelope({**answer, **said}) + "\n")
     elif chosen.model is None:
-        sys.stderr.write(f"no model is set for {name}: it chooses for itself, and tells when it starts\n")
+        sys.stderr.write(f"no model is set for {name}: the agent chooses, and reports the model when it starts\n")
     else:
         sys.stdout.write(f"{one_line(chosen.model, 300)}\n")
         sys.stderr.write(f"set by: {chosen.source}{f' ({one_line(chosen.path, 1000)})' if chosen.path else ''}\n")
@@ -129,9 +129,9 @@ def set_model(
     dry_run: DryRun = False,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Let an agent use a model from now on: in its own configuration, for every run of it that names none.
+    """Set an agent's default model in its own configuration.
 
-    The name is written as it is given; one that is not known is only warned of.
+    The name is written unchanged; an unknown name only causes a warning.
     """
     from agent_mux.cli.terminal import one_line
     from agent_mux.config.client import AgentConfigs
@@ -148,14 +148,14 @@ def set_model(
 
 def _model_registry(config_dir: Path | None, service: "ServiceEndpoint | None" = None) -> "Models":
     if service is not None:
-        return cast("Models", service.client().models)  # the same, for those who read
+        return cast("Models", service.client().models)  # the same read interface
     from agent_mux.models.registry import Models
 
     return Models(directory=config_dir)
 
 
 def _agent_name(library: "Models", agent: str) -> str:
-    """The registered name of an agent that may have been given by an alias."""
+    """Return the registered name of an agent; `agent` may be an alias."""
     return library.adapters.get(agent).agent
 
 
@@ -164,8 +164,8 @@ def _print_age(library: "Models", agent: str) -> None:
     if at is None:
         return
     listed = library.is_listed_by_agent(agent)
-    whose = "as the agent listed them on" if listed else "as known on"
-    hint = "" if listed or not library.can_refresh(agent) else f"; `amux models refresh {agent}` asks the agent itself"
+    whose = "as listed by the agent on" if listed else "as known on"
+    hint = "" if listed or not library.can_refresh(agent) else f"; `amux models refresh {agent}` updates the list"
     sys.stderr.write(f"{whose} {at:%Y-%m-%d}{hint}\n")
 
 
@@ -178,10 +178,10 @@ def _refresh_all(library: "Models", invocation: Invocation) -> int:
         if adapter.model_listing is None:
             continue
         try:
-            with progress(f"{adapter.agent} lists its models"):
+            with progress(f"reading models of {adapter.agent}"):
                 offered = library.refresh(adapter.agent)
             outcomes.append({"agent": adapter.agent, "models": len(offered)})
-        except AgentMuxError as error:  # the others can be asked all the same
+        except AgentMuxError as error:  # continue with the other agents
             outcomes.append({"agent": adapter.agent, "code": error.code, "problem": error.message})
     _print_refreshed(outcomes, invocation)
     return exit_codes.OK if any("models" in outcome for outcome in outcomes) else exit_codes.GENERAL
@@ -190,7 +190,7 @@ def _refresh_all(library: "Models", invocation: Invocation) -> int:
 def _print_refreshed(outcomes: list[dict[str, Any]], invocation: Invocation) -> None:
     from agent_mux.cli.command_output import print_rows
 
-    print_rows(outcomes, ("agent", "models", "problem"), invocation, empty="no agent can be asked for its models")
+    print_rows(outcomes, ("agent", "models", "problem"), invocation, empty="no agent can list its models")
 
 
 _FEATURES = {
@@ -205,7 +205,7 @@ _TOKEN_UNITS = ((1_000_000, "M"), (1_000, "k"))
 
 
 def _model_row(model: "ModelCapabilities", agent: str) -> dict[str, Any]:
-    """For a table."""
+    """Return the table row of a model."""
     price = model.price
     return {
         "agent": agent,
@@ -221,7 +221,7 @@ def _model_row(model: "ModelCapabilities", agent: str) -> dict[str, Any]:
 
 
 def _model_lines(model: "ModelCapabilities") -> Iterator[str]:
-    """All that is known of it, a line each."""
+    """Format everything known about a model, one property per line."""
     known = dict(_model_facts(model))
     width = max(map(len, known))
     for name, value in known.items():
@@ -229,7 +229,7 @@ def _model_lines(model: "ModelCapabilities") -> Iterator[str]:
 
 
 def format_tokens(tokens: int | None) -> str:
-    """A number of tokens, short: 200k, 1.05M."""
+    """Format a number of tokens briefly: 200k, 1.05M."""
     if tokens is None:
         return ""
     return next((f"{tokens / unit:.3g}{letter}" for unit, letter in _TOKEN_UNITS if tokens >= unit), str(tokens))
@@ -239,18 +239,18 @@ def _model_facts(model: "ModelCapabilities") -> Iterator[tuple[str, str]]:
     told = {
         "model": model.model_id,
         "name": model.display_name,
-        "also called": ", ".join(model.alias),
+        "aliases": ", ".join(model.alias),
         "provider": model.provider,
         "protocol": model.protocol,
         "context window": model.context_window,
-        "most output": model.max_output_tokens,
-        "most thinking": model.max_thinking_tokens,
+        "max output": model.max_output_tokens,
+        "max thinking": model.max_thinking_tokens,
         "can": ", ".join(name for field, name in _FEATURES.items() if getattr(model, field)),
         "thinking efforts": ", ".join(model.thinking_efforts),
         "price": None if model.price is None else _format_price(model.price),
         "deprecated since": model.deprecated_since,
-        "ends on": model.retires_on,
-        "instead": model.successor,
+        "retires on": model.retires_on,
+        "successor": model.successor,
         "as of": model.as_of,
     }
     yield from ((name, str(value)) for name, value in told.items() if value)
@@ -259,9 +259,9 @@ def _model_facts(model: "ModelCapabilities") -> Iterator[tuple[str, str]]:
 def _format_price(price: "Price") -> str:
     parts = [f"${price.input:g} in", f"${price.output:g} out"]
     parts += [] if price.cached_input is None else [f"${price.cached_input:g} cached"]
-    parts += [] if price.cache_creation is None else [f"${price.cache_creation:g} into the cache"]
-    short = f"{', '.join(parts)} for a million tokens"
+    parts += [] if price.cache_creation is None else [f"${price.cache_creation:g} cache write"]
+    short = f"{', '.join(parts)} per million tokens"
     if price.beyond is None or price.threshold is None:
         return short
     long = f"${price.beyond.input:g} in, ${price.beyond.output:g} out"
-    return f"{short}; calls with more than {format_tokens(price.threshold)} going in: {long}"
+    return f"{short}; above {format_tokens(price.threshold)} input tokens: {long}"

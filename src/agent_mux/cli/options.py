@@ -1,33 +1,35 @@
-"""Options that several commands have, and how a command gets them."""
+"""Options that several commands share, and the completion of their values."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs; errors, too.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, including errors.", show_default=False)]
 Compact = Annotated[
-    bool, typer.Option("--compact", help="Leave the text so far off the delta events.", show_default=False)
+    bool, typer.Option("--compact", help="Omit accumulated text from delta events.", show_default=False)
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Say more: logs, and where errors happened.", show_default=False)]
-NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only what was asked for.", show_default=False)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show debug logs and tracebacks.", show_default=False)]
+NoColor = Annotated[bool, typer.Option("--no-color", help="Disable colours (also NO_COLOR=1).", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the requested output.", show_default=False)]
 ConfigDir = Annotated[
     Path | None,
-    typer.Option("--config-dir", help="Instead of ~/.agent-mux (or $AGENT_MUX_CONFIG_DIR).", show_default=False),
+    typer.Option(
+        "--config-dir", help="Global directory (default ~/.agent-mux; $AGENT_MUX_CONFIG_DIR).", show_default=False
+    ),
 ]
 ProjectDir = Annotated[
     Path | None,
     typer.Option(
         "--project-dir",
-        help="The project's .agent-mux, instead of looking for it (or $AGENT_MUX_PROJECT_DIR).",
+        help="Project directory (default: nearest .agent-mux; $AGENT_MUX_PROJECT_DIR).",
         show_default=False,
     ),
 ]
 Server = Annotated[
     str | None,
     typer.Option(
-        "--server", metavar="URL", help="Run at a service (amux serve); default: $AGENT_MUX_SERVER.", show_default=False
+        "--server", metavar="URL", help="Run on a service (amux serve; default $AGENT_MUX_SERVER).", show_default=False
     ),
 ]
 ServerTokenFile = Annotated[
@@ -35,21 +37,21 @@ ServerTokenFile = Annotated[
     typer.Option(
         "--server-token-file",
         metavar="PATH",
-        help="A file with the token of the service; default: $AGENT_MUX_SERVER_TOKEN.",
+        help="File with the service token (default $AGENT_MUX_SERVER_TOKEN).",
         show_default=False,
     ),
 ]
 
 
 def agent_names(incomplete: str) -> list[str]:
-    """Names of agents that begin so."""
+    """Return the agent names that start with `incomplete`."""
     from agent_mux.registry import AdapterRegistry
 
     return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
 
 
 def profile_names(incomplete: str) -> list[str]:
-    """Names of profiles of the current project, and of global ones, that begin so."""
+    """Return the names of project and global profiles that start with `incomplete`."""
     from agent_mux.paths import config_dir
     from agent_mux.profiles import profiles_of
 

@@ -1,4 +1,8 @@
-"""Output."""
+"""Buffer the output of a run and write it to standard output and standard error.
+
+A reader that stops reading (a pager, a suspended terminal) must not stop the agent: a thread writes, and chunks that
+arrive meanwhile form one batch. Unread events wait in the run's window and journal, not here.
+"""
 
 import os
 import select
@@ -14,40 +18,40 @@ from agent_mux.cli.terminal import Palette, is_terminal, sanitize
 
 
 class Chunk(NamedTuple):
-    """A text and where it goes."""
+    """A text and the stream that it goes to."""
 
     stream: Literal["out", "err"]
     text: str
 
 
 class Screen(NamedTuple):
-    """What is known about where the chunks go."""
+    """The properties of the terminal or pipe behind the two streams."""
 
     palette: Palette = Palette(enabled=False)
-    """For standard error."""
+    """Styles for standard error."""
     width: int = 100
     out_is_terminal: bool = False
-    """Then standard output is sanitized; otherwise it is verbatim."""
+    """Whether to sanitize standard output; otherwise it is written verbatim."""
     shared: bool = False
-    """Both streams go to one terminal: a line of one must not begin in the middle of a line of the other."""
+    """Whether both streams share a terminal, so that one must not write into an unfinished line of the other."""
     verbose: bool = False
-    """Show the mux's own notes, too."""
+    """Whether to show debug notes."""
     asks: bool = False
-    """A person is asked: what is asked is shown there, whole."""
+    """Whether approvals and questions are shown in full by a prompt, so that the renderer skips them."""
 
 
 class OutputBuffer:
-    """Collects chunks. Text of the answer goes to `out`, lines of everything else to `line`."""
+    """Collects chunks for both streams and keeps their lines apart on a shared terminal."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self._chunks: list[Chunk] = []
         self._out_open = False
-        """Standard output is in the middle of a line."""
+        """Whether standard output is in the middle of a line."""
         self._err_open = False
 
     def out(self, text: str) -> None:
-        """A fragment of the answer."""
+        """Add a fragment of the answer."""
         if self.screen.out_is_terminal:
             text = sanitize(text)
         if not text:
@@ -58,7 +62,7 @@ class OutputBuffer:
         self._out_open = not text.endswith("\n")
 
     def err(self, text: str) -> None:
-        """A fragment of a line on standard error. The caller has sanitized it."""
+        """Add a sanitized fragment of a line on standard error."""
         if not text:
             return
         if self._out_open and self.screen.shared:
@@ -68,36 +72,36 @@ class OutputBuffer:
         self._err_open = not text.endswith("\n")
 
     def line(self, text: str) -> None:
-        """A whole line on standard error. The caller has sanitized it."""
+        """Add a sanitized line on standard error."""
         self.close_err()
         self.err(text + "\n")
 
     def close_out(self) -> None:
-        """End the line of the answer."""
+        """End an unfinished line on standard output."""
         if self._out_open:
             self._chunks.append(Chunk("out", "\n"))
             self._out_open = False
 
     def close_err(self) -> None:
-        """End the line on standard error."""
+        """End an unfinished line on standard error."""
         if self._err_open:
             self._chunks.append(Chunk("err", "\n"))
             self._err_open = False
 
     def take(self) -> list[Chunk]:
-        """What there is to write since the last call."""
+        """Return the chunks collected since the last call."""
         chunks, self._chunks = self._chunks, []
         return chunks
 
 
-BUFFER_LIMIT = 1 << 18  # characters; more is left where it comes from until these are written
+BUFFER_LIMIT = 1 << 18  # characters; the producer waits until fewer are queued
 
 
 class OutputWriter:
-    """Writes chunks in order. `broken` is set when standard output cannot be written any more; `error` says why."""
+    """Writes chunks in order. `broken` is set when standard output fails; `error` is the reason."""
 
     def __init__(self, encoding: str | None = None) -> None:
-        """`encoding`: instead of that of the streams."""
+        """Initialize an empty queue. `encoding` overrides the encoding of standard output."""
         self._encoding = encoding
         self._queued: list[Chunk] = []
         self._size = 0
@@ -110,11 +114,11 @@ class OutputWriter:
         self.error: OSError | None = None
 
     def redirect_to(self, write: Callable[[Literal["out", "err"], str], None]) -> None:
-        """What goes to a terminal is given to this, in a thread: it shares the terminal with what is typed there."""
+        """Send terminal output to `write`, in a thread, instead of the streams: a line editor shares the terminal."""
         self._redirect = write
 
     def add(self, chunks: Iterable[Chunk]) -> None:
-        """Write these soon."""
+        """Queue chunks for writing."""
         for chunk in chunks:
             self._queued.append(chunk)
             self._size += len(chunk.text)
@@ -122,7 +126,7 @@ class OutputWriter:
             self._has_chunks.set()
 
     async def wait_for_capacity(self) -> None:
-        """Wait until not too much is waiting to be written."""
+        """Wait until the queue is below its limit."""
         while self._size > BUFFER_LIMIT and self.error is None:
             await self._progress.wait()
 
@@ -132,7 +136,7 @@ class OutputWriter:
             await self._progress.wait()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write queued chunks until cancelled."""
         while True:
             await self._has_chunks.wait()
             self._has_chunks = anyio.Event()
@@ -146,7 +150,7 @@ class OutputWriter:
             self._notify_progress()
 
     async def watch(self, descriptor: int) -> None:
-        """Notice that nobody can read standard output any more, also while there is nothing to write."""
+        """Report a closed standard output even while nothing is written."""
         await wait_until_reader_closes(descriptor)
         self._fail(BrokenPipeError())
 
@@ -173,11 +177,11 @@ class OutputWriter:
         try:
             write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
         except OSError:
-            self._stderr_is_open = False  # the answer still has a reader
+            self._stderr_is_open = False  # standard output may still have a reader
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, also where somebody made the descriptor non-blocking."""
+    """Write all data, even if the descriptor is non-blocking."""
     rest = memoryview(data)
     while rest:
         try:
@@ -187,7 +191,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 async def wait_until_reader_closes(descriptor: int) -> None:
-    """Return when nobody can read a pipe any more, without writing to it. Where that cannot be known, never."""
+    """Return when the reader of a pipe has closed it, without writing; never, if the platform cannot detect that."""
     try:
         watch = select.epoll()
         watch.register(descriptor, 0)  # errors and hang-ups are always reported

@@ -1,4 +1,4 @@
-"""`amux acp`: any agent for editors that know the Agent Client Protocol."""
+"""`amux acp` and `amux mcp-server`: agents behind a protocol on standard input and output."""
 
 import sys
 from enum import StrEnum
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 EXCLUDED_FLAGS = (
-    # the editor says it
+    # set by the editor
     "prompt", "attach", "interactive", "session", "fork", "no_session", "cwd", "output_schema",
-    # of one run; a session of an editor may be several, and lasts as long as the person likes
+    # options of a single run; an editor's session may consist of several and has no time limit
     "timeout", "inactivity_timeout", "run_id", "journal", "retry", "retry_delay",
-    # the agents of an editor work beside it
+    # editors run agents locally
     "server", "server_token_file",
-    # standard output is the protocol's
+    # standard output carries the protocol
     "json", "output_format", "compact", "quiet", "no_color", "include_subagent_events", "non_interactive",
 )  # fmt: skip
-"""Flags of `amux run` that say nothing here."""
+"""Flags of `amux run` that do not apply to `amux acp`."""
 
 
 @with_run_flags_but(*EXCLUDED_FLAGS)
 def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # every command has one
-    """Be an agent of the Agent Client Protocol, for an editor: whatever agent is behind it.
+    """Run as an ACP agent for editors (Agent Client Protocol), backed by any agent.
 
-    The editor starts this and talks to it on standard input and standard output. What the agent asks, the editor asks
-    its person. It ends when the editor goes away, and every agent with it.
+    The editor starts this command and talks to it on standard input and output. Approvals and questions of the agent
+    are shown in the editor. When the editor disconnects, all its runs end.
     """
     import anyio
 
@@ -49,14 +49,14 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     try:
         from agent_mux.acp_agent.serving import serve_standard_streams
     except ImportError as error:
-        raise usage_error("`amux acp` needs the extra: pip install 'agent-mux[acp]'") from error
+        raise usage_error("`amux acp` requires the extra: pip install 'agent-mux[acp]'") from error
     with logs_for(debug=flags.debug):
         anyio.run(serve_standard_streams, mux, agent, {**fields, "agent": agent})
     return 0
 
 
 def _run_fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
-    """What the command line says of all runs. Raises VALIDATION_ERROR, and what the files say."""
+    """Return the run options shared by all sessions. Raise VALIDATION_ERROR, and errors of configuration files."""
     from dataclasses import replace
 
     from agent_mux.cli.errors import usage_error
@@ -64,13 +64,13 @@ def _run_fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
 
     default = mux.settled(profile="" if flags.no_profile else flags.profile).options.agent
     if flags.agent is None and not default:
-        raise usage_error("no agent; name one: amux acp --agent AGENT")
+        raise usage_error("no agent given; use amux acp --agent AGENT")
     said = options_from([], replace(flags, agent=flags.agent or default, interactive=True))
     return {name: value for name, value in said.items() if name not in {"prompt", "interactive"}}
 
 
 class Approvals(StrEnum):
-    """The most that a run may be allowed."""
+    """The highest approval mode that runs may use."""
 
     deny = "deny"
     prompt = "prompt"
@@ -82,36 +82,33 @@ def mcp_server(
     context: typer.Context,
     only: Annotated[
         list[str] | None,
-        typer.Option("--agent", metavar="NAME", help="Only this agent; repeat for more.", show_default=False),
+        typer.Option("--agent", metavar="NAME", help="Allowed agent (repeatable; default: all).", show_default=False),
     ] = None,
     root: Annotated[
         list[Path] | None,
         typer.Option(
             "--root",
             metavar="DIR",
-            help="Runs work only in here; repeat for more. Default: the current directory.",
+            help="Allowed directory (repeatable; default: current directory).",
             show_default=False,
         ),
     ] = None,
     approvals: Annotated[
         Approvals,
-        typer.Option(
-            help="The most that runs may do: nothing that needs permission, what the agent that delegates approves, "
-            "or everything."
-        ),
+        typer.Option(help="Highest approval mode of runs: deny; prompt (the delegating agent approves); yolo."),
     ] = Approvals.deny,
-    max_depth: Annotated[int, typer.Option(help="How deep delegated agents may delegate again.")] = 2,
+    max_depth: Annotated[int, typer.Option(help="Maximum depth of nested delegation.")] = 2,
     max_cost: Annotated[
-        float | None, typer.Option(metavar="USD", help="Of all runs together.", show_default=False)
+        float | None, typer.Option(metavar="USD", help="Total cost limit of all runs.", show_default=False)
     ] = None,
-    max_runs: Annotated[int, typer.Option(help="At a time.")] = 4,
-    max_runs_total: Annotated[int, typer.Option(help="In all.")] = 50,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Of each run.")] = 1800.0,
+    max_runs: Annotated[int, typer.Option(help="Maximum number of concurrent runs.")] = 4,
+    max_runs_total: Annotated[int, typer.Option(help="Maximum number of runs in total.")] = 50,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each run.")] = 1800.0,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Serve MCP on standard input and output: tools to start, watch and answer runs of other agents.
+    """Serve MCP on standard input and output: tools that start, watch and answer runs of other agents.
 
-    An agent starts it: `amux mcp add claude mux -- amux mcp-server`. When it goes away, all its runs end.
+    Agents start it after `amux mcp add claude mux -- amux mcp-server`. When the agent disconnects, all its runs end.
     """
     import os
 
@@ -123,7 +120,7 @@ def mcp_server(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
-        raise usage_error("amux mcp-server needs the extra: pip install 'agent-mux[mcp]'") from error
+        raise usage_error("`amux mcp-server` requires the extra: pip install 'agent-mux[mcp]'") from error
     from agent_mux.mcp_server.inheritance import inherited
     from agent_mux.mcp_server.limits import Limits
     from agent_mux.registry import AdapterRegistry
@@ -144,12 +141,14 @@ def mcp_server(
 
 
 def _current_directory() -> Path:
-    """Raises VALIDATION_ERROR where that is everything: some clients start their servers there."""
+    """Return the current directory. Raise VALIDATION_ERROR if it is the root: some clients start servers there."""
     from agent_mux.cli.errors import usage_error
 
     current = Path.cwd()
     if current == current.parent:
-        raise usage_error(f"runs could work anywhere: the current directory is {current}; say where with --root DIR")
+        raise usage_error(
+            f"the current directory is {current}, which would allow runs everywhere; restrict them with --root DIR"
+        )
     return current
 
 
@@ -161,7 +160,9 @@ def _serve_mcp(serving: "Serving", *, debug: bool) -> None:
     from agent_mux.cli.terminal import is_terminal
 
     if is_terminal(sys.stdin):
-        sys.stderr.write("This speaks MCP, with an agent: `amux mcp add claude mux -- amux mcp-server`. Ctrl-C ends.\n")
+        sys.stderr.write(
+            "Waiting for MCP messages from an agent (`amux mcp add claude mux -- amux mcp-server`). Stop with Ctrl-C.\n"
+        )
     with logs_for(debug=debug), protocol_pipe() as pipe:
         anyio.run(_serve_until_closed, serving, pipe)
 

@@ -1,4 +1,4 @@
-"""`amux record`: run an agent and keep what crossed its boundary as a fixture."""
+"""`amux record` and `amux replay`: save a run as a fixture, and show a recorded run."""
 
 import sys
 import time
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 
 Folder = Annotated[
     Path,
-    typer.Option("--to", metavar="FOLDER", help="Where the fixture goes; its name is that of the scenario."),
+    typer.Option("--to", metavar="FOLDER", help="Fixture folder to write; its name is the scenario."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over a fixture that is there.", show_default=False)]
-Note = Annotated[str, typer.Option("--note", help="What the fixture is about.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing fixture.", show_default=False)]
+Note = Annotated[str, typer.Option("--note", help="Description of the fixture.", show_default=False)]
 
 
 @with_run_flags
 def record(
     context: typer.Context, flags: RunFlags, to: Folder, words: Words = None, force: Force = False, note: Note = ""
 ) -> int:
-    """Give an agent a task, and save the conversation as a fixture folder.
+    """Run an agent and save the conversation as a fixture folder.
 
-    The folder has run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events (events.jsonl,
-    compact). Home, working directory and temp directory are made neutral; look for other secrets before you share it.
+    The folder contains run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events
+    (events.jsonl, compact). Home, working and temporary directories are neutralized; check for other secrets before
+    sharing it.
     """
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.remote import refuse_service
@@ -45,10 +46,10 @@ def record(
     resolve_format(context.obj, flags)
     refuse_service(flags, "record")
     if flags.no_journal:
-        raise usage_error("--no-journal leaves nothing to make a fixture of")
+        raise usage_error("--no-journal cannot be used here: the fixture is made from the journal")
     _check_fixture_folder(to, force=force)
     settled = resolve_options(words or [], flags)
-    if settled.options.journal is False:  # a file says so
+    if settled.options.journal is False:  # set by a configuration file or profile
         settled = replace(settled, options=replace(settled.options, journal=True))
     result = run_locally(settled, flags, context.obj)
     _save_fixture(result, to, note)
@@ -56,7 +57,7 @@ def record(
 
 
 def _check_fixture_folder(folder: Path, *, force: bool) -> None:
-    """Never write over what is no fixture, nor over a fixture unasked."""
+    """Raise VALIDATION_ERROR for a folder that is not empty, unless it is a fixture and `force` is true."""
     from agent_mux.cli.errors import usage_error
 
     if not folder.exists():
@@ -64,11 +65,11 @@ def _check_fixture_folder(folder: Path, *, force: bool) -> None:
     if not folder.is_dir():
         raise usage_error(f"{folder} is not a folder")
     if any(folder.iterdir()) and not (force and (folder / "run.toml").exists()):
-        raise usage_error(f"{folder} is not empty; --force writes over a fixture")
+        raise usage_error(f"{folder} is not empty; --force overwrites a fixture")
 
 
 def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
-    """Make the fixture, and say so."""
+    """Write the fixture and report its path."""
     import anyio
 
     from agent_mux.detection import Detector
@@ -89,14 +90,14 @@ def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
 @with_common_flags
 def replay(
     context: typer.Context,
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="The journal of a run (or the run's id), or a fixture folder.")
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Journal, run id or fixture folder.")],
     compact: Compact = False,
-    speed: Annotated[float, typer.Option("--speed", min=0, help="1: as recorded, 2: twice as fast; 0: at once.")] = 0.0,
+    speed: Annotated[
+        float, typer.Option("--speed", min=0, help="Playback speed (1 = as recorded, 0 = no delays).")
+    ] = 0.0,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Show a recorded run again: derived from its recording, byte for byte the events of then."""
+    """Replay a recorded run with identical events."""
     from agent_mux.cli.recordings import open_recording
     from agent_mux.registry import AdapterRegistry
 
@@ -111,7 +112,7 @@ def replay(
 
 
 def _find_recording(path: Path, config_dir: Path | None) -> Path:
-    """The path, or the journal of the run with this id."""
+    """Return the path, or the journal of the run with this id."""
     from agent_mux import paths
     from agent_mux.options import RUN_ID
 
@@ -121,7 +122,7 @@ def _find_recording(path: Path, config_dir: Path | None) -> Path:
 
 
 def _at_recorded_times(events: "Iterable[AgentEvent]", speed: float) -> "Iterator[AgentEvent]":
-    """The events at their times."""
+    """Yield the events with the recorded delays between them."""
     began: float | None = None
     first = 0
     for event in events:
@@ -161,7 +162,7 @@ def _print_for_people(
 
 
 def _build_result(recording: "OpenRecording", builder: Any, *, duration_ms: int) -> "RunResult | None":
-    """What the run came to, as far as its recording tells."""
+    """Build the result of the run, as far as it was recorded; None if the recording has no outcome."""
     normalizer = recording.normalizer
     if normalizer.verdict is None:
         return None

@@ -1,4 +1,4 @@
-"""What `amux replay` can play and `amux parse` can read: the journal of a run, or a fixture folder."""
+"""Open the recordings that `amux replay` and `amux parse` accept: journals, fixture folders and transcripts."""
 
 import re
 import tempfile
@@ -19,11 +19,11 @@ from agent_mux.testing.conformance.recorded import Recorded
 from agent_mux.testing.fixtures import load_fixture
 
 _JOURNAL = re.compile(rb"H \d+ \d+\n")
-_HEAD = 64  # bytes that show a journal
+_HEAD = 64  # bytes needed to recognize a journal
 
 
 class OpenRecording(NamedTuple):
-    """Events to come, and the normalizer, which knows about them when they have come."""
+    """The events of a recording, derived lazily, and the normalizer that derives them."""
 
     events: Iterator[AgentEvent]
     normalizer: Normalizer
@@ -36,7 +36,7 @@ class OpenRecording(NamedTuple):
 def open_source(
     source: str, agent: str | None, protocol: str | None, adapters: AdapterRegistry
 ) -> Iterator[OpenRecording]:
-    """A file or standard input (`-`): a journal, or a transcript of this agent."""
+    """Open a file or standard input (`-`): a journal, or a transcript of `agent`."""
     if source != STDIN and _JOURNAL.match(_read_head(source)):
         yield open_journal(Path(source), adapters)
         return
@@ -51,9 +51,11 @@ def open_source(
 
 
 def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> OpenRecording:
-    """Somebody's conversation with an agent, or only what the agent printed. Raises PARSE_ERROR for anything else."""
+    """Open native output of an agent, with or without its input. Raise PARSE_ERROR for anything else."""
     if agent is None:
-        raise usage_error("whose transcript is it? name the agent with --agent (`amux adapters list` shows them)")
+        raise usage_error(
+            "which agent wrote this transcript? name it with --agent (`amux adapters list` shows the agents)"
+        )
     adapter = adapters.get(agent)
     transcript = read_transcript(data)
     spoken = find_protocol(adapter, protocol, adapters.get) if protocol else detect_protocol(adapter, transcript)
@@ -63,12 +65,12 @@ def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapte
 
 
 def open_recording(path: Path, adapters: AdapterRegistry) -> OpenRecording:
-    """A journal or a fixture folder. Raises VALIDATION_ERROR or PARSE_ERROR for anything else."""
+    """Open a journal or a fixture folder. Raise VALIDATION_ERROR or PARSE_ERROR for anything else."""
     return _open_fixture(path, adapters) if path.is_dir() else open_journal(path, adapters)
 
 
 def open_journal(path: Path, adapters: AdapterRegistry) -> OpenRecording:
-    """The journal of a run; one without an exit is of a run that was cut off."""
+    """Open the journal of a run. One without an exit record belongs to a run that was cut off."""
     try:
         derived = JournalEvents(path, codec_maker(adapters))
     except (OSError, ValueError) as error:
@@ -95,7 +97,7 @@ def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
     try:
         fixture = load_fixture(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise usage_error(f"{folder} is no fixture folder: {_reason(error)}") from error
+        raise usage_error(f"{folder} is not a fixture folder: {_reason(error)}") from error
     recorded = Recorded(adapters.get(fixture.agent), folder)
     header = recorded.header()
     normalizer = Normalizer(header, recorded.protocol.codec)
@@ -105,5 +107,5 @@ def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"it has no {Path(str(error.filename)).name}"
+        return f"{Path(str(error.filename)).name} is missing"
     return f"{error} is missing" if isinstance(error, KeyError) else str(error)

@@ -1,4 +1,4 @@
-"""`amux --server URL run ...`: the same command line, for a run of a service. And who is asked by other commands."""
+"""Work at a service instead of this machine: `--server` and `$AGENT_MUX_SERVER`."""
 
 import os
 from collections.abc import Sequence
@@ -16,26 +16,27 @@ if TYPE_CHECKING:
 
 
 _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
-"""Flags about files of this machine."""
+"""Flags that refer to files of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTask:
-    """A run of a service."""
+    """A run on a service."""
 
     service: "ServiceEndpoint"
     said: dict[str, Any]
-    """Fields of `RunOptions`."""
+    """The fields of `RunOptions` that the command line sets."""
 
     def client(self) -> "RemoteMux":
-        """A client of the service."""
+        """Return a client of the service."""
         return self.service.client()
 
     async def start(self, mux: "RemoteMux", handler: "InteractionHandler") -> "Run":
-        """Start it.
+        """Start the run with a client of the service.
 
-        Approvals that the service leaves open are for the handler: which mode holds is known there. Questions are left
-        open where the command line says a mode that would decline them.
+        Only the service knows the effective approval mode, so `handler` answers every approval that the service leaves
+        open. A mode from the command line would make the service decline questions; `on_input_required` keeps them
+        open for `handler`.
         """
         from agent_mux.options import RunOptions
 
@@ -49,61 +50,66 @@ class RemoteTask:
 
 @dataclass(frozen=True, slots=True)
 class ServiceEndpoint:
-    """Where a run is to work, or who is asked."""
+    """The address and token of a service."""
 
     url: str
     token: str | None = field(default=None, repr=False)
 
     def client(self) -> "RemoteMux":
-        """A client of it."""
+        """Return a client of the service."""
         from agent_mux.client.remote import RemoteMux
 
         return RemoteMux(self.url, token=self.token)
 
 
 def service_from_flags(flags: "RunFlags") -> ServiceEndpoint | None:
-    """The service that is named; None: none. Raises a usage error for flags that make no sense with one."""
+    """Return the service that the flags or the environment name, else None.
+
+    Raises VALIDATION_ERROR for flags that cannot be combined with a service.
+    """
     url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
     local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
     return service_at(url, flags.server_token_file, local)
 
 
 def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
-    """The same; `local`: flags that were given, and are about files of this machine."""
+    """Return the service at `url`, else None. `local` are the given flags that refer to files of this machine."""
     if not url:
         if token_file is not None:
-            raise usage_error("--server-token-file is for a service; name it with --server")
+            raise usage_error("--server-token-file requires --server")
         return None
     for flag in local:
         raise usage_error(
-            f"{flag} is about this machine, and the work is at {_without_credentials(url)}; leave one of them out"
+            f"{flag} refers to this machine and cannot be combined with the service {_without_credentials(url)}"
         )
     return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
 
 
 def refuse_service(flags: "RunFlags", command: str) -> None:
-    """Raises a usage error: the command does its work here."""
+    """Raise VALIDATION_ERROR if a service is named for a command that only works locally."""
     if flags.server or flags.server_token_file is not None:
         raise no_service_error("server", command)
 
 
 def no_service_error(name: str, command: str) -> Exception:
-    """What to say of the option `name` with a command that does its work here."""
+    """Return the error for the option `name` with a command that only works locally."""
     flag = "--" + name.replace("_", "-")
-    return usage_error(f"{flag} is for `amux run` and for commands that read; `amux {command}` is about this machine")
+    return usage_error(
+        f"{flag} is supported by `amux run` and by commands that read; `amux {command}` works on this machine only"
+    )
 
 
 def _read_token(path: Path) -> str:
     try:
         token = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise usage_error(f"--server-token-file: {path} cannot be read: {why}") from error
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise usage_error(f"--server-token-file: cannot read {path}: {why}") from error
     if not token:
         raise usage_error(f"--server-token-file: {path} is empty")
     return token
 
 
 def _without_credentials(url: str) -> str:
-    """Without what should not be in it."""
+    """Return the URL without user name and password."""
     return url.rpartition("@")[2] if "@" in url else url

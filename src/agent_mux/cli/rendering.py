@@ -1,4 +1,9 @@
-"""Rendering."""
+"""Render events for people: the answer on standard output, everything else on standard error.
+
+See docs/spec/run-api.md, section 8. A renderer only produces text; it knows neither the source of the events (a run, a
+journal, a fixture) nor the writer. Text of the agent is sanitized for standard error, and for standard output if that
+is a terminal.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,12 +21,12 @@ _MARKS: Mapping[Mark, str] = {
 _SUBAGENT_EVENTS = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
 _INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
 _SHORTEST_DETAIL = 20
-LONGEST_LINE = 4000  # characters of a line that is not cut to the screen
+LONGEST_LINE = 4000  # characters of a line that is not cut to the screen width
 _EventHandler = Callable[[Any], None]
 
 
 class Renderer:
-    """Turns events into pieces, in order."""
+    """Converts events to chunks, in order."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -44,7 +49,7 @@ class Renderer:
         }
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """The text for one event; often nothing."""
+        """Render one event; often nothing."""
         if self._screen.asks and event.type in _INTERACTION_EVENTS:
             return []
         if event.subagent_id is not None and event.type not in _SUBAGENT_EVENTS:
@@ -56,12 +61,12 @@ class Renderer:
         return self._buffer.take()
 
     def set_width(self, width: int) -> None:
-        """The screen has so many columns from now on."""
+        """Set the number of columns."""
         self._screen = self._screen._replace(width=width)
         self._shell.width = width
 
     def finish(self, lines: Iterable[Line] = ()) -> list[Chunk]:
-        """The stream is over: no line stays open, and these are the last ones."""
+        """End unfinished lines and render the last lines."""
         self._buffer.close_out()
         self._buffer.close_err()
         for line in lines:
@@ -84,14 +89,14 @@ class Renderer:
         return paint.get(mark, palette.warning)(text)
 
     def _show_subagent_event(self, event: BaseEvent) -> None:
-        """The inside of a sub-agent is told by its whole messages and by its lines."""
+        """Render the events inside a sub-agent: whole messages and event lines only."""
         if isinstance(event, ev.MessageStopEvent):
             for part in sanitize(event.text).splitlines():
                 self._buffer.line("  " + self._screen.palette.dim(part))
         else:
             self._print_line(line_of(event), "  ")
 
-    # -- what comes in fragments
+    # -- text that arrives in fragments
 
     def _message_start(self, _: BaseEvent) -> None:
         if self._wrote_message:
@@ -112,14 +117,14 @@ class Renderer:
     def _thinking_stop(self, _: BaseEvent) -> None:
         self._buffer.close_err()
 
-    # -- commands, and the mux's own notes
+    # -- commands and debug notes
 
     def _tool(self, event: ev.ToolCallReadyEvent) -> None:
         self._shell_failed = False
         self._print_line(line_of(event))
 
     def _tool_error(self, event: ev.ToolErrorEvent) -> None:
-        if not self._shell_failed:  # else the command's output and its exit have said it
+        if not self._shell_failed:  # else the command's output and exit code are already shown
             self._print_line(line_of(event))
         self._shell_failed = False
 
@@ -139,12 +144,15 @@ class Renderer:
             self._print_line(line_of(event))
 
 
-SHOWN_LINES = 12  # of one command: enough to see what happens, not enough to lose the answer
-LONGEST_PARTIAL_LINE = 4000  # characters of a line that is not complete yet
+SHOWN_LINES = 12  # per command: enough to follow it, few enough to keep the answer visible
+LONGEST_PARTIAL_LINE = 4000  # characters of an incomplete line
 
 
 class ShellView:
-    """One command at a time: the events do not say which command an output belongs to."""
+    """Formats the output of shell commands, indented and limited in length.
+
+    One command at a time: output events do not name their command.
+    """
 
     def __init__(self, palette: Palette, width: int) -> None:
         self._palette = palette
@@ -154,14 +162,14 @@ class ShellView:
         self._hidden = 0
 
     def feed(self, text: str) -> list[str]:
-        """Take a chunk of output, give the lines to show."""
+        """Add a chunk of output and return the complete lines to show."""
         *whole, self._partial = (self._partial + text).split("\n")
         if len(self._partial) > LONGEST_PARTIAL_LINE:
-            self._partial = self._partial[:LONGEST_PARTIAL_LINE]  # more would not be shown
+            self._partial = self._partial[:LONGEST_PARTIAL_LINE]  # the rest would not be shown
         return [line for part in whole for line in self._show(part)]
 
     def finish(self) -> list[str]:
-        """The command ended: its last line, and how much was left out."""
+        """End the command: return its last line and the number of hidden lines."""
         lines = self._show(self._partial) if self._partial else []
         if self._hidden:
             lines.append(self._palette.dim(f"  | ... {self._hidden} more lines"))

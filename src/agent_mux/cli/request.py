@@ -1,4 +1,4 @@
-"""From words and flags to `RunOptions`, and to how the run is shown."""
+"""Convert words and flags to `RunOptions`, and choose how the run is shown and who answers its requests."""
 
 import os
 import stat
@@ -24,16 +24,16 @@ OUTPUT_FORMATS = ("text", "json", "jsonl")
 
 @dataclass(frozen=True, slots=True)
 class StandardStreams:
-    """What this process is connected to."""
+    """What the standard streams of this process are connected to."""
 
     asks: bool
-    """A person sits at standard input and standard error."""
+    """Whether standard input and standard error are terminals, so that a person can be asked."""
     in_pipeline: bool
-    """Standard input and standard output are both pipes: JSONL is implied."""
+    """Whether standard input and standard output are both pipes; JSON lines are then the default."""
 
 
 def inspect_streams() -> StandardStreams:
-    """Look at the standard streams."""
+    """Inspect the standard streams."""
     return StandardStreams(
         asks=is_terminal(sys.stdin) and is_terminal(sys.stderr),
         in_pipeline=_is_pipe(sys.stdin) and _is_pipe(sys.stdout),
@@ -41,9 +41,9 @@ def inspect_streams() -> StandardStreams:
 
 
 def wants_json(flags: RunFlags, around: StandardStreams) -> bool:
-    """As JSONL: asked for, or implied by two pipes where nothing else is asked for."""
+    """Return whether to print JSON lines: on request, or between two pipes if no other format is given."""
     if flags.json and flags.quiet:
-        raise usage_error("--json and --quiet exclude each other")
+        raise usage_error("--json cannot be combined with --quiet")
     if flags.output_format is not None:
         return _format_is_json(flags, flags.output_format)
     return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
@@ -51,64 +51,64 @@ def wants_json(flags: RunFlags, around: StandardStreams) -> bool:
 
 def _format_is_json(flags: RunFlags, form: str) -> bool:
     if form not in OUTPUT_FORMATS:
-        raise usage_error(f"--output-format wants one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
+        raise usage_error(f"--output-format expects one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
     is_json = form != "text"
     if (flags.json is not None and flags.json != is_json) or (flags.quiet and is_json):
         raise usage_error(
-            f"--output-format {form} is something else than {'--quiet' if flags.quiet else '--json'} says"
+            f"--output-format {form} cannot be combined with {'--quiet' if flags.quiet else '--json or --no-json'}"
         )
     if flags.interactive and form == "json":
-        raise usage_error("--output-format json has one result; a conversation has more: use jsonl")
+        raise usage_error("--output-format json has one result, but a conversation has several; use jsonl")
     return is_json
 
 
 def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
-    """How the run is shown."""
+    """Return the view that formats the run."""
     if as_json:
         return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
     if flags.interactive:
-        screen = screen._replace(shared=False)  # the editor keeps the lines of the two streams apart
+        screen = screen._replace(shared=False)  # the line editor keeps the two streams apart
     return QuietView(screen) if flags.quiet else HumanView(screen)
 
 
 def handler_for(
     flags: RunFlags, around: StandardStreams, *, as_json: bool
 ) -> Callable[[OutputWriter, Palette], InteractionHandler]:
-    """Who is with the run."""
+    """Return the factory of the handler that answers the run's requests."""
     if not flags.interactive:
         return TerminalHandler if around.asks and not flags.non_interactive else DenyingHandler
     if flags.quiet:
-        raise usage_error("--interactive and --quiet exclude each other")
+        raise usage_error("--interactive cannot be combined with --quiet")
     if as_json:
         from agent_mux.cli.interactive.jsonl import JsonlHandler
 
         return partial(JsonlHandler, is_attended=not flags.non_interactive)
     if not around.asks or os.environ.get("TERM", "dumb") == "dumb":
-        raise usage_error("--interactive needs a terminal that can move its cursor; for programs there is --json")
+        raise usage_error("--interactive requires a terminal with cursor movement; programs can use --json")
     from agent_mux.cli.interactive.repl import ReplHandler
 
     return partial(ReplHandler, is_attended=not flags.non_interactive)
 
 
 def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
-    """What the two streams are."""
+    """Describe the terminal behind standard output and standard error."""
     out, err = is_terminal(sys.stdout), is_terminal(sys.stderr)
     return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
 
 
 def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
-    """The fields of `RunOptions` that the command line says.
+    """Return the fields of `RunOptions` that the command line sets.
 
-    Reads the prompt from standard input if nothing else gives one. `default_agent`: that of runs that name none; empty:
-    there is none.
+    Reads the prompt from standard input if neither a word nor a flag gives one. `default_agent` returns the agent of
+    runs that name none, or an empty string.
     """
     _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
     agent, prompt = _split_words(words, flags, default_agent)
     if flags.yolo and flags.deny:
-        raise usage_error("--yolo and --deny exclude each other")
+        raise usage_error("--yolo cannot be combined with --deny")
     if flags.journal is not None and flags.no_journal:
-        raise usage_error("--journal and --no-journal exclude each other")
+        raise usage_error("--journal cannot be combined with --no-journal")
     schema = flags.output_schema
     given: dict[str, Any] = {
         "agent": agent,
@@ -142,7 +142,7 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "max_cost_usd": flags.max_cost,
         "max_tokens_total": flags.max_tokens_total,
         "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
-        "interactive": flags.interactive,  # always said: who talks is here, and not in a file
+        "interactive": flags.interactive,  # always set: only the command line decides whether a run is interactive
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
         "policy": None if flags.policy is None else read_policy(flags.policy),
         "hooks": flags.hooks,
@@ -159,7 +159,7 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
 
 
 def _check_text(given: Iterable[Any]) -> None:
-    """Everything is text: it goes into JSON, which cannot hold other bytes."""
+    """Raise VALIDATION_ERROR for values that are not valid UTF-8 and thus cannot be stored in JSON."""
     for value in given:
         if isinstance(value, list):
             _check_text(value)
@@ -173,17 +173,20 @@ def _check_text(given: Iterable[Any]) -> None:
 def _split_words(
     words: list[str], flags: RunFlags, default_agent: Callable[[], str]
 ) -> tuple[str | None, str | list[str]]:
-    """No agent: it is the default one. Where there is one, a single word that names no agent is the prompt."""
+    """Split words into agent and prompt. The agent is None if the default agent applies.
+
+    With a default agent, a single word that names no agent is the prompt.
+    """
     agent, rest = _find_agent(words, flags, default_agent)
     if len(rest) > 1:
-        raise usage_error(f"one prompt is expected, got {len(rest)} words; quote it")
+        raise usage_error(f"expected one prompt, got {len(rest)} words; quote it")
     if rest and flags.prompt:
         raise usage_error("give the prompt as an argument or with --prompt, not both")
     if flags.prompt:
         return agent, flags.prompt
     if flags.interactive:
         if rest == [inputs.STDIN]:
-            raise usage_error("with --interactive, standard input is read line by line; leave the - out")
+            raise usage_error("--interactive reads prompts from standard input; omit the -")
         return agent, rest[0] if rest else ""
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
 
@@ -196,7 +199,7 @@ def _find_agent(words: list[str], flags: RunFlags, default_agent: Callable[[], s
     if default_agent():
         return None, words
     if not words:
-        raise usage_error("no agent; name one: amux run AGENT PROMPT")
+        raise usage_error("no agent given; use amux run AGENT PROMPT")
     return words[0], []
 
 

@@ -1,4 +1,4 @@
-"""`amux run`: one prompt, one agent."""
+"""`amux run`, `amux sessions resume` and `amux sessions fork`: start runs and drive them to their end."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +22,8 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="AGENT [PROMPT]",
-        help="The agent, and what it is to do. Without a prompt, or with `-`, it is read from standard input. The agent"
-        " can be left out where a profile or a configuration names a default.",
+        help="Agent and prompt. Without a prompt, or with `-`, the prompt is read from standard input. AGENT can be "
+        "omitted if a profile or configuration sets a default.",
         show_default=False,
         autocompletion=agent_names,
     ),
@@ -32,15 +32,15 @@ Words = Annotated[
 
 @with_run_flags
 def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
-    """Give an agent a task.
+    """Run an agent with a prompt.
 
-    The answer goes to standard output, everything else to standard error. Approvals are asked on the terminal; where
-    nobody can be asked they are denied, with a warning. Ctrl-C aborts the run, a second one kills it.
+    The answer goes to standard output, everything else to standard error. Approvals are requested on the terminal;
+    without a terminal they are denied, with a warning. Ctrl-C aborts the run; a second Ctrl-C kills it.
 
-    With --server, it works at a service (`amux serve`), and paths are those of its machine.
+    With --server, the run works on a service (`amux serve`), and paths refer to its machine.
 
-    With --interactive it is a conversation: each line is a prompt, Ctrl-C stops the turn that runs, /help shows the
-    commands. With --json, prompts and commands are lines of standard input.
+    With --interactive, each line is a prompt, Ctrl-C interrupts the current turn, and /help lists the commands. With
+    --json, prompts and commands are JSON lines on standard input.
     """
     from agent_mux.cli.remote import RemoteTask, service_from_flags
     from agent_mux.cli.request import options_from
@@ -48,14 +48,14 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     resolve_format(context.obj, flags)
     service = service_from_flags(flags)
     if service is not None:
-        # A single word that names no agent is the prompt: the service may know a default agent.
-        task = RemoteTask(service, options_from(words or [], flags, lambda: "that of the service"))
+        # A single word that names no agent is the prompt: the service may have a default agent.
+        task = RemoteTask(service, options_from(words or [], flags, lambda: "default agent of the service"))
         return exit_code_for(drive(task, flags, context.obj))
     return exit_code_for(run_locally(resolve_options(words or [], flags), flags, context.obj))
 
 
 def resolve_options(words: list[str], flags: RunFlags) -> "Settled":
-    """What the run is to do: by the command line, a profile and the configuration."""
+    """Resolve the run options from the command line, the profile and the configuration."""
     from agent_mux.cli.request import options_from
     from agent_mux.client import AgentMux
 
@@ -68,21 +68,21 @@ def resolve_options(words: list[str], flags: RunFlags) -> "Settled":
 
 
 def resolve_format(invocation: Invocation, flags: RunFlags) -> None:
-    """JSONL or not: from here on, errors follow it."""
+    """Decide between JSON lines and text. Errors from here on use the same format."""
     from agent_mux.cli.request import inspect_streams, wants_json
 
     invocation.json = wants_json(flags, inspect_streams())
 
 
 def run_locally(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "RunResult":
-    """Run it here and show it. Raises what kept it from starting."""
+    """Run on this machine and show the run. Raise the error that prevented its start."""
     from agent_mux.cli.run_driver import LocalTask
 
     return drive(LocalTask(settled, flags.config_dir), flags, invocation)
 
 
 def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResult":
-    """Run it and show it. Raises what kept it from starting."""
+    """Run a task and show the run. Raise the error that prevented its start."""
     import sys
 
     import anyio
@@ -104,7 +104,7 @@ def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResul
 
 
 def exit_code_for(result: "RunResult") -> int:
-    """What the run came to, as a number."""
+    """Return the exit code for a result."""
     return exit_codes.for_run(result.exit_reason, result.error.code if result.error is not None else None)
 
 
@@ -112,7 +112,7 @@ Prompt = Annotated[
     str | None,
     typer.Argument(
         metavar="[PROMPT]",
-        help="What the agent is to do. Without it, or with `-`, it is read from standard input.",
+        help="Prompt. Without it, or with `-`, it is read from standard input.",
         show_default=False,
     ),
 ]
@@ -120,13 +120,13 @@ Prompt = Annotated[
 
 @with_run_flags
 def resume(context: typer.Context, flags: RunFlags, origin: SessionId, text: Prompt = None) -> int:
-    """Go on with a session: in its directory, unless --cwd says another."""
+    """Resume a session, in its directory unless --cwd is given."""
     return _continue_session(context, flags, origin, text, is_fork=False)
 
 
 @with_run_flags
 def fork(context: typer.Context, flags: RunFlags, origin: SessionId, text: Prompt = None) -> int:
-    """Begin another session with what was said in this one, which stays as it is."""
+    """Start a new session from the history of a stored one, which stays unchanged."""
     return _continue_session(context, flags, origin, text, is_fork=True)
 
 
@@ -138,7 +138,7 @@ def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text
     resolve_format(context.obj, flags)
     refuse_service(flags, "sessions")
     if flags.session is not None or flags.fork is not None or flags.no_session:
-        raise usage_error("--session, --fork and --no-session say which session it is; that was said already")
+        raise usage_error("--session, --fork and --no-session cannot be used here: SESSION selects the session")
     with open_sessions(flags.config_dir, flags.project_dir) as library:
         known = library.find(origin, session_filter(agent=flags.agent))
     summary = known.made.summary
@@ -146,7 +146,7 @@ def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text
     if cwd is None and summary.cwd is not None:
         cwd = Path(summary.cwd)
         if not cwd.is_dir():
-            raise usage_error(f"{cwd}, where {summary.id} was held, is not there any more; give another with --cwd")
+            raise usage_error(f"{cwd}, the directory of {summary.id}, no longer exists; choose another with --cwd")
     flags = replace(flags, agent=known.adapter.agent, cwd=cwd)
     flags = replace(flags, fork=summary.native_id) if is_fork else replace(flags, session=summary.native_id)
     return exit_code_for(run_locally(resolve_options([] if text is None else [text], flags), flags, context.obj))

@@ -1,4 +1,4 @@
-"""One run from the command line: started, shown, answered, and ended when somebody says so."""
+"""Drive one run from the command line: start it, show it, answer its requests, and end it on signals."""
 
 import os
 import signal
@@ -26,45 +26,48 @@ _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RunTask(Protocol):
-    """What is to be run, and where."""
+    """A run to start, here or on a service."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """Of those runs."""
+        """Return the client that runs the task."""
 
     async def start(self, mux: Any, handler: InteractionHandler) -> Run:
-        """Start it with a client of this kind; what is asked goes to the handler."""
+        """Start the run with that client; `handler` answers its requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTask:
-    """A run of this process."""
+    """A run on this machine."""
 
     settled: Settled
     config_dir: Path | None
 
     def client(self) -> AgentMux:
-        """A client of our own."""
+        """Return a local client."""
         return AgentMux(config_dir=self.config_dir)
 
     async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
-        """Start it."""
+        """Start the run."""
         instrument_if_traced(mux)
         return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDriver:
-    """How the command line carries out runs."""
+    """How the command line drives a run."""
 
     view: View
     palette: Palette
     handler_factory: Callable[[OutputWriter, Palette], InteractionHandler]
-    """Who is with the run."""
+    """Creates the handler that answers the run's requests."""
     encoding: str | None = None
-    """Of standard output, instead of its own."""
+    """The encoding of standard output; None for its own."""
 
     async def run(self, task: RunTask) -> RunResult:
-        """Carry it out. Raises `BrokenPipeError` when the reader went away; the run is aborted then."""
+        """Run a task to its end.
+
+        Raises `BrokenPipeError` if the reader of the output is gone; the run is aborted then.
+        """
         output = OutputWriter(self.encoding)
         handler = self.handler_factory(output, self.palette)
         with anyio.open_signal_receiver(*ending_signals(), signal.SIGWINCH) as signals:
@@ -107,12 +110,12 @@ async def _handle_signals(
                 continue
             told += 1
             if told == 1:
-                handler.warn(f"{number.name}: the run is being aborted; once more kills it")
+                handler.warn(f"{number.name}: aborting the run; repeat to kill it")
                 tasks.start_soon(run.abort)
             elif told == 2:
                 run.kill()
             else:
-                os._exit(exit_codes.ABORTED)  # the run is over, but nobody reads what is left to be written
+                os._exit(exit_codes.ABORTED)  # the run is over, but its remaining output has no reader
 
 
 async def _abort_without_reader(run: Run, output: OutputWriter) -> None:
@@ -121,5 +124,5 @@ async def _abort_without_reader(run: Run, output: OutputWriter) -> None:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """The signals that end a run; not those that whoever started us (nohup, a shell's `&`) wants ignored."""
+    """Return the signals that end a run, except those that the parent process ignores (nohup, a shell's `&`)."""
     return [number for number in _ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -1,4 +1,7 @@
-"""What the commands about our own service have in common: its extra, its database, its directory."""
+"""`amux serve`, and the options that it shares with `amux token`.
+
+Only this module and `token_commands` import the service.
+"""
 
 import os
 import sys
@@ -37,44 +40,44 @@ DatabaseUrl = Annotated[
     typer.Option(
         "--database",
         metavar="URL",
-        help=f"postgresql://... or sqlite:///PATH, without a password; with one: ${DATABASE_VARIABLE}. Default: a SQLite file "
-        "in the directory of the service.",
+        help="Database URL without password (postgresql://... or sqlite:///PATH); with a password, set "
+        f"${DATABASE_VARIABLE}. Default: a SQLite file.",
         show_default=False,
     ),
 ]
 
 
 def require_extra(command: str) -> None:
-    """Raises VALIDATION_ERROR when what the service is made of is not installed."""
+    """Raise VALIDATION_ERROR if a package that the service requires is missing."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
-        raise usage_error(f"{command} needs the extra: pip install 'agent-mux[service]'")
+        raise usage_error(f"{command} requires the extra: pip install 'agent-mux[service]'")
 
 
 def database_url(said: str | None) -> str | None:
-    """The URL that is meant; None: the SQLite file of the service. Raises VALIDATION_ERROR.
+    """Return the database URL; None selects the service's SQLite file.
 
-    Arguments can be read by every user of the machine: a password is not taken from there.
+    Raises VALIDATION_ERROR for a URL with a password: every user of the machine can read command-line arguments.
     """
     from agent_mux.service.store.database import has_password
 
     if said is not None and has_password(said):
         raise usage_error(
-            f"--database has a password in it, which every user here could see; set ${DATABASE_VARIABLE} instead"
+            f"--database contains a password, which other local users can read; set ${DATABASE_VARIABLE} instead"
         )
     return said if said is not None else os.environ.get(DATABASE_VARIABLE) or None
 
 
 def config_directory(said: Path | None) -> Path:
-    """The global directory."""
+    """Return the absolute path of the global directory."""
     from agent_mux.paths import config_dir
 
     return (said or config_dir()).absolute()
 
 
 class LogLevel(StrEnum):
-    """Of logs."""
+    """Log levels of the service."""
 
     debug = "debug"
     info = "info"
@@ -87,7 +90,7 @@ Roots = Annotated[
     typer.Option(
         "--root",
         metavar="DIR",
-        help="Runs may work in this directory and below; several: in each. Default: the current directory.",
+        help="Allowed directory for runs (repeatable; default: current directory).",
         show_default=False,
     ),
 ]
@@ -96,13 +99,15 @@ AllowedHosts = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="A further name under which clients call the service: that of a reverse proxy.",
+        help="Additional allowed Host name (repeatable).",
         show_default=False,
     ),
 ]
 MaxRunsPerAgent = Annotated[
     list[str] | None,
-    typer.Option("--max-runs-per-agent", metavar="AGENT=N", help="The same for one agent.", show_default=False),
+    typer.Option(
+        "--max-runs-per-agent", metavar="AGENT=N", help="Limit for one agent (repeatable).", show_default=False
+    ),
 ]
 
 KeepDays = Annotated[
@@ -110,7 +115,7 @@ KeepDays = Annotated[
     typer.Option(
         "--keep-days",
         min=0,
-        help="Forget runs that ended longer ago, with their recordings. Default: none.",
+        help="Delete runs (and recordings) older than N days. Default: keep.",
         show_default=False,
     ),
 ]
@@ -119,7 +124,7 @@ KeepRuns = Annotated[
     typer.Option(
         "--keep-runs",
         min=0,
-        help="Keep that many runs that are over, the latest. Default: all.",
+        help="Keep only the N most recent finished runs. Default: all.",
         show_default=False,
     ),
 ]
@@ -128,7 +133,7 @@ KeepBytes = Annotated[
     typer.Option(
         "--keep-bytes",
         min=0,
-        help="Keep the recordings of runs that are over below that, together. Default: all.",
+        help="Max total size of finished runs' recordings. Default: no limit.",
         show_default=False,
     ),
 ]
@@ -137,32 +142,30 @@ KeepBytes = Annotated[
 @with_common_flags
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here it needs a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8642,
+    host: Annotated[str, typer.Option("--host", help="Bind address; non-loopback requires a token.")] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port (0 = any free port).")] = 8642,
     database: DatabaseUrl = None,
     root: Roots = None,
     allow_host: AllowedHosts = None,
-    max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Agents at work at a time; 0: any number.")] = 8,
+    max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Maximum concurrent runs (0 = unlimited).")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
-    queue_limit: Annotated[int, typer.Option("--queue-limit", min=0, help="Runs that may wait; 0: any number.")] = 1000,
+    queue_limit: Annotated[
+        int, typer.Option("--queue-limit", min=0, help="Maximum queued runs (0 = unlimited).")
+    ] = 1000,
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
     allow_private_webhooks: Annotated[
         bool,
-        typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
+        typer.Option("--allow-private-webhooks", help="Allow webhooks to loopback and private networks."),
     ] = False,
-    log_level: Annotated[
-        LogLevel, typer.Option("--log-level", help="What is told on standard error.")
-    ] = LogLevel.warning,
+    log_level: Annotated[LogLevel, typer.Option("--log-level", help="Log level on standard error.")] = LogLevel.warning,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Serve runs over HTTP: start them, watch them, answer them, find them again.
+    """Serve runs over HTTP: start, watch, answer and find them.
 
-    For this machine alone, unless --host says otherwise; then every request needs a token: `amux token create`. Stops
-    at Ctrl-C or SIGTERM: the runs are ended, and whoever watches them sees how.
+    The default address accepts connections from this machine only; with another --host, every request needs a token
+    (`amux token create`). Ctrl-C or SIGTERM ends all runs and reports their results to subscribers.
     """
     import logging
 
@@ -202,7 +205,7 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
 
 
 def parse_agent_limits(said: Iterable[str]) -> dict[str, int]:
-    """`AGENT=N` each. Raises VALIDATION_ERROR, AGENT_NOT_FOUND."""
+    """Parse `AGENT=N` values. Raise VALIDATION_ERROR or AGENT_NOT_FOUND for invalid ones."""
     from agent_mux.cli.errors import usage_error
     from agent_mux.registry import AdapterRegistry
 
@@ -210,13 +213,13 @@ def parse_agent_limits(said: Iterable[str]) -> dict[str, int]:
     for one in said:
         agent, _, number = one.partition("=")
         if not (agent and number.isascii() and number.isdigit() and int(number)):
-            raise usage_error(f"--max-runs-per-agent wants AGENT=N with N at least 1, got {one!r}")
+            raise usage_error(f"--max-runs-per-agent expects AGENT=N with N at least 1, got {one!r}")
         limits[AdapterRegistry().get(agent).agent] = int(number)
     return limits
 
 
 def _announce(server: "Server", invocation: Invocation) -> None:
-    """That it listens, and what to do now: for people on standard error, for programs one line on standard output."""
+    """Print the address and first steps on standard error, or one JSON line on standard output."""
     from agent_mux.cli.command_output import json_envelope
 
     service = server.service
@@ -239,7 +242,7 @@ def _announcement_lines(told: Mapping[str, Any], invocation: Invocation) -> list
 
     agent, recording = RECORDED
     url, needs_token = told["url"], told["needsToken"]
-    tokens = "every request needs one" if needs_token else "none: whoever is on this machine may do everything"
+    tokens = "required for every request" if needs_token else "not required: every local user has full access"
     key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
     bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
     return [
@@ -247,7 +250,7 @@ def _announcement_lines(told: Mapping[str, Any], invocation: Invocation) -> list
         f"  database  {one_line(shorten_home(told['database']), 1000)}",
         f"  roots     {one_line(shorten_home(', '.join(told['roots'])), 1000)}",
         f"  tokens    {tokens} (`amux token create`)",
-        "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
+        "Try it with a built-in recording; the response contains the runId for the second command:",
         f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
         f"  curl{key} -N {url}/v1/runs/RUN_ID/events",
     ]

@@ -1,4 +1,4 @@
-"""`amux sessions`: what the agents stored of their conversations."""
+"""`amux sessions`: list, show, search, export, compare and follow the agents' stored sessions."""
 
 import os
 import sys
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 
 _SESSION_COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
-sessions = typer.Typer(help="The conversations that agents stored.", no_args_is_help=True)
+sessions = typer.Typer(help="Stored sessions of the agents.", no_args_is_help=True)
 sessions.command("resume")(resume)
 sessions.command("fork")(fork)
 
 
 class SessionOrder(StrEnum):
-    """What comes first: the latest, the dearest, or the longest."""
+    """Sort orders of `sessions list`: latest, most expensive or longest first."""
 
     date = "date"
     cost = "cost"
@@ -53,7 +53,7 @@ class SessionOrder(StrEnum):
 
 
 class HitOrder(StrEnum):
-    """What comes first: where it was found most often, the latest, or the dearest."""
+    """Sort orders of `sessions search`: most hits, latest or most expensive first."""
 
     relevance = "relevance"
     date = "date"
@@ -61,7 +61,7 @@ class HitOrder(StrEnum):
 
 
 class ExportFormat(StrEnum):
-    """Of an export."""
+    """Document formats of `sessions export`."""
 
     json = "json"
     jsonl = "jsonl"
@@ -70,7 +70,7 @@ class ExportFormat(StrEnum):
 
 
 OutputPath = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Into this file, which must not be there.", show_default=False)
+    Path | None, typer.Option("--output", "-o", help="Write to this file, which must not exist.", show_default=False)
 ]
 
 
@@ -85,13 +85,13 @@ def list_sessions(
     until: Until = None,
     tag: Tags = None,
     cwd: Cwd = None,
-    sort: Annotated[SessionOrder, typer.Option("--sort", help="What comes first.")] = SessionOrder.date,
+    sort: Annotated[SessionOrder, typer.Option("--sort", help="Sort order.")] = SessionOrder.date,
     limit: Limit = 100,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Show the sessions of an agent, or of all agents: the latest first."""
+    """List the sessions of one agent or of all agents, latest first."""
     from agent_mux.cli.command_output import print_rows
 
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
@@ -110,14 +110,14 @@ def show_session(
     session: SessionId,
     agent: Agent = None,
     events: Annotated[
-        bool, typer.Option("--events", help="As the events of a run, one a line.", show_default=False)
+        bool, typer.Option("--events", help="Print as events, one JSON line each.", show_default=False)
     ] = False,
     compact: Compact = False,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Show a session: what was asked, answered and done."""
+    """Show a session: prompts, answers and tool calls."""
     where = session_filter(agent=agent, directory=directory)
     if events:
         with open_sessions(config_dir, project_dir, context.obj.service) as library:
@@ -143,27 +143,25 @@ def show_session(
 @with_service_flags
 def search_sessions(
     context: typer.Context,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What was said or done, in any case.", show_default=False)
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to find (case-insensitive).", show_default=False)],
     agent: Agent = None,
     model: Model = None,
     since: Since = None,
     until: Until = None,
     tag: Tags = None,
     cwd: Cwd = None,
-    sort: Annotated[HitOrder, typer.Option("--sort", help="What comes first.")] = HitOrder.relevance,
+    sort: Annotated[HitOrder, typer.Option("--sort", help="Sort order.")] = HitOrder.relevance,
     limit: Limit = 50,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Find sessions by what was said in them, or by what tools were given and answered."""
+    """Search sessions by messages, tool inputs and tool results."""
     from agent_mux.cli.command_output import print_rows
     from agent_mux.cli.errors import usage_error
 
     if not text.strip():
-        raise usage_error("search for what? The text is empty")
+        raise usage_error("search text is empty")
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         hits = library.search(text, which, sort=sort.value, limit=limit or None)
@@ -187,14 +185,14 @@ def search_sessions(
 def export_session(
     context: typer.Context,
     session: SessionId,
-    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="Of the document.")] = ExportFormat.markdown,
+    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="Document format.")] = ExportFormat.markdown,
     output: OutputPath = None,
     agent: Agent = None,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Write a session as a document: JSON, JSON lines, Markdown, or one HTML file."""
+    """Export a session as JSON, JSON lines, Markdown or a single HTML file."""
     wanted = session_filter(agent=agent, directory=directory)
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         text = library.export(session, form.value, wanted)
@@ -206,12 +204,12 @@ def export_session(
 @with_common_flags
 def diff_sessions(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="FIRST", help="As for `show`.", show_default=False)],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="As for `show`.", show_default=False)],
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="Session, as for `show`.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Session, as for `show`.", show_default=False)],
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Compare two sessions: exit 1 where they differ. A fork and its origin begin alike."""
+    """Compare two sessions, such as a fork and its origin; exit 1 if they differ."""
     from agent_mux.cli import exit_codes
     from agent_mux.cli.command_output import json_envelope
 
@@ -231,13 +229,13 @@ def tail_session(
     session: SessionId,
     agent: Agent = None,
     all_of_it: Annotated[
-        bool, typer.Option("--all", help="Begin with what is there already.", show_default=False)
+        bool, typer.Option("--all", help="Print the existing events first.", show_default=False)
     ] = False,
     compact: Compact = False,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Follow a session while its agent works: its events, as they are stored. Ctrl-C ends it."""
+    """Follow a session while its agent works and print its events as they are stored. Stop with Ctrl-C."""
     import anyio
 
     printer = _EventPrinter(as_json=context.obj.json, compact=compact, no_color=context.obj.no_color)
@@ -251,7 +249,7 @@ def tail_session(
     try:
         anyio.run(follow)
     except KeyboardInterrupt:
-        return 0  # the only way out
+        return 0  # Ctrl-C is the only way to stop
     return 0
 
 
@@ -296,11 +294,13 @@ def _write_document(text: str, output: Path | None) -> None:
         sys.stdout.write(text)
         return
     try:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # it holds prompts
+        descriptor = os.open(
+            output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )  # readable by its owner only: it contains prompts
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise usage_error(f"{output} is there already; give another name, or remove it") from error
+        raise usage_error(f"{output} already exists; choose another name, or remove it") from error
     except OSError as error:
         raise usage_error(f"cannot write {output}: {error.strerror or error}") from error
 
@@ -309,7 +309,7 @@ LONGEST_DIFF_LINE = 160  # characters of a message in a comparison
 
 
 class _EventPrinter:
-    """Prints events as they come: JSON lines for programs, the same view as of a run for people."""
+    """Prints events as they arrive: JSON lines, or the same view as of a run."""
 
     def __init__(self, *, as_json: bool, compact: bool, no_color: bool) -> None:
         from agent_mux.cli.request import screen_for
@@ -318,7 +318,7 @@ class _EventPrinter:
         self._view: View = JsonView(compact=compact) if as_json else HumanView(screen_for(no_color=no_color))
 
     def show(self, event: "AgentEvent") -> None:
-        """One event."""
+        """Print one event."""
         for stream, text in self._view.show(event):
             out = sys.stderr if stream == "err" else sys.stdout
             out.write(text)
@@ -326,10 +326,10 @@ class _EventPrinter:
 
 
 def _diff_lines(diff: "SessionDiff", *, no_color: bool) -> Iterator[str]:
-    """What only one of them has, message by message."""
+    """Format the messages that only one of two sessions has."""
     palette = palette_for(sys.stdout, no_color=no_color)
     yield palette.bold(f"--- {diff.first.id}") + "\n" + palette.bold(f"+++ {diff.second.id}") + "\n"
-    yield palette.dim(f"{diff.common} messages are the same at their beginning") + "\n"
+    yield palette.dim(f"{diff.common} messages in common at the start") + "\n"
     for change in diff.changes:
         yield palette.accent(f"@@ message {change.at} @@") + "\n"
         for message in change.removed:
@@ -343,4 +343,4 @@ def _message_lines(message: "SessionMessage") -> Iterator[str]:
     if message.text:
         yield f"{message.role}: {one_line(message.text, width)}"
     for tool in message.tools:
-        yield f"{message.role} uses {one_line(f'{tool.name} {tool.input}', width)}"
+        yield f"{message.role} calls {one_line(f'{tool.name} {tool.input}', width)}"

@@ -1,4 +1,4 @@
-"""`amux init`: make a directory a project."""
+"""`amux init` and `amux profiles`: agent-mux's own settings of a project or a user."""
 
 import sys
 from pathlib import Path
@@ -23,14 +23,18 @@ DefaultAgent = Annotated[
     typer.Option(
         "--agent",
         "-a",
-        help="The agent of runs that name none.",
+        help="Default agent of the project.",
         show_default=False,
         autocompletion=agent_names,
     ),
 ]
-DefaultModel = Annotated[str | None, typer.Option("--model", "-m", help="Their model.", show_default=False)]
-InitDryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.", show_default=False)]
-InitForce = Annotated[bool, typer.Option("--force", help="Write over files that are there.", show_default=False)]
+DefaultModel = Annotated[
+    str | None, typer.Option("--model", "-m", help="Default model of the project.", show_default=False)
+]
+InitDryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the changes without making them.", show_default=False)
+]
+InitForce = Annotated[bool, typer.Option("--force", help="Overwrite existing files.", show_default=False)]
 _ACTIONS_DONE = {"create": "created", "overwrite": "overwrote", "extend": "extended", "keep": "kept"}
 
 
@@ -41,10 +45,10 @@ def init(
     model: DefaultModel = None,
     dry_run: InitDryRun = False,
     force: InitForce = False,
-    config_dir: ConfigDir = None,  # noqa: ARG001  # as everywhere; nothing of it is needed
+    config_dir: ConfigDir = None,  # noqa: ARG001  # accepted by every command of this group
     project_dir: ProjectDir = None,
 ) -> int:
-    """Make the current directory a project: .agent-mux with a configuration, and a page that says what it may say."""
+    """Create .agent-mux in the current directory, with a configuration file and a page that explains it."""
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
     from agent_mux.preferences.project import directory_for, make_project, plan_project
@@ -66,11 +70,11 @@ def init(
     return 0
 
 
-profiles = typer.Typer(help="Options of runs under a name: `amux run --profile NAME`.", no_args_is_help=True)
-LONGEST_VALUE = 60  # characters, in a listing
+profiles = typer.Typer(help="Named run options: `amux run --profile NAME`.", no_args_is_help=True)
+LONGEST_VALUE = 60  # characters in a table
 
 ProfileName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names)
+    str, typer.Argument(metavar="NAME", help="Profile name.", show_default=False, autocompletion=profile_names)
 ]
 
 
@@ -78,7 +82,7 @@ ProfileName = Annotated[
 @with_common_flags
 @with_service_flags
 def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_dir: ProjectDir = None) -> int:
-    """Show all profiles: those of this project and the global ones."""
+    """List the profiles of this project and the global ones."""
     import msgspec
 
     from agent_mux.cli.command_output import print_rows
@@ -86,8 +90,8 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
 
     views = profile_views(_profiles(config_dir, project_dir, context.obj.service))
     rows = [msgspec.to_builtins(view) for view in views] if context.obj.json else [_profile_row(view) for view in views]
-    columns = ("name", "from", "agent", "model", "says", "problem")
-    print_rows(rows, columns, context.obj, empty="there are no profiles")
+    columns = ("name", "from", "agent", "model", "options", "problem")
+    print_rows(rows, columns, context.obj, empty="no profiles")
     return 0
 
 
@@ -97,7 +101,7 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
 def show_profile(
     context: typer.Context, name: ProfileName, config_dir: ConfigDir = None, project_dir: ProjectDir = None
 ) -> int:
-    """Show what a profile says, and which of its files says it. Times are in milliseconds, as in the files."""
+    """Show the options of a profile and the file of each. Times are in milliseconds, as in the files."""
     import msgspec
 
     from agent_mux.cli.command_output import json_envelope, print_rows
@@ -109,7 +113,7 @@ def show_profile(
         return 0
     shown = _flatten(profile.shown())
     rows = [{"key": key, "value": value, "from": profile.sources.get(key)} for key, value in shown.items()]
-    print_rows(rows, ("key", "value", "from"), context.obj, empty="it says nothing")
+    print_rows(rows, ("key", "value", "from"), context.obj, empty="the profile is empty")
     return 0
 
 
@@ -122,23 +126,25 @@ def set_profile(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="What it says, as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
-            "retryPolicy.maxAttempts=3. A value that is no JSON is text. KEY= removes the key.",
+            help="Options as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
+            "retryPolicy.maxAttempts=3. Values that are not JSON are text. KEY= removes the key.",
             show_default=False,
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", "-f", help="All of it from a JSON file; `-`: standard input.", show_default=False),
+        typer.Option(
+            "--file", "-f", help="Replace the profile by a JSON file (`-` = standard input).", show_default=False
+        ),
     ] = None,
     scope: OwnScope = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Make a profile, or change what it says.
+    """Create a profile or change its options.
 
-    It goes into the project, where there is one, or else into the global directory. In a project, it goes over the
-    global one of the same name, key by key.
+    It is stored in the project if there is one, else in the global directory. A project's profile overrides the global
+    one of the same name, key by key.
     """
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.inputs import parse_assignments, read_object
@@ -146,12 +152,12 @@ def set_profile(
     known = _profiles(config_dir, project_dir)
     where: Scope = scope_value(scope) or ("project" if known.has_project else "global")
     if (file is None) == (not assignments):
-        raise usage_error("say what the profile says: KEY=VALUE..., or --file FILE, and not both")
+        raise usage_error("give either KEY=VALUE... or --file FILE")
     if file is not None:
         path = known.set_keys(name, read_object(file), scope=where, replace=True)
     else:
         path = known.set_keys(name, parse_assignments(assignments or ()), scope=where)
-    return print_result(context.obj, f"{name} is set in {path}", {"profile": name, "scope": where, "path": str(path)})
+    return print_result(context.obj, f"saved {name} in {path}", {"profile": name, "scope": where, "path": str(path)})
 
 
 @profiles.command("delete")
@@ -163,19 +169,21 @@ def delete_profile(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Remove a profile. Where the project has one and there is a global one, say which is meant."""
+    """Delete a profile. If it exists in the project and globally, --scope is required."""
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.terminal import one_line
 
     known = _profiles(config_dir, project_dir)
     if scope is None and len(known.get(name).paths) > 1:
-        raise usage_error(f"{name} is in the project and in the global directory; say which with --scope")
+        raise usage_error(f"{name} exists in the project and in the global directory; choose one with --scope")
     named_by = known.named_by(name)
     path = known.delete(name, scope=scope_value(scope))
     for place, file in named_by.items() if name not in known.names() else ():
         undo = "amux profiles apply --none" + (" --scope global" if place == "global" else "")
-        sys.stderr.write(one_line(f"warning: {file} still names {name}; `{undo}` changes that", 1000) + "\n")
-    return print_result(context.obj, f"{path} is removed", {"profile": name, "path": str(path)})
+        sys.stderr.write(
+            one_line(f"warning: {file} still refers to {name}; `{undo}` removes the reference", 1000) + "\n"
+        )
+    return print_result(context.obj, f"deleted {path}", {"profile": name, "path": str(path)})
 
 
 @profiles.command("apply")
@@ -184,25 +192,25 @@ def apply_profile(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Of the profile.", show_default=False, autocompletion=profile_names),
+        typer.Argument(metavar="NAME", help="Profile name.", show_default=False, autocompletion=profile_names),
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="No profile any more.", show_default=False)] = False,
+    none: Annotated[bool, typer.Option("--none", help="Use no profile.", show_default=False)] = False,
     scope: OwnScope = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Let all runs in this project have a profile, where they name no other; with --scope global, everywhere.
+    """Make a profile the default for runs in this project; with --scope global, for all runs.
 
-    For a single run there is `amux run --profile NAME`.
+    For a single run, use `amux run --profile NAME`.
     """
     from agent_mux.cli.errors import usage_error
 
     if (name is None) != none:
-        raise usage_error("say which profile, or --none")
+        raise usage_error("give a profile NAME, or --none")
     chosen: Scope = scope_value(scope) or "project"
     path = _profiles(config_dir, project_dir).make_default(name, scope=chosen)
     where = "everywhere" if chosen == "global" else f"in {path.parent.parent}"
-    said = f"runs {where} have no profile" if name is None else f"runs {where} have the profile {name}"
+    said = f"runs {where} use no profile" if name is None else f"runs {where} use the profile {name}"
     return print_result(context.obj, f"{said} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
 
 
@@ -210,7 +218,7 @@ def _profiles(
     config_dir: Path | None, project_dir: Path | None, service: "ServiceEndpoint | None" = None
 ) -> "Profiles":
     if service is not None:
-        return cast("Profiles", service.client().profiles)  # the same, for those who read
+        return cast("Profiles", service.client().profiles)  # the same read interface
     from agent_mux import paths
     from agent_mux.profiles import profiles_of
 
@@ -229,12 +237,12 @@ def _profile_row(profile: "ProfileView") -> dict[str, Any]:
         "from": ", ".join(paths),
         "agent": told.get("agent"),
         "model": told.get("model"),
-        "says": one_line(rest, LONGEST_VALUE),
+        "options": one_line(rest, LONGEST_VALUE),
     }
 
 
 def _flatten(told: Any, under: str = "") -> dict[str, Any]:
-    """Keys inside of objects as `key.key`; lists as JSON."""
+    """Flatten nested objects to `key.key`; encode lists as JSON."""
     from agent_mux.plain_json import to_json
 
     flat: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Streams."""
+"""Read and write the standard streams without blocking the event loop or the end of the process."""
 
 import os
 import select
@@ -17,22 +17,22 @@ _READ_SIZE = 1 << 16
 
 
 async def read_some(descriptor: int) -> bytes:
-    """What there is, once there is something; empty at the end."""
+    """Wait for input and return it; empty at the end."""
     while True:
         try:
             await anyio.wait_readable(descriptor)
         except OSError:
-            await lowlevel.checkpoint()  # a file: no event loop can wait for it, and it is always readable
+            await lowlevel.checkpoint()  # a regular file: event loops cannot wait for it, and it is always readable
         try:
             return os.read(descriptor, _READ_SIZE)
         except BlockingIOError:
-            continue  # somebody else has read it
+            continue  # another process has read the input
         except OSError:
-            return b""  # a terminal that is gone, or no standard input at all
+            return b""  # the terminal is gone, or there is no standard input
 
 
 async def read_lines(descriptor: int, longest: int) -> AsyncGenerator[bytes | None, None]:
-    """Every line; None in place of one that has more than `longest` bytes, of which nothing is kept."""
+    """Yield every line; None for a line longer than `longest` bytes, which is discarded."""
     begun, is_too_long = bytearray(), False
     while chunk := await read_some(descriptor):
         *ends, rest = chunk.split(b"\n")
@@ -48,20 +48,20 @@ async def read_lines(descriptor: int, longest: int) -> AsyncGenerator[bytes | No
 
 
 class TypedLines:
-    """What a person types at a terminal, line by line."""
+    """Lines that a person types at a terminal."""
 
     def __init__(self) -> None:
         self._partial = b""
 
     def discard(self) -> None:
-        """A key pressed before the question was there must not answer it."""
+        """Discard typed input, so that a key pressed before a question appears does not answer it."""
         import termios  # not on every platform
 
         self._partial = b""
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     async def next(self) -> str | None:
-        """One line; None at the end of the input. Can be cancelled, unlike `input()`."""
+        """Return the next line, or None at the end of input. Can be cancelled, unlike `input()`."""
         while b"\n" not in self._partial:
             chunk = await read_some(sys.stdin.fileno())
             if not chunk:
@@ -73,38 +73,38 @@ class TypedLines:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolPipe:
-    """Descriptors that only the protocol has."""
+    """The descriptors of a protocol on standard input and output."""
 
     incoming: int
     outgoing: int
 
     def lines(self) -> AsyncGenerator[bytes | None, None]:
-        """What the other side says; None in place of a line that is too long."""
+        """Return the incoming lines; None for a line that is too long."""
         return read_lines(self.incoming, LONGEST_LINE)
 
     async def write(self, data: bytes) -> None:
-        """All of it, however slowly it is read. Raises `OSError` when nobody reads it any more."""
-        # No thread: one that waits for a reader who never reads would keep this process alive. A pipe that can be
-        # written takes this much at once, so that nothing waits here either.
+        """Write all data, waiting for a slow reader. Raise `OSError` if the reader is gone."""
+        # No thread: a thread that waits for a stalled reader would keep this process alive. A writable pipe accepts
+        # PIPE_BUF bytes at once, so this never blocks either.
         rest = memoryview(data)
         while rest:
             try:
                 await anyio.wait_writable(self.outgoing)
             except OSError:
-                await lowlevel.checkpoint()  # a file: no event loop can wait for it, and it can always be written
+                await lowlevel.checkpoint()  # a regular file: event loops cannot wait for it, and it is always writable
             with suppress(BlockingIOError):
                 rest = rest[os.write(self.outgoing, rest[: select.PIPE_BUF]) :]
 
     async def until_gone(self) -> None:
-        """Return when nobody can read any more; where that cannot be known, never."""
+        """Return when the reader has closed the pipe; never, if the platform cannot detect that."""
         await wait_until_reader_closes(self.outgoing)
 
 
 @contextmanager
 def protocol_pipe() -> Iterator[ProtocolPipe]:
-    """Take standard input and output for a protocol, and give them back.
+    """Reserve standard input and output for a protocol, and restore them afterwards.
 
-    Meanwhile nothing is to be read on standard input, and what is printed goes to standard error.
+    Meanwhile standard input is empty, and everything printed goes to standard error.
     """
     sys.stdout.flush()
     theirs = (sys.stdin.fileno(), sys.stdout.fileno())

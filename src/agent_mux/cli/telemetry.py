@@ -1,4 +1,7 @@
-"""Logs of the library on standard error: with `--debug`, or as `AMUX_LOG` says."""
+"""Logs and traces of the command line.
+
+Logs go to standard error, with `--debug` or as `$AMUX_LOG` sets.
+"""
 
 import logging
 import os
@@ -13,33 +16,33 @@ if TYPE_CHECKING:
     from agent_mux.client import AgentMux
 
 LOG_VARIABLE = "AMUX_LOG"
-"""`text` or `json`: logs without `--debug`, or in that form. `off`: none, also with it."""
+"""`text` or `json` selects the format and enables logs without `--debug`; `off` disables them even with it."""
 
 
 def logs_for(*, debug: bool) -> AbstractContextManager[None]:
-    """Writes logs while it is entered, if somebody asked for them."""
+    """Return a context that writes logs if they are enabled."""
     match os.environ.get(LOG_VARIABLE) or ("text" if debug else "off"):
         case "text" | "json" as style:
             return logs_on(sys.stderr, style)
         case "off":
             return nullcontext()
         case other:
-            raise usage_error(f"{LOG_VARIABLE} is {other!r}; it can be text, json or off")
+            raise usage_error(f"{LOG_VARIABLE} is {other!r}; allowed: text, json, off")
 
 
 def logs_for_server(level: int | None, *, debug: bool) -> AbstractContextManager[None]:
-    """Writes what a server has to say from a level on, and what the libraries below it complain about."""
+    """Return a context that writes the logs of a server from `level` on, with warnings of the libraries it uses."""
     style = os.environ.get(LOG_VARIABLE) or "text"
     if style == "off":
         return nullcontext()
     if style not in {"text", "json"}:
-        raise usage_error(f"{LOG_VARIABLE} is {style!r}; it can be text, json or off")
+        raise usage_error(f"{LOG_VARIABLE} is {style!r}; allowed: text, json, off")
     wanted = logging.DEBUG if debug else logging.WARNING if level is None else level
     return logs_on(sys.stderr, "json" if style == "json" else "text", level=wanted, others=("asyncio", "sqlalchemy"))
 
 
 def instrument_if_traced(mux: "AgentMux") -> None:
-    """Whoever starts the command with OpenTelemetry set up (`opentelemetry-instrument amux ...`) gets its traces."""
+    """Trace runs if the process was started with OpenTelemetry (`opentelemetry-instrument amux ...`)."""
     if "opentelemetry.sdk" in sys.modules:
         from agent_mux.telemetry.otel import instrument
 

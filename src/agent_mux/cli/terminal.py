@@ -1,4 +1,4 @@
-"""A terminal: what may reach it (`sanitize`, `one_line`), how wide it is, its colours."""
+"""Terminals: sanitized text, width, colours and the progress line."""
 
 import os
 import sys
@@ -27,13 +27,13 @@ WIDTH_WITHOUT_TERMINAL = 160
 
 
 def shorten_home(text: str) -> str:
-    """The text with paths in the home directory as `~/...`, for people."""
+    """Return the text with the home directory abbreviated to `~`."""
     home = os.environ.get("HOME", "").rstrip("/")
     return text.replace(f"{home}/", "~/") if len(home) > 1 else text
 
 
 def width_of(stream: TextIO) -> int:
-    """Columns of the terminal, or a width for logs."""
+    """Return the number of columns of a terminal, or a fixed width for other streams."""
     if not is_terminal(stream):
         return WIDTH_WITHOUT_TERMINAL
     told = os.environ.get("COLUMNS", "")
@@ -46,7 +46,7 @@ def width_of(stream: TextIO) -> int:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """The stream is an open terminal."""
+    """Return whether the stream is an open terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -54,39 +54,39 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def wants_color(stream: TextIO, *, no_color: bool) -> bool:
-    """Colours only on a terminal that has them, unless the user does not want any (https://no-color.org)."""
+    """Return whether to use colours: on a capable terminal, unless disabled (https://no-color.org)."""
     unwanted = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return is_terminal(stream) and not unwanted
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Styles by meaning. Without colours, text stays as it is."""
+    """Text styles by meaning. Text stays unchanged if disabled."""
 
     enabled: bool
 
     def dim(self, text: str) -> str:
-        """Less important than the answer."""
+        """Style secondary text."""
         return self._paint(text, "2")
 
     def bold(self, text: str) -> str:
-        """What to look at."""
+        """Style a heading or a prompt."""
         return self._paint(text, "1")
 
     def good(self, text: str) -> str:
-        """It went well."""
+        """Style a success."""
         return self._paint(text, "32")
 
     def warning(self, text: str) -> str:
-        """It may go on well."""
+        """Style a warning."""
         return self._paint(text, "33")
 
     def bad(self, text: str) -> str:
-        """It failed."""
+        """Style a failure."""
         return self._paint(text, "31")
 
     def accent(self, text: str) -> str:
-        """Names of tools and agents."""
+        """Style the name of a tool or agent."""
         return self._paint(text, "36")
 
     def _paint(self, text: str, code: str) -> str:
@@ -94,37 +94,40 @@ class Palette:
 
 
 def palette_for(stream: TextIO, *, no_color: bool) -> Palette:
-    """The styles for a stream."""
+    """Return the styles for a stream."""
     return Palette(wants_color(stream, no_color=no_color))
 
 
 PROGRESS_DELAY = 1.0  # seconds before anything is shown
-PROGRESS_INTERVAL = 0.2  # seconds between two signs
+PROGRESS_INTERVAL = 0.2  # seconds between updates
 _ERASE_LINE = "\r\x1b[K"
 
 
 class Progress:
-    """What is being done, how long for, and how far it is."""
+    """The state of a progress line: what is being done, how many items are done, how many seconds have passed."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._began = time.monotonic()
         self.count = 0
-        """How many things are done; whoever does them adds to it."""
+        """The number of finished items; the worker increments it."""
 
     def sentence(self) -> str:
-        """As it is now."""
+        """Format the line for the current moment."""
         seconds = int(time.monotonic() - self._began)
         return f"{self._what}... {f'{self.count:,}, ' if self.count else ''}{seconds} s"
 
     def tick(self) -> None:
-        """One more is done."""
+        """Count one finished item."""
         self.count += 1
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
-    """Say on standard error that this goes on, from the second second; gone when it is over, and never in a pipe."""
+    """Show a progress line on standard error while the block runs.
+
+    The line appears after a second, disappears at the end and is never written to a pipe.
+    """
     shown = Progress(what)
     if not is_terminal(sys.stderr):
         yield shown

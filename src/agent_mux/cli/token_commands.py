@@ -1,4 +1,4 @@
-"""`amux token`: who may use the service."""
+"""`amux token`: access tokens of the service."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -20,45 +20,50 @@ if TYPE_CHECKING:
     from agent_mux.service.store.tokens import TokenRow
 
 
-token = typer.Typer(help="Tokens: who may use the service (`amux serve`), and for what.", no_args_is_help=True)
+token = typer.Typer(help="Access tokens of the service (`amux serve`).", no_args_is_help=True)
 _COLUMNS = ("name", "id", "scopes", "state", "created", "expires", "lastUsed", "previousUntil")
 _Result = TypeVar("_Result")
 
 
 class TokenScope(StrEnum):
-    """Each includes those before it."""
+    """The scopes of a token. Each includes those before it."""
 
     read = "read"
     run = "run"
     admin = "admin"
 
 
-TokenName = Annotated[str, typer.Argument(metavar="NAME", help="Of the token.", show_default=False)]
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="Token name.", show_default=False)]
 
 
 @token.command("create")
 @with_common_flags
 def create_token(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is for.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new token.", show_default=False)],
     scope: Annotated[
         list[TokenScope],
         typer.Option(
             "--scope",
-            help="read: look at everything; run: start runs and talk to them, too; admin: everything.",
+            help="read: read everything; run: also start and control runs; admin: everything.",
             show_default=False,
         ),
     ],
     expires: Annotated[
         str | None,
-        typer.Option("--expires", metavar="TIME", help="In 90d (m, h, d, w); default: never.", show_default=False),
+        typer.Option(
+            "--expires",
+            metavar="TIME",
+            help="Lifetime, such as 90d (m, h, d, w; default: never expires).",
+            show_default=False,
+        ),
     ] = None,
     database: DatabaseUrl = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Make a token and print it, once: nobody can show it again.
+    """Create a token and print it once. It cannot be shown again.
 
-    A token that may start runs is as good as a shell of the user who serves.
+    A token that may start runs is equivalent to a shell of the user who runs the service.
     """
     from agent_mux.cli.inputs import parse_duration
 
@@ -74,12 +79,12 @@ def rotate_token(
     context: typer.Context,
     name: TokenName,
     grace: Annotated[
-        str, typer.Option("--grace", metavar="TIME", help="So long the secret of before is good, too; 0m: not at all.")
+        str, typer.Option("--grace", metavar="TIME", help="How long the old secret stays valid (0m = revoke now).")
     ] = "24h",
     database: DatabaseUrl = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Give a token a new secret and print it, once."""
+    """Replace the secret of a token and print the new one once."""
     from agent_mux.cli.inputs import parse_duration
 
     grace_ms = parse_duration(grace, "--grace") // timedelta(milliseconds=1)
@@ -90,11 +95,11 @@ def rotate_token(
 @token.command("list")
 @with_common_flags
 def list_tokens(context: typer.Context, database: DatabaseUrl = None, config_dir: ConfigDir = None) -> int:
-    """Show what tokens there are, and were: never their secrets."""
+    """List the tokens and their states, without secrets."""
     from agent_mux.cli.command_output import print_rows
 
     rows = [_token_row(row) for row in _with_keyring(database, config_dir, lambda keyring: keyring.list())]
-    print_rows(rows, _COLUMNS, context.obj, empty="there are no tokens; `amux token create` makes one")
+    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux token create`")
     return 0
 
 
@@ -107,14 +112,14 @@ def revoke_token(
         bool,
         typer.Option(
             "--forget",
-            help="Remove it from the list, too. With none in the list, a service on this machine is open to it again.",
+            help="Also remove it from the list. A loopback service without listed tokens is open to local users again.",
             show_default=False,
         ),
     ] = False,
     database: DatabaseUrl = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Make a token good for nothing. A service takes notice within a second."""
+    """Revoke a token. Running services apply this within a second."""
     from agent_mux.cli.command_output import print_result
 
     _with_keyring(database, config_dir, lambda keyring: keyring.forget(name) if forget else keyring.revoke(name))
@@ -126,7 +131,7 @@ def revoke_token(
 def _with_keyring(
     database: str | None, config_dir: Path | None, do: "Callable[[Keyring], Awaitable[_Result]]"
 ) -> _Result:
-    """Open the database that a service with the same flags uses, and do it."""
+    """Call `do` with the keyring in the database that a service with the same flags uses."""
     from agent_mux.cli.serve_command import config_directory, database_url, require_extra
 
     require_extra("amux token")
@@ -147,7 +152,7 @@ def _with_keyring(
 
 
 def _print_token(made: "Token", name: str, invocation: Invocation) -> int:
-    """The token, on standard output and nowhere else."""
+    """Print the token on standard output and nowhere else."""
     from agent_mux.cli.command_output import print_json, print_note
 
     if invocation.json:

@@ -1,4 +1,4 @@
-"""Views."""
+"""The views of a run: for people, as JSON lines, as one JSON result, or the final text only."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -16,7 +16,7 @@ _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "
 
 
 def summary_lines(result: RunResult) -> Iterable[Line]:
-    """How it went, and why if it did not go well; then where the recording is."""
+    """Return the last lines of a run: exit reason, figures, recording and error."""
     yield Line(
         _MARK_OF_REASON.get(result.exit_reason, "bad"), result.exit_reason.replace("_", " "), _format_figures(result)
     )
@@ -26,7 +26,7 @@ def summary_lines(result: RunResult) -> Iterable[Line]:
 
 
 def error_lines(result: RunResult) -> Iterable[Line]:
-    """Why the run did not complete."""
+    """Return the error line of a run that did not complete."""
     if result.error is not None:
         yield Line("error", result.error.message, f"[{result.error.code}] ({result.agent})", whole=True)
 
@@ -43,90 +43,90 @@ def _format_figures(result: RunResult) -> str:
 
 
 class View(Protocol):
-    """What is written for the events of a run, and for its end."""
+    """Formats the events and the result of a run."""
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """For one event."""
+        """Format one event."""
         ...
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """When it is over."""
+        """Format the result."""
         ...
 
     def set_width(self, width: int) -> None:
-        """The window has so many columns from now on."""
+        """Set the number of columns."""
         ...
 
 
 class HumanView:
-    """The answer on standard output, everything else on standard error."""
+    """Prints the answer on standard output, everything else on standard error."""
 
     def __init__(self, screen: Screen) -> None:
         self._renderer = Renderer(screen)
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """What a person wants to know."""
+        """Render one event."""
         return self._renderer.show(event)
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """A summary."""
+        """Render the summary."""
         return self._renderer.finish(summary_lines(result))
 
     def set_width(self, width: int) -> None:
-        """Lines are cut there."""
+        """Set the column at which lines are cut."""
         self._renderer.set_width(width)
 
 
 class JsonView:
-    """One event per line, then the result."""
+    """Prints one event per line, then the result."""
 
     def __init__(self, *, compact: bool) -> None:
         self._accumulated = not compact
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """The event."""
+        """Encode the event as one line."""
         return [Chunk("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """The result, of type `run_result`."""
+        """Encode the result, of type `run_result`, as one line."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
     def set_width(self, width: int) -> None:
-        """Nothing is cut."""
+        """Ignore the width: lines are not cut."""
 
 
 class ResultView:
-    """The result alone, as JSON."""
+    """Prints only the result, as JSON."""
 
-    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # that is the point
-        """Nothing."""
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
+        """Ignore the event."""
         return []
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """The result, of type `run_result`."""
+        """Encode the result, of type `run_result`, as one line."""
         return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
     def set_width(self, width: int) -> None:
-        """Nothing is cut."""
+        """Ignore the width: lines are not cut."""
 
 
 class QuietView:
-    """Only the final text."""
+    """Prints only the final text."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # that is the point
-        """Nothing."""
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
+        """Ignore the event."""
         return []
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """The text of the last turn; and the error, if it failed."""
+        """Render the text of the last turn, and the error of a failed run."""
         screen = self._screen
         text = sanitize(result.text) if screen.out_is_terminal else result.text
         said = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
         return said + Renderer(screen).finish(error_lines(result))
 
     def set_width(self, width: int) -> None:
-        """The error is cut there."""
+        """Set the column at which the error is cut."""
         self._screen = self._screen._replace(width=width)

@@ -1,1 +1,1 @@
-"""`amux run --interactive`: a conversation with an agent, by a person at a terminal or by a program through JSONL."""
+"""`amux run --interactive`: a conversation with an agent, typed at a terminal or sent as JSON lines."""

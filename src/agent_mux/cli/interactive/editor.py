@@ -1,4 +1,8 @@
-"""From a thread to the event loop, whichever it is: never blocks the sender, keeps the order."""
+"""A line editor at the bottom of the terminal; output of the agent appears above the edited line.
+
+The editor has its own thread and event loop. A terminal that stops reading thus blocks the editor but not the agent,
+and the run may use any event loop (prompt_toolkit supports asyncio only).
+"""
 
 import asyncio
 import os
@@ -32,7 +36,7 @@ Item = TypeVar("Item")
 
 
 class Mailbox(Generic[Item]):
-    """A queue with a pipe that says that there is something in it."""
+    """A queue from any thread to an event loop of any kind. Senders never block; the order is kept."""
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
@@ -52,38 +56,38 @@ class Mailbox(Generic[Item]):
         os.close(self._reader)
 
     def put(self, item: Item) -> None:
-        """From any thread, also before anybody listens. After the end nobody hears it."""
+        """Add an item, from any thread, also before the queue is open. After its end, items are ignored."""
         self._items.append(item)
         self._wake()
 
     def _wake(self) -> None:
-        with suppress(OSError):  # full: then it is known that there is something; not open: nobody listens
+        with suppress(OSError):  # full: the reader is already notified; not open: there is no reader
             os.write(self._writer, b"\0")
 
     async def receive(self) -> Item:
-        """The next one."""
+        """Wait for the next item."""
         while not self._items:
             await anyio.wait_readable(self._reader)
             os.read(self._reader, 4096)
         return self._items.popleft()
 
 
-START_STOP_TIMEOUT = 5.0  # seconds for the editor to come and to leave; a terminal that reads nothing holds it up
-LONGEST_PARTIAL_LINE = 1 << 16  # characters of a line that has no end yet; more are shown in pieces
-PARTIAL_LINE_ROWS = 4  # rows of such a line that are shown before it is complete
+START_STOP_TIMEOUT = 5.0  # seconds for the editor to start and to stop; a terminal that stops reading blocks it
+LONGEST_PARTIAL_LINE = 1 << 16  # characters of an unfinished line; longer ones are shown in parts
+PARTIAL_LINE_ROWS = 4  # rows of an unfinished line that are shown
 QUESTION_WAITS_PROMPT = "(a question waits until this line is sent or cleared) > "
 
 
 class EnteredLine(NamedTuple):
-    """A line was entered."""
+    """A line that was entered."""
 
     text: str
     question: str | None = None
-    """The question at whose prompt it was typed."""
+    """The id of the question at whose prompt it was typed, if any."""
 
 
 class PressedKey(NamedTuple):
-    """A key was pressed: Ctrl-C, or Ctrl-D on an empty line. `gone`: the terminal is."""
+    """A key that was pressed: Ctrl-C, or Ctrl-D on an empty line; `gone` if the terminal was closed."""
 
     name: Literal["interrupt", "end", "gone"]
     question: str | None = None
@@ -93,16 +97,16 @@ EditorEvent = EnteredLine | PressedKey
 
 
 class Editor:
-    """Reads from standard input and draws on standard error, both of them the same terminal."""
+    """Reads from standard input and draws on standard error, both the same terminal."""
 
     def __init__(self, on_event: Callable[[EditorEvent], None]) -> None:
-        """`hear` is called in the editor's thread, for each line and key."""
+        """Initialize the editor. `on_event` is called in its thread for every line and key."""
         self._on_event = on_event
         self._prompt = "> "
         self._question: tuple[str, str] | None = None
         self._is_answering = False
         self._partial = {"out": "", "err": ""}
-        """Lines that have no end yet."""
+        """Unfinished lines, by stream."""
         self._attributes: list[Any] = []
         self._guard: TerminalGuard | None = None
         self._lock = threading.Lock()
@@ -111,17 +115,17 @@ class Editor:
         self._started_or_stopped = threading.Event()
         self._thread = threading.Thread(target=self._run_thread, name="line editor", daemon=True)
 
-    # -- for the threads of others
+    # -- called from other threads
 
     def start(self) -> None:
-        """Take the terminal."""
+        """Take over the terminal."""
         self._attributes = termios.tcgetattr(sys.stdin.fileno())
         self._guard = TerminalGuard(sys.stderr.fileno(), self._attributes)
         self._thread.start()
         self._started_or_stopped.wait(START_STOP_TIMEOUT)
 
     def stop(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         self._post(self._exit_app)
         self._thread.join(START_STOP_TIMEOUT)
         with suppress(termios.error):  # the terminal is gone
@@ -130,7 +134,7 @@ class Editor:
             self._guard.dismiss()
 
     def write(self, stream: Literal["out", "err"], text: str) -> None:
-        """Show a text above the line that is typed, and wait until the terminal has it. Raises `OSError`."""
+        """Show text above the edited line and wait until it is written. Raise `OSError`."""
         done: Future[None] = Future()
         if self._post(self._write, stream, text, done):
             done.result()
@@ -138,32 +142,32 @@ class Editor:
             write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
 
     def set_prompt(self, prompt: str) -> None:
-        """What stands before the line."""
+        """Set the prompt of the edited line."""
         if prompt != self._prompt:
             self._prompt = prompt
             self._post(self._draw)
 
     def ask(self, question: str, prompt: str) -> None:
-        """The next line answers a question. A line that was begun before is finished first: it was no answer."""
+        """Ask a question with the next line. An unfinished line is completed first: it is not an answer."""
         self._post(self._ask, question, prompt)
 
     def forget_question(self) -> None:
-        """No answer is needed any more."""
+        """Withdraw the question."""
         self._post(self._forget_question)
 
     def clear(self) -> None:
-        """Throw away the line that is being typed."""
+        """Clear the edited line."""
         self._post(self._clear)
 
     def _post(self, function: Callable[..., None], *arguments: Any) -> bool:
-        """In the editor's thread. False: it is not there."""
+        """Call a function in the editor's thread. Return False if the editor is not running."""
         with self._lock:
             if not self._is_open or self._loop is None:
                 return False
             self._loop.call_soon_threadsafe(function, *arguments)
             return True
 
-    # -- in the editor's thread
+    # -- called in the editor's thread
 
     def _run_thread(self) -> None:
         try:
@@ -193,7 +197,7 @@ class Editor:
         finally:
             with self._lock:
                 self._is_open = False
-            await asyncio.sleep(0)  # what was asked of us before that is done
+            await asyncio.sleep(0)  # run the callbacks that were posted before
 
     def _on_start(self) -> None:
         self._is_open = True
@@ -215,7 +219,7 @@ class Editor:
         return QUESTION_WAITS_PROMPT if self._question is not None else self._prompt
 
     def _partial_line(self) -> str:
-        """The end of the line that the agent is writing."""
+        """Return the visible end of the line that the agent is writing."""
         begun = self._partial["out"] or self._partial["err"]
         return sanitize(begun)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if begun else ""
 
@@ -232,7 +236,7 @@ class Editor:
 
         @keys.add("c-z")
         def ignore_suspend(_: KeyPressEvent) -> None:
-            """No job control: a client that is stopped does not read what its agent prints."""
+            """Ignore Ctrl-Z: a suspended client would not read the agent's output."""
 
         @keys.add("escape", "enter")
         def new_line(event: KeyPressEvent) -> None:
@@ -246,7 +250,9 @@ class Editor:
 
     def _accept_draft(self, buffer: Buffer) -> bool:
         self._on_event(EnteredLine(buffer.text))
-        asyncio.get_running_loop().call_soon(self._focus_question)  # when the line is empty again, which nobody tells
+        asyncio.get_running_loop().call_soon(
+            self._focus_question
+        )  # called when the draft is empty again; there is no event for that
         return False
 
     def _accept_answer(self, buffer: Buffer) -> bool:
@@ -261,7 +267,7 @@ class Editor:
         self._draw()
 
     def _flush_typed_keys(self) -> None:
-        """Keys that wait in the terminal were pressed before the question was there: they are no answer."""
+        """Process keys that were pressed before the question appeared: they are not its answer."""
         if select.select([sys.stdin.fileno()], [], [], 0)[0]:
             self._app.key_processor.feed_multiple(self._input.read_keys())
             self._app.key_processor.process_keys()

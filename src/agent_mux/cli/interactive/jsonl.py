@@ -1,4 +1,4 @@
-"""A program that talks to the agent: commands come in as lines, and go out as lines between those of the events."""
+"""A conversation as JSON lines: commands on standard input; acknowledgements between the events on standard output."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,10 +25,10 @@ _CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
 
 
 class JsonlHandler(InteractionHandler):
-    """One conversation. The end of standard input closes it in order; what is asked after that is denied."""
+    """Handles one conversation. The end of standard input closes the run; later requests are denied."""
 
     def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
-        """`is_attended`: the program answers what is asked; else it is denied from the beginning."""
+        """Initialize the handler. If `is_attended` is false, all requests are denied."""
         super().__init__(output, palette)
         self._denier = DenyingHandler(output, palette)
         self._is_attended = is_attended
@@ -42,22 +42,22 @@ class JsonlHandler(InteractionHandler):
             wire.Abort: self._abort,
         }
 
-    # -- as handler
+    # -- the interface of handlers
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
-        """What is asked stays pending for the program, as long as it can answer."""
+        """Leave requests pending while the program can answer them."""
         if not self._is_attended:
             return self._denier.with_callbacks(options)
         if options.approval_mode == "prompt":
             options = replace(options, on_approval_request=self._deny_unattended)
         return replace(options, on_input_required=self._deny_unattended)
 
-    async def on_event(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # as handler does
-        """Count."""
+    async def on_event(self, run: Run, event: BaseEvent) -> None:  # noqa: ARG002  # part of the interface
+        """Count turns, cost and tokens."""
         self._usage.add(event)
 
     async def attend(self, run: Run) -> None:
-        """Carry out what comes, line by line, and close the run behind the last one."""
+        """Execute commands line by line; close the run after the last one."""
         async with anyio.create_task_group() as self._tasks:
             async with aclosing(read_lines(sys.stdin.fileno(), wire.LONGEST_LINE)) as lines:
                 async for line in lines:
@@ -66,7 +66,7 @@ class JsonlHandler(InteractionHandler):
             await self._close_input(run)
 
     async def _close_input(self, run: Run) -> None:
-        """Nobody will say or answer anything any more."""
+        """Deny pending requests and close the run: no more input will arrive."""
         self._is_attended = False
         try:
             for pending in run.interaction.pending:
@@ -107,7 +107,7 @@ class JsonlHandler(InteractionHandler):
 
     async def _interrupt(self, run: Run, _: wire.Interrupt) -> Mapping[str, Any]:
         if not run.is_busy:
-            raise AgentMuxError("INVALID_STATE_TRANSITION", "there is nothing to interrupt: no turn runs")
+            raise AgentMuxError("INVALID_STATE_TRANSITION", "no turn is running")
         await run.interrupt()
         return {}
 
@@ -122,12 +122,12 @@ class JsonlHandler(InteractionHandler):
 
     async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
         if run.state == "paused":
-            await run.resume()  # who is stopped cannot leave
+            await run.resume()  # a stopped process cannot exit
         await run.close()
         self._is_closed = True
         return {}
 
     async def _abort(self, run: Run, _: wire.Abort) -> Mapping[str, Any]:
-        assert self._tasks is not None  # noqa: S101  # commands come while we listen
-        self._tasks.start_soon(run.abort)  # the answer comes before the end
+        assert self._tasks is not None  # noqa: S101  # commands arrive only while `attend` runs
+        self._tasks.start_soon(run.abort)  # acknowledge the command before the run ends
         return {}

@@ -1,4 +1,7 @@
-"""A person who talks to the agent: lines are prompts, commands or answers. Run API, section 8."""
+"""A conversation at a terminal: typed lines are prompts, slash commands or answers.
+
+See docs/spec/run-api.md, section 8.
+"""
 
 import signal
 import time
@@ -27,29 +30,29 @@ from agent_mux.telling.phrases import count
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
 _DELIVERY_NOTES: Mapping[Delivery, str] = {
     "applied": "sent",
-    "queued": "queued: it begins a turn when those before it are over",
-    "merged": "given to the agent for the turn that runs",
+    "queued": "queued: it starts a turn after the earlier prompts",
+    "merged": "added to the current turn",
 }
 _HINTS: Mapping[AnyCode, str] = {
-    "CAPABILITY_ERROR": "/queue gives it the text afterwards",
+    "CAPABILITY_ERROR": "/queue sends the text after the current turn",
     "INVALID_STATE_TRANSITION": "/status shows the state",
-    "STDIN_NOT_AVAILABLE": "/exit leaves",
+    "STDIN_NOT_AVAILABLE": "/exit ends the conversation",
 }
 _IDLE, _BUSY = "> ", "(working) > "
 
 
 class ReplHandler(InteractionHandler):
-    """One conversation at a terminal."""
+    """Handles one conversation at a terminal."""
 
     def __init__(self, output: OutputWriter, palette: Palette, *, is_attended: bool = True) -> None:
-        """`is_attended`: the person answers what is asked; else it is denied."""
+        """Initialize the handler. If `is_attended` is false, all requests are denied."""
         super().__init__(output, palette)
         self._denier = None if is_attended else DenyingHandler(output, palette)
         self._mailbox: Mailbox[EditorEvent] = Mailbox()
         self._editor = Editor(self._mailbox.put)
         self._usage = ConversationUsage()
         self._waiting: list[str] = []
-        """The interactions that were shown to be asked, in order; the first one is being asked."""
+        """The ids of shown requests that are not asked yet, in order."""
         self._current_question: PendingInteraction | None = None
         self._is_closing = False
         self._is_aborting = False
@@ -71,10 +74,10 @@ class ReplHandler(InteractionHandler):
             "help": self._help,
         }
 
-    # -- as handler
+    # -- the interface of handlers
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
-        """What is asked stays pending for the person."""
+        """Leave requests pending for the person at the terminal."""
         if self._denier is not None:
             return self._denier.with_callbacks(options)
         return replace(options, on_input_required=lambda _: None)
@@ -86,7 +89,7 @@ class ReplHandler(InteractionHandler):
         self._editor.stop()
 
     async def attend(self, run: Run) -> None:
-        """Listen until cancelled."""
+        """Handle input until cancelled."""
         with self._mailbox:
             async with anyio.create_task_group() as self._tasks:
                 while True:
@@ -94,21 +97,21 @@ class ReplHandler(InteractionHandler):
                     self._show_state(run)
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
-        """Count, and ask what is to be asked."""
+        """Count the event and ask the next question."""
         self._usage.add(event)
         self._show_state(run)
         if event.type in INTERACTION_EVENTS:
             self._waiting.append(getattr(event, "interaction_id", ""))
         await self._ask_next(run)
 
-    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # as handler does
-        """SIGINT is what Ctrl-C is elsewhere."""
+    async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # part of the interface
+        """Treat SIGINT like Ctrl-C."""
         if number is not signal.SIGINT:
             return False
         self._mailbox.put(PressedKey("interrupt"))
         return True
 
-    # -- what is typed
+    # -- input
 
     async def _handle_input(self, run: Run, heard: EditorEvent) -> None:
         try:
@@ -165,7 +168,7 @@ class ReplHandler(InteractionHandler):
     # -- questions
 
     async def _ask_next(self, run: Run) -> None:
-        """Ask the next question, unless one is being asked that still waits for its answer."""
+        """Ask the next pending question, unless the current one still waits for an answer."""
         pending = {one.id: one for one in run.interaction.pending}
         if self._current_question is not None:
             if self._current_question.id in pending:
@@ -181,7 +184,7 @@ class ReplHandler(InteractionHandler):
                 return
 
     async def _answer(self, run: Run, question: str, text: str | None) -> None:
-        """The person answered, or declined to."""
+        """Answer or decline (text None) the current question."""
         asked = self._current_question
         if asked is None or asked.id != question:
             self._note("(no longer needed)")
@@ -189,7 +192,7 @@ class ReplHandler(InteractionHandler):
         response: Response | None = DECLINED if text is None else parse_answer(asked, text)
         if response is None:
             if asked.type == "approval":
-                self._note("that is no answer; y allows it, n denies it (n REASON says why), a allows the like, too")
+                self._note("invalid answer: y allows, n denies (n REASON), a always allows similar requests")
             return
         self._forget_question()
         await respond(run, asked, response)
@@ -210,19 +213,23 @@ class ReplHandler(InteractionHandler):
             await self._interrupt(run)
         else:
             self._editor.clear()
-            self._note("nothing runs; Ctrl-D or /exit leaves, Ctrl-C twice within a second ends the run at once")
+            self._note(
+                "no turn is running; Ctrl-D or /exit ends the conversation, Ctrl-C twice within a second aborts the run"
+            )
 
     async def _interrupt(self, run: Run, _: str = "") -> None:
         if not run.is_busy:
-            self._note("there is nothing to interrupt")
+            self._note("no turn is running")
             return
         if run.state == "interrupted":
-            self._note("the agent was told to stop, and has not yet; Ctrl-C twice within a second ends the run")
+            self._note(
+                "the agent was already interrupted and is still stopping; Ctrl-C twice within a second aborts the run"
+            )
             return
         if run.state == "paused":
             await self._resume(run)
         await run.interrupt()
-        self._note("interrupted; Ctrl-C once more ends the run")
+        self._note("interrupted; press Ctrl-C again to abort the run")
 
     async def _pause(self, run: Run) -> None:
         await run.pause()
@@ -239,33 +246,33 @@ class ReplHandler(InteractionHandler):
         if run.state == "paused":
             await self._resume(run)
         await run.close()
-        waiting = "the agent finishes what it was asked; /exit or Ctrl-D once more does not wait for it"
-        self._note(waiting if run.is_busy else "the agent leaves")
+        waiting = "waiting for the agent to finish; /exit or Ctrl-D again ends the run at once"
+        self._note(waiting if run.is_busy else "ending the conversation")
 
     async def _abort(self, run: Run, _: str = "") -> None:
         if self._is_aborting:
             run.kill()
             return
         self._is_aborting = True
-        self._note("the run is being aborted; Ctrl-C once more kills it")
-        assert self._tasks is not None  # noqa: S101  # commands come while we listen
+        self._note("aborting the run; press Ctrl-C again to kill it")
+        assert self._tasks is not None  # noqa: S101  # commands arrive only while `attend` runs
         self._tasks.start_soon(run.abort)
 
-    # -- what there is to know
+    # -- information
 
     async def _status(self, run: Run, _: str) -> None:
         pending = run.interaction.pending
         lines = [
-            f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', leaving' if self._is_closing else ''}",
-            f"model: {run.model or 'not known'}",
+            f"{run.agent}: {run.state}{', working' if run.is_busy else ''}{', ending' if self._is_closing else ''}",
+            f"model: {run.model or 'unknown'}",
             f"session: {run.session_id or 'not known yet'}",
             f"turns: {self._usage.turns}",
-            f"waits for you: {count(len(pending), 'question')}" if pending else "waits for no answer",
+            f"waiting for you: {count(len(pending), 'request')}" if pending else "no pending requests",
             *(f"  {one_line(one.description, 200)}" for one in pending),
         ]
         self._list(lines)
 
-    async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
+    async def _cost(self, run: Run, _: str) -> None:  # noqa: ARG002  # part of every command's signature
         self._list([self._usage.spent()])
 
     async def _session(self, run: Run, _: str) -> None:
@@ -274,13 +281,13 @@ class ReplHandler(InteractionHandler):
         if run.journal is not None:
             lines.append(f"journal: {run.journal}")
         if session is not None:
-            lines.append(f"continue it later: amux run -i {run.agent} --session {session}")
+            lines.append(f"resume it later: amux run -i {run.agent} --session {session}")
         self._list(lines)
 
-    async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # every command is told the run
+    async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # part of every command's signature
         self._say(help_text())
 
-    # -- on the screen
+    # -- display
 
     def _show_state(self, run: Run) -> None:
         self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)

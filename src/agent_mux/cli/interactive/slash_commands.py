@@ -1,47 +1,47 @@
-"""What a person types: a prompt, or a command that begins with a slash."""
+"""Parse typed lines: a prompt, or a command that starts with a slash."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 SLASH = "/"
 COMMANDS: Mapping[str, str] = {
-    "exit": "leave when the agent has done what it was asked; twice: at once",
-    "quit": "the same as /exit",
-    "abort": "end the run now",
-    "interrupt": "stop the turn that runs (Ctrl-C)",
-    "pause": "stop all processes of the agent until /resume",
-    "resume": "let them go on",
-    "status": "what the agent is doing, and what it waits for",
-    "cost": "what was spent so far",
-    "session": "the id of the session, and how to continue it later",
-    "queue": "TEXT  a prompt behind all others, for a turn of its own",
-    "steer": "TEXT  a message for the turn that runs",
+    "exit": "end when the agent has finished; twice: at once",
+    "quit": "same as /exit",
+    "abort": "abort the run now",
+    "interrupt": "interrupt the current turn (Ctrl-C)",
+    "pause": "suspend all processes of the agent until /resume",
+    "resume": "continue the suspended processes",
+    "status": "show the agent's state and pending requests",
+    "cost": "show cost and tokens so far",
+    "session": "show the session id and how to resume it later",
+    "queue": "TEXT  send a prompt for a later turn of its own",
+    "steer": "TEXT  send a message to the current turn",
     "help": "this",
 }
 _KEYS = (
-    "  //...       a prompt that begins with a slash",
-    "  Ctrl-C      stop the turn that runs; twice within a second: end the run",
+    "  //...       a prompt that starts with a slash",
+    "  Ctrl-C      interrupt the current turn; twice within a second: abort the run",
     "  Ctrl-D      on an empty line: /exit",
-    "  Alt-Enter   a new line in the prompt; Up: what was typed before",
+    "  Alt-Enter   new line in the prompt; Up: previous input",
 )
 WITH_TEXT = frozenset({"queue", "steer"})
 
 
 class PromptText(NamedTuple):
-    """Something for the agent."""
+    """A prompt for the agent."""
 
     text: str
 
 
 class SlashCommand(NamedTuple):
-    """Something for the mux. It may not exist."""
+    """A command for agent-mux, which may be unknown."""
 
     name: str
     text: str = ""
 
 
 def parse_line(line: str) -> PromptText | SlashCommand | None:
-    """What the line says; None when it says nothing. A second slash makes a prompt that begins with one."""
+    """Parse a line; None if it is empty. A double slash starts a prompt with one slash."""
     text = line.strip()
     if not text:
         return None
@@ -54,17 +54,17 @@ def parse_line(line: str) -> PromptText | SlashCommand | None:
 
 
 def find_problem(command: SlashCommand) -> str | None:
-    """Why a command cannot be carried out as it was typed, as a sentence; None: it can."""
+    """Return why a command is invalid, or None."""
     if command.name not in COMMANDS:
-        return f"there is no command /{command.name}; /help shows them, and // begins a prompt with a slash"
+        return f"unknown command /{command.name}; /help lists the commands, and // starts a prompt with a slash"
     if command.name in WITH_TEXT and not command.text:
-        return f"/{command.name} wants a text"
+        return f"/{command.name} requires a text"
     if command.name not in WITH_TEXT and command.text:
-        return f"/{command.name} takes no text; // begins a prompt with a slash"
+        return f"/{command.name} takes no text; // starts a prompt with a slash"
     return None
 
 
 def help_text() -> str:
-    """All commands, one on a line."""
+    """Return all commands and keys, one per line."""
     lines = [f"  /{name:<10} {what}" for name, what in COMMANDS.items()]
     return "\n".join((*lines, *_KEYS))

@@ -1,10 +1,10 @@
-"""A process that outlives the line editor by a moment, to give the terminal back when its user was killed.
+"""A helper process that restores the terminal if the process of the line editor is killed.
 
-It holds the terminal as its standard output, and reads the attributes that the terminal had, one number or hexadecimal
-text a line, from its standard input, a pipe whose other end only the client holds. When that end closes without a last
-line `done`, the client did not tidy up. A shell that has the terminal by then, and has made it its own, is left alone.
+Its standard output is the terminal. From standard input, a pipe that only the client holds open, it reads the
+terminal's original attributes, one number or hexadecimal text per line. If the pipe closes without a last line `done`,
+the client did not restore the terminal. A terminal that a shell has already taken over is left alone.
 
-Started as a script in an isolated interpreter without site-packages, so it costs little.
+It runs as a script in an isolated interpreter without site-packages, so that it starts quickly.
 """
 
 import os
@@ -21,21 +21,21 @@ _RESET_TERMINAL = b"\x1b[0m\x1b[?25h\x1b[?7h\x1b[?2004l\r\n"
 
 
 def main() -> None:
-    """Wait for the client to go away, then see whether it left the terminal as it was."""
+    """Wait for the client to exit, then restore the terminal if the client did not."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
     told = sys.stdin.read().split("\n")
     if DONE in told:
         return
     terminal = sys.stdout.fileno()
-    with suppress(OSError, termios.error):  # it is gone, too
+    with suppress(OSError, termios.error):  # the terminal is gone, too
         if _is_raw(termios.tcgetattr(terminal)):
             termios.tcsetattr(terminal, termios.TCSANOW, _parse_attributes(told))
             os.write(terminal, _RESET_TERMINAL)
 
 
 def _is_raw(attributes: list[Any]) -> bool:
-    """As the line editor has it. A shell leaves the keys that make signals alone."""
+    """Return whether the attributes are those of the line editor. A shell keeps the keys that send signals."""
     return not attributes[_LFLAG] & (termios.ICANON | termios.ISIG)
 
 
@@ -45,10 +45,10 @@ def _parse_attributes(told: list[str]) -> list[Any]:
 
 
 class TerminalGuard:
-    """The client's end."""
+    """The client's side of the helper process."""
 
     def __init__(self, terminal: int, attributes: list[Any]) -> None:
-        """Watch a terminal, which had these attributes (as of `tcgetattr`) before it was taken."""
+        """Watch a terminal; `attributes` (from `tcgetattr`) are its original ones."""
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ class TerminalGuard:
         self._write("\n".join(told) + "\n")
 
     def dismiss(self) -> None:
-        """The terminal is as it was."""
+        """Stop the helper: the terminal is restored."""
         self._write(DONE + "\n")
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -71,7 +71,7 @@ class TerminalGuard:
 
     def _write(self, text: str) -> None:
         if self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # somebody killed it
+            with suppress(BrokenPipeError):  # the helper was killed
                 os.write(self._process.stdin.fileno(), text.encode())
 
 

@@ -1,4 +1,4 @@
-"""What a conversation came to so far, counted from its events."""
+"""Turns, cost and tokens of a conversation, counted from its events."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from agent_mux.telling.phrases import count, money
 
 
 class ConversationUsage:
-    """Turns, cost and tokens."""
+    """The totals of a conversation so far."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -18,7 +18,7 @@ class ConversationUsage:
         self.usage: TokenUsage | None = None
 
     def add(self, event: BaseEvent) -> None:
-        """Take note of an event."""
+        """Count an event."""
         match event:
             case TurnStartEvent():
                 self.turns = event.turn_index + 1
@@ -28,7 +28,7 @@ class ConversationUsage:
                 self.usage = (self.usage or TokenUsage()).plus(event)
 
     def spent(self) -> str:
-        """Cost and tokens, for a person."""
+        """Format cost and tokens as one line of text."""
         figures = [money(self.cost) or "cost unknown"]
         if self.usage is not None:
             figures.append(f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out")
@@ -39,7 +39,7 @@ class ConversationUsage:
         return ", ".join(figures)
 
     def to_dict(self) -> dict[str, Any]:
-        """As on the wire: camelCase, absent fields left out."""
+        """Return the totals as JSON fields: camelCase, without absent ones."""
         plain: dict[str, Any] = {"turnCount": self.turns}
         if self.cost is not None:
             plain["cost"] = msgspec.to_builtins(self.cost)
