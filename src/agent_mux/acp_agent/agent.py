@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: what an editor can ask for, method by method."""
+"""The methods of the protocol that an editor can call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,10 +38,10 @@ from agent_mux.sessions.summary import SessionSummary
 
 
 class AcpAgent:
-    """One agent, for one editor. The names of its methods and of what they take are the library's."""
+    """One agent, serving one editor. Method and parameter names are those of the library."""
 
     def __init__(self, mux: AgentMux, adapter: Adapter, fields: Mapping[str, Any], tasks: anyio.abc.TaskGroup) -> None:
-        """`fields`: options of all runs; `tasks`: where runs are followed."""
+        """Initialize the agent. `fields` are run options of all sessions; `tasks` runs the event loops of runs."""
         self._mux = mux
         self._adapter = adapter
         self._factory = SessionFactory(mux, adapter, fields, tasks)
@@ -49,31 +49,33 @@ class AcpAgent:
         self._images = ImageStore()
 
     def on_connect(self, editor: EditorConnection) -> None:
-        """The editor is there."""
+        """Store the connection to the editor."""
         self._factory.editor = editor
 
     def close(self) -> None:
-        """The editor is gone, and all runs are over."""
+        """Remove temporary files. The editor is disconnected, and all runs are over."""
         self._images.close()
 
-    # -- the connection
+    # -- connection
 
     async def initialize(
         self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
     ) -> InitializeResponse:
-        """Say what the agent can do."""
-        del protocol_version  # there is one version that we speak; an editor of another one leaves
+        """Return the capabilities of the agent."""
+        del protocol_version  # only one version is supported; an editor that requires another one disconnects
         self._factory.editor_capabilities = client_capabilities
         return initialize_response(self._adapter)
 
     @with_request_errors
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        """Look whether the person has logged in meanwhile: the agent's own way to do that is outside of the editor."""
+        """Check whether the user has logged in meanwhile. The login itself happens outside of the editor."""
         del method_id
         try:
             state = await anyio.to_thread.run_sync(self._mux.auth.check, self._adapter.agent)
         except AgentMuxError as error:
-            if error.code == "CAPABILITY_ERROR":  # nobody knows where to look: the agent will say
+            if (
+                error.code == "CAPABILITY_ERROR"
+            ):  # the adapter knows no place of credentials; the agent will report missing ones
                 return AuthenticateResponse()
             raise
         if state.status in {"unauthenticated", "expired"}:
@@ -84,7 +86,7 @@ class AcpAgent:
 
     @with_request_errors
     async def new_session(self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any) -> NewSessionResponse:
-        """Begin a session. The agent is started with its first prompt."""
+        """Create a session. The agent starts with the first prompt."""
         session = await self._open(self._factory.new_id(), cwd, mcp_servers)
         return NewSessionResponse(session_id=session.session_id, **_choices(session))
 
@@ -92,7 +94,7 @@ class AcpAgent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        """Go on with a session, and tell all that was said in it."""
+        """Resume a stored session and send its history to the editor."""
         meant = await self._close_existing(session_id)
         known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, meant)
         stored = await anyio.to_thread.run_sync(self._mux.sessions.read, known)
@@ -106,7 +108,7 @@ class AcpAgent:
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
-        """Go on with a session. What was said in it, the editor knows."""
+        """Resume a session whose history the editor already has."""
         native_id = await self._native_id_of(session_id)
         return ResumeSessionResponse(**_choices(await self._open(session_id, cwd, mcp_servers, native_id=native_id)))
 
@@ -114,41 +116,41 @@ class AcpAgent:
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ForkSessionResponse:
-        """Begin a session with what was said in another one, which stays as it is."""
+        """Create a session from the history of another one, which stays unchanged."""
         native_id = await self._native_id_of(session_id)
         session = await self._open(self._factory.new_id(), cwd, mcp_servers, forks=native_id)
         return ForkSessionResponse(session_id=session.session_id, **_choices(session))
 
     @with_request_errors
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The stored sessions of the agent, the latest first."""
+        """List the stored sessions of the agent, latest first."""
         live = {one.native_id: one.session_id for one in self._sessions.values() if one.native_id is not None}
         return await anyio.to_thread.run_sync(list_page, self._mux, self._adapter.agent, live, cwd, cursor)
 
     @with_request_errors
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        """End a session's run. What the agent stored of it stays."""
+        """End the run of a session. The session stored by the agent is kept."""
         await self._session(session_id).close()
         del self._sessions[session_id]
         return CloseSessionResponse()
 
-    # -- a session
+    # -- one session
 
     @with_request_errors
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
-        """Have a prompt answered. Everything that happens is told before this returns."""
+        """Run a prompt. All its updates are sent before this returns."""
         session = self._session(session_id)
         return await session.prompt(self._images.store_images(read_prompt(prompt)))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Stop what the agent does; the prompt that waits is answered with `cancelled`."""
+        """Interrupt the agent; the pending prompt is answered with `cancelled`."""
         session = self._sessions.get(session_id)
         if session is not None:
             await session.cancel()
 
     @with_request_errors
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Choose what is allowed."""
+        """Set the approval mode."""
         session = self._session(session_id)
         session.choices.choose(MODE, mode_id)
         options = session.choices.options()
@@ -159,7 +161,7 @@ class AcpAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        """Choose what is allowed, the model, or how hard to think: it holds from the next prompt."""
+        """Set the approval mode, model or thinking effort, effective from the next prompt."""
         session = self._session(session_id)
         session.choices.choose(config_id, value)
         if config_id == MODE:
@@ -168,10 +170,10 @@ class AcpAgent:
             )
         return SetSessionConfigOptionResponse(config_options=session.choices.options())
 
-    # -- inside
+    # -- helpers
 
     async def _close_existing(self, session_id: str) -> str:
-        """One that this connection has is left first: what it told is stored then. Returns the best id there is."""
+        """Close a session of this connection, so that the agent stores it. Return the best known id of the session."""
         session = self._sessions.pop(session_id, None)
         if session is None:
             return session_id
@@ -187,7 +189,7 @@ class AcpAgent:
         session = self._sessions.get(session_id)
         if session is None:
             raise request_error(
-                "SESSION_NOT_FOUND", f"this connection has no session {session_id!r}; begin or load one first"
+                "SESSION_NOT_FOUND", f"this connection has no session {session_id!r}; create or load one first"
             )
         return session
 
@@ -197,16 +199,16 @@ class AcpAgent:
             return session.native_id
         return await anyio.to_thread.run_sync(find_native, self._mux, self._adapter.agent, session_id)
 
-    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as it is called
-        """There are no methods of our own."""
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # signature of the library
+        """Reject extension methods: none are supported."""
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """What an editor tells beyond the protocol is of no use here."""
+        """Ignore extension notifications."""
 
 
 def _known_cost(summary: SessionSummary) -> float | None:
-    """US dollars until now; None: nobody knows."""
+    """Return the cost of a session so far in US dollars; None if unknown."""
     return None if summary.cost.source == "unknown" else summary.cost.total_usd
 
 

@@ -1,4 +1,4 @@
-"""What the agent can do, as the protocol says it at the beginning of a connection."""
+"""The response to `initialize`: the capabilities of an agent in terms of the protocol."""
 
 from acp.schema import (
     AgentCapabilities,
@@ -19,11 +19,11 @@ from agent_mux.version import __version__
 
 PROTOCOL_VERSION = 1
 LOGIN_METHOD = "agent-login"
-"""The only way to authenticate: as the agent says, outside of the editor."""
+"""The id of the only authentication method: the agent's own login, outside of the editor."""
 
 
 def initialize_response(adapter: Adapter) -> InitializeResponse:
-    """The answer to `initialize`: no more than the adapter's tested claims."""
+    """Build the response to `initialize` from the adapter's tested capabilities."""
     can = adapter.capabilities
     is_readable = adapter.sessions() is not None
     return InitializeResponse(

@@ -1,6 +1,6 @@
-"""What a person can choose for a session in the editor: what is allowed, the model, how hard to think.
+"""What a user can choose for a session in the editor: approval mode, model and thinking effort.
 
-Editors show choices in one of two ways, as modes or as options of the session. Both say the same here.
+The protocol has two forms for choices, session modes and session options. The approval mode is offered in both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,48 +20,48 @@ from agent_mux.errors import FieldError, ValidationError
 
 MODE, MODEL, EFFORT = "mode", "model", "thought_level"
 FIELDS: Mapping[str, str] = {MODE: "approval_mode", MODEL: "model", EFFORT: "thinking_effort"}
-"""The option of a run that each choice is."""
+"""The run option of each choice."""
 DEFAULT = "default"
 """The value of a choice that is left to the agent."""
 _MODE_TEXTS: Mapping[str, tuple[str, str]] = {
-    "prompt": ("Ask", "Ask before what needs permission"),
-    "yolo": ("Allow everything", "Ask for nothing: the agent may do all that this user may"),
-    "deny": ("Allow nothing", "Deny whatever needs permission, without asking"),
+    "prompt": ("Ask", "Ask before actions that need permission"),
+    "yolo": ("Allow everything", "Never ask: the agent may do everything that this user may do"),
+    "deny": ("Allow nothing", "Deny everything that needs permission, without asking"),
 }
 SessionOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
 ModelNames = Sequence[tuple[str, str]]
-"""Their names for the agent, and for people."""
+"""Model ids with their display names."""
 
 
 @dataclass(slots=True)
 class SessionChoices:
-    """What is chosen in one session."""
+    """The choices of one session."""
 
     capabilities: AgentCapabilities
     models: ModelNames
     defaults: Mapping[str, Any]
-    """What holds as long as nobody chooses, by field."""
+    """The option values without a choice in the editor, by field."""
     chosen: dict[str, Any] = field(default_factory=dict)
-    """What was chosen in the editor, by field."""
+    """The values chosen in the editor, by field."""
 
     @property
     def mode(self) -> str:
-        """The approval mode."""
+        """The current approval mode."""
         return str(self._current(MODE))
 
     def current(self) -> tuple[Any, ...]:
-        """All of it, to be compared."""
+        """Return the values of all choices, for comparison."""
         return tuple(self._current(name) for name in FIELDS)
 
     def choose(self, name: str, value: Any) -> None:
-        """Choose. Raises `ValidationError` for a choice that there is not."""
+        """Set a choice. Raise `ValidationError` for a value that is not offered."""
         offered = [option.value for one in self.options() if one.id == name for option in _select_options(one)]
         if value not in offered:
-            raise ValidationError([FieldError(name, value, ", ".join(offered) or "no choice: there is none")])
+            raise ValidationError([FieldError(name, value, ", ".join(offered) or "no values")])
         self.chosen[FIELDS[name]] = None if value == DEFAULT else value
 
     def modes(self) -> SessionModeState:
-        """What is allowed, as modes."""
+        """Return the approval modes as session modes."""
         offered = [
             SessionMode(id=mode, name=_MODE_TEXTS[mode][0], description=_MODE_TEXTS[mode][1])
             for mode in _MODE_TEXTS
@@ -70,7 +70,7 @@ class SessionChoices:
         return SessionModeState(current_mode_id=self.mode, available_modes=offered)
 
     def options(self) -> list[SessionOption]:
-        """All choices, as options of the session."""
+        """Return all choices as session options."""
         modes = [(one.id, one.name, one.description) for one in self.modes().available_modes]
         options: list[SessionOption] = [_select_option(MODE, "Permissions", self.mode, modes)]
         if self.models:
@@ -81,7 +81,7 @@ class SessionChoices:
         return options
 
     def _open_choice(self, name: str, title: str, offered: ModelNames) -> SessionConfigOptionSelect:
-        """One that can be left to the agent, and that the command line may have made in its own words."""
+        """Return an option with the value `default`, and with the current value even if the agent does not list it."""
         current = str(self._current(name) or DEFAULT)
         known = {DEFAULT: "Default", **dict(offered)}
         known.setdefault(current, current)

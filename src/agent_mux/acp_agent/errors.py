@@ -1,4 +1,4 @@
-"""Errors in the words of the protocol: a JSON-RPC error says what happened, its data has our code."""
+"""Errors as JSON-RPC errors of the protocol; their `data` holds the code of agent-mux."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
@@ -17,28 +17,28 @@ _RPC_CODES: Mapping[AnyCode, int] = {
     "CAPABILITY_ERROR": -32602,
     "PROFILE_NOT_FOUND": -32602,
 }
-"""Others are internal errors, which is what the protocol calls all the rest."""
+"""JSON-RPC codes by our codes. All others are internal errors, as the protocol prescribes."""
 
 
 def request_error(code: AnyCode, message: str, *, recoverable: bool = False) -> RequestError:
-    """The JSON-RPC error for one of our codes."""
+    """Return the JSON-RPC error for one of our codes."""
     return RequestError(_RPC_CODES.get(code, INTERNAL_ERROR), message, {"code": code, "recoverable": recoverable})
 
 
 def error_from(error: AgentMuxError) -> RequestError:
-    """The JSON-RPC error that says the same."""
+    """Convert an `AgentMuxError`."""
     return request_error(error.code, error.message, recoverable=error.recoverable)
 
 
 def run_error(agent: str, error: RunError | None, guidance: str) -> RequestError:
-    """Why a run did not complete. `guidance`: what a person does when the agent is not authenticated."""
+    """Return the error of a run that did not complete. `guidance` explains how to authenticate the agent."""
     if error is None:
-        return request_error("AGENT_CRASH", f"{agent} ended without a word")
+        return request_error("AGENT_CRASH", f"{agent} ended without an error message")
     return request_error(error.code, _with_guidance(error.code, error.message, guidance), recoverable=error.recoverable)
 
 
 def turn_error(code: AnyCode, message: str, guidance: str) -> RequestError:
-    """Why a turn failed, though the agent lives on."""
+    """Return the error of a failed turn of an agent that is still running."""
     return request_error(code, _with_guidance(code, message, guidance), recoverable=True)
 
 
@@ -50,7 +50,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Awaitable[Any]])
 
 
 def with_request_errors(method: _Method) -> _Method:
-    """The method, with our errors as those of JSON-RPC."""
+    """Convert `AgentMuxError` of an asynchronous method to JSON-RPC errors."""
 
     @wraps(method)
     async def asked(*args: Any, **kwargs: Any) -> Any:

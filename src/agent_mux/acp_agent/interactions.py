@@ -1,4 +1,8 @@
-"""Interactions."""
+"""Forward approvals and questions of the agent to the editor.
+
+The protocol requests permission for tool calls only. Any other request is shown as a tool call of its own, which ends
+with the answer.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,32 +39,32 @@ PERMISSION_OPTIONS = [
 UNDECIDED = Deny("the person in the editor did not decide")
 
 
-UPDATE_TIMEOUT = 1.0  # seconds to tell an editor that nobody waits for its answer any more
+UPDATE_TIMEOUT = 1.0  # seconds to send the final update of a call whose answer is no longer needed
 
 
 class EditorConnection(Protocol):
-    """The connection to the editor, as far as sessions need it."""
+    """The connection to the editor: the methods that sessions use."""
 
     async def session_update(self, session_id: str, update: Any) -> None:
-        """Tell of something."""
+        """Send an update."""
         ...
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption]
     ) -> RequestPermissionResponse:
-        """Ask whether something may be done."""
+        """Request permission for a tool call."""
         ...
 
     async def create_elicitation(self, message: str, mode: Any) -> Any:
-        """Ask for something to be filled in."""
+        """Request a filled-in form."""
         ...
 
 
 async def ask_permission(
     editor: EditorConnection, session_id: str, waiting: PendingInteraction, call_id: str | None, cwd: str
 ) -> Answer:
-    """May it? `call_id`: the tool call that waits, where the editor knows it."""
-    assert isinstance(waiting.detail, ApprovalDetail)  # noqa: S101  # by the type of the interaction
+    """Request an approval. `call_id` is the waiting tool call, if the editor knows it."""
+    assert isinstance(waiting.detail, ApprovalDetail)  # noqa: S101  # ensured by the type of the interaction
     call = _pending_call(call_id or waiting.id, waiting, waiting.detail, cwd)
     match await _request_choice(editor, session_id, call, PERMISSION_OPTIONS, is_known=call_id is not None):
         case "allow":
@@ -86,7 +90,7 @@ def _pending_call(call_id: str, waiting: PendingInteraction, detail: ApprovalDet
 async def _request_choice(
     editor: EditorConnection, session_id: str, call: ToolCallUpdate, options: list[PermissionOption], *, is_known: bool
 ) -> str | None:
-    """The option that the person chose. A call that the editor does not know is over with that."""
+    """Return the id of the chosen option. A call that the editor does not know yet starts and ends with the request."""
     chosen = None
     if not is_known:
         begun = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
@@ -110,8 +114,8 @@ async def _end_call(editor: EditorConnection, session_id: str, call_id: str, *, 
 async def ask_question(
     editor: EditorConnection, session_id: str, waiting: PendingInteraction, can: ClientCapabilities | None
 ) -> Answer:
-    """What shall it be? Editors that know no forms can offer options, and no free text."""
-    assert isinstance(waiting.detail, InputDetail)  # noqa: S101  # by the type of the interaction
+    """Request an answer. Editors without support for forms can offer options, but no free text."""
+    assert isinstance(waiting.detail, InputDetail)  # noqa: S101  # ensured by the type of the interaction
     if can is not None and can.elicitation is not None and can.elicitation.form is not None:
         return await _request_form(editor, session_id, waiting.detail)
     if waiting.detail.options:
@@ -154,7 +158,7 @@ async def _request_option(editor: EditorConnection, session_id: str, call_id: st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InteractionResponder:
-    """For one session. Its methods are callbacks of runs: policies and hooks come before them."""
+    """Answers the requests of one session. Its methods are callbacks of runs, after policies and hooks."""
 
     editor: EditorConnection
     editor_capabilities: ClientCapabilities | None
@@ -162,11 +166,11 @@ class InteractionResponder:
     cwd: str
     choices: SessionChoices
     run: Callable[[], SessionRun | None]
-    """The run that asks; None where nobody waits for an answer any more."""
+    """Returns the requesting run; None if no answer is needed any more."""
 
     async def permit(self, waiting: PendingInteraction) -> Answer:
-        """May it?"""
-        match self.choices.mode:  # it may have been chosen since the run began
+        """Answer an approval request: by the session's approval mode, else in the editor."""
+        match self.choices.mode:  # may have changed since the run started
             case "yolo":
                 return Approve()
             case "deny":
@@ -174,7 +178,7 @@ class InteractionResponder:
         return await self._ask(waiting)
 
     async def answer(self, waiting: PendingInteraction) -> Answer:
-        """What shall it be?"""
+        """Answer a question in the editor."""
         return await self._ask(waiting)
 
     async def _ask(self, waiting: PendingInteraction) -> Answer:

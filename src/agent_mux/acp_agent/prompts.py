@@ -1,4 +1,8 @@
-"""Prompts."""
+"""Convert a prompt of the editor to a text and attachments.
+
+Files that a user mentions arrive as links or with their contents. A link becomes a path in the text; contents are
+appended to the prompt with their origin.
+"""
 
 import base64
 import binascii
@@ -25,14 +29,14 @@ from agent_mux.options import Attachment
 
 @dataclass(frozen=True, slots=True)
 class EditorPrompt:
-    """One prompt."""
+    """The text and attachments of one prompt."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
 
 
 def read_prompt(blocks: Sequence[Any]) -> EditorPrompt:
-    """Read the blocks. Raises `ValidationError` for what agents cannot take, and where nothing is asked."""
+    """Convert content blocks. Raise `ValidationError` for unsupported blocks and for an empty prompt."""
     words: list[str] = []
     behind: list[str] = []
     attachments: list[Attachment] = []
@@ -50,15 +54,15 @@ def read_prompt(blocks: Sequence[Any]) -> EditorPrompt:
             case AudioContentBlock():
                 raise _unsupported("audio")
             case _:
-                raise _unsupported("a file that is no text")
+                raise _unsupported("a file that is not text")
     text = "\n\n".join(("".join(words), *behind)) if behind else "".join(words)
     if not text.strip() and not attachments:
-        raise ValidationError([FieldError("prompt", text, "a text that says something")])
+        raise ValidationError([FieldError("prompt", text, "a non-empty text")])
     return EditorPrompt(text or "See the image.", tuple(attachments))
 
 
 def _link(name: str, uri: str) -> str:
-    """As people mention files: by their path, where it is one on this machine."""
+    """Return a link as users write it: `@path` for a local file, else a Markdown link."""
     parts = urlsplit(uri)
     if parts.scheme == "file":
         return f"@{unquote(parts.path)}" + (f"#{parts.fragment}" if parts.fragment else "")
@@ -74,20 +78,20 @@ def _unsupported(what: str) -> ValidationError:
 
 
 class ImageStore:
-    """The images of one connection, in a directory of its own that goes with it."""
+    """The images of one connection, as files in a temporary directory. Every agent that supports images accepts files."""
 
     def __init__(self) -> None:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
     def store_images(self, prompt: EditorPrompt) -> EditorPrompt:
-        """The prompt with its images in files. Raises `ValidationError` for what is no base64; `OSError`."""
+        """Return the prompt with its images as files. Raise `ValidationError` for invalid base64, and `OSError`."""
         if not prompt.attachments:
             return prompt
         return replace(prompt, attachments=tuple(self._file(one) for one in prompt.attachments))
 
     def close(self) -> None:
-        """Remove them."""
+        """Delete the files."""
         if self._directory is not None:
             self._directory.cleanup()
 

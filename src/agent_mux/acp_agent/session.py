@@ -1,7 +1,7 @@
-"""A session of the editor: prompts in, one after the other; a run of the agent that stays open where it can.
+"""A session of the editor: prompts run one after the other, in a run that stays open if the agent supports it.
 
-Where the agent takes one prompt a run, or is gone, or something was chosen that a running agent cannot be told, the
-next prompt starts another run, which goes on with the agent's own session.
+The next prompt starts another run, which resumes the agent's session, if the agent accepts one prompt per run, if it
+has exited, or if a choice cannot be applied to the running agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,13 +26,13 @@ from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import CostRecord
 from agent_mux.options import RUN_ID
 
-CANCEL_TIMEOUT = 10.0  # seconds for the agent to stop; then its run is ended
-LEAVE_TIMEOUT = 5.0  # seconds for the agent to leave before another run goes on with its session
+CANCEL_TIMEOUT = 10.0  # seconds for the agent to stop; then its run is aborted
+LEAVE_TIMEOUT = 5.0  # seconds for the agent to exit before another run resumes its session
 
 
 @dataclass(kw_only=True)
 class EditorSession:
-    """One session."""
+    """One session of the editor."""
 
     session_id: str
     mux: AgentMux
@@ -40,18 +40,18 @@ class EditorSession:
     editor: EditorConnection
     editor_capabilities: ClientCapabilities | None
     tasks: anyio.abc.TaskGroup
-    """Where runs are followed."""
+    """The task group that follows runs."""
     fields: Mapping[str, Any]
-    """Options of all its runs, `cwd` and `mcp_servers` with them."""
+    """Options of all its runs, including `cwd` and `mcp_servers`."""
     choices: SessionChoices
     context_window_of: Callable[[str | None], int | None]
-    """The tokens that a model can have in mind."""
+    """Returns the context window of a model in tokens."""
     native_id: str | None = None
-    """The agent's own id; None: it was not begun yet."""
+    """The agent's session id; None before the session exists."""
     forks: str | None = None
-    """The agent's own id of the session that this one is to begin as a copy of."""
+    """The agent's id of the session to fork, if any."""
     spent: float | None = 0.0
-    """US dollars of the runs before the one that runs; None: nobody knows."""
+    """The cost of earlier runs in US dollars; None if unknown."""
     _run: SessionRun | None = None
     _turn: EditorTurn | None = None
     _runs: int = 0
@@ -59,11 +59,11 @@ class EditorSession:
 
     @property
     def cwd(self) -> str:
-        """Where the agent works."""
+        """The working directory of the agent."""
         return str(self.fields["cwd"])
 
     async def prompt(self, prompt: EditorPrompt) -> PromptResponse:
-        """Have a prompt answered. Raises `RequestError` for a turn that failed, and what keeps a run from starting."""
+        """Run a prompt. Raise `RequestError` for a failed turn, and the error that prevents a run from starting."""
         async with self._prompt_lock:
             turn = self._turn = EditorTurn()
             try:
@@ -74,7 +74,7 @@ class EditorSession:
         return turn.response()
 
     async def cancel(self) -> None:
-        """Stop what the agent does. The prompt is answered when it has stopped."""
+        """Interrupt the agent. The prompt is answered when the agent has stopped."""
         turn = self._turn
         if turn is not None:
             turn.is_cancelled = True
@@ -82,14 +82,14 @@ class EditorSession:
                 await self._interrupt(turn)
 
     async def close(self) -> None:
-        """End its run."""
+        """End the run of this session."""
         await self.cancel()
         run, self._run = self._run, None
         if run is not None:
             await _end_run(run)
 
     async def send_update(self, update: Any) -> None:
-        """Tell the editor of something."""
+        """Send an update to the editor."""
         await self.editor.session_update(session_id=self.session_id, update=update)
 
     # -- runs
@@ -103,13 +103,14 @@ class EditorSession:
             await self._interrupt(turn)
 
     def _accepts(self, run: SessionRun, prompt: EditorPrompt) -> bool:
-        """The run can be told this: images and what was chosen are for the start of one."""
+        """Return whether the run can take the prompt. Attachments and some choices require a new run."""
         return not run.is_over and not prompt.attachments and self._has_same_choices(run)
 
     def _has_same_choices(self, run: SessionRun) -> bool:
-        """What was chosen since it began is no reason for another run.
+        """Return whether the run has the current choices, as far as they matter.
 
-        Without the agent's own session there cannot be another one; what it asks is answered as was chosen.
+        An agent without resumable sessions cannot continue in another run. A changed approval mode then applies to its
+        requests only.
         """
         (began, *others), (mode, *chosen) = run.choices, self.choices.current()
         if mode == began:
@@ -120,7 +121,7 @@ class EditorSession:
         self._check_continuity()
         if self._run is not None:
             await _end_run(self._run)
-            await self._run.all_reported.wait()  # what it still had to tell comes first, and what it cost
+            await self._run.all_reported.wait()  # its remaining updates and its cost come first
         can = self.adapter.capabilities
         handle = self.mux.run(**self._options(prompt))
         self._runs += 1
@@ -132,13 +133,13 @@ class EditorSession:
         self.tasks.start_soon(self._follow, run)
 
     def _check_continuity(self) -> None:
-        """Another run would know nothing of what was said. Raises `CapabilityError`."""
+        """Raise `CapabilityError` if another run would lose the conversation."""
         if self._run is None or self.adapter.capabilities.can_resume:
             return
         ended = self._run.run.state
         if ended != "completed":
-            what = "going on in another process, which this needs"
-            hint = f"the last one is {ended}; start a new session"
+            what = "resuming in a new process, which this requires"
+            hint = f"the last run is {ended}; start a new session"
             raise CapabilityError(self.adapter.agent, what, hint=hint)
 
     def _options(self, prompt: EditorPrompt) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class EditorSession:
             "fork_session_id": self.forks if self.native_id is None else None,
             "run_id": self.session_id if own and is_first and self.native_id is None else None,
             "tags": (*self.fields.get("tags", ()), *([session_tag(self.session_id)] if own else [])),
-            "timeout": 0.0,  # a session waits for its person as long as it takes
+            "timeout": 0.0,  # a session waits for its user without limit
             "inactivity_timeout": 0.0,
             "on_approval_request": self._responder.permit if self.choices.mode == "prompt" else None,
             "on_input_required": self._responder.answer,
@@ -165,7 +166,7 @@ class EditorSession:
         try:
             result = await run.follow(partial(self._forward_update, run))
             self._add_cost(result.cost)
-        except OSError:  # the editor is gone, and so is this connection
+        except OSError:  # the editor is disconnected
             return
         finally:
             self.native_id = run.run.session_id or self.native_id
@@ -187,9 +188,11 @@ class EditorSession:
             return
         run.cancel_requests()
         try:
-            if await run.run.interrupt() == "unneeded":  # it handed back, and only what it delegated is not done
+            if (
+                await run.run.interrupt() == "unneeded"
+            ):  # the agent has finished its turn; only delegated work is unfinished
                 turn.finish("cancelled")
-        except AgentMuxError:  # it cannot be interrupted, or is over already
+        except AgentMuxError:  # the run cannot be interrupted, or is already over
             await run.run.abort()
         with anyio.move_on_after(CANCEL_TIMEOUT):
             await turn.over.wait()
@@ -208,7 +211,7 @@ class EditorSession:
 
 
 async def _send(run: SessionRun, prompt: EditorPrompt, turn: EditorTurn) -> bool:
-    """Send it into the run. False: the run takes none any more."""
+    """Send a prompt to the run. Return False if the run accepts no more prompts."""
     run.turn = turn
     try:
         delivery = await run.run.send(prompt.text)
@@ -217,16 +220,16 @@ async def _send(run: SessionRun, prompt: EditorPrompt, turn: EditorTurn) -> bool
         if error.code in {"RUN_NOT_ACTIVE", "STDIN_NOT_AVAILABLE"}:
             return False
         raise
-    turn.has_begun = turn.has_begun or delivery == "merged"  # into a turn that the agent began by itself
+    turn.has_begun = turn.has_begun or delivery == "merged"  # merged into a turn that the agent started by itself
     return True
 
 
 async def _end_run(run: SessionRun) -> None:
-    """The agent may go. It stays no longer than it has to."""
+    """Close the run, and abort it if the agent does not exit in time."""
     with anyio.move_on_after(LEAVE_TIMEOUT):
         try:
             await run.run.close()
             await run.run.result()
-        except AgentMuxError:  # it is over, or cannot leave in order
+        except AgentMuxError:  # the run is already over, or cannot be closed
             pass
     await run.run.abort()

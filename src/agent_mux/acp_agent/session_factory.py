@@ -1,4 +1,4 @@
-"""Factory."""
+"""Create sessions: check the directory, convert MCP servers and collect the available choices."""
 
 import logging
 import os
@@ -25,10 +25,10 @@ from agent_mux.telemetry.logs import LOGGER
 
 
 class SessionFactory:
-    """Opens the sessions of one connection."""
+    """Creates the sessions of one connection."""
 
     def __init__(self, mux: AgentMux, adapter: Adapter, fields: Mapping[str, Any], tasks: anyio.abc.TaskGroup) -> None:
-        """Arguments as for `AcpAgent`."""
+        """Initialize with the arguments of `AcpAgent`."""
         self._mux = mux
         self._adapter = adapter
         self._fields = fields
@@ -38,20 +38,20 @@ class SessionFactory:
 
     @staticmethod
     def new_id() -> str:
-        """For a session that is new: see `names`."""
+        """Return an id for a new session; see `stored_sessions`."""
         return str(ULID())
 
     async def open(self, session_id: str, cwd: str, servers: Sequence[Any] | None, **origin: Any) -> EditorSession:
-        """A session that is ready for its first prompt.
+        """Create a session that is ready for its first prompt.
 
-        Raises `ValidationError` for a directory that is none; AGENT_NOT_INSTALLED; and what the files of ours say.
+        Raises `ValidationError` for an invalid directory, AGENT_NOT_INSTALLED, and errors of configuration files.
         """
         _check_directory(cwd)
         fields = {**self._fields, "cwd": cwd}
         settled = self._mux.settled(**fields).options
         find_executable(self._adapter, {**os.environ, **settled.env}, settled.command)
         fields["mcp_servers"] = self._servers(servers, settled.mcp_servers) or None
-        assert self.editor is not None  # noqa: S101  # there is nobody else who could ask for a session
+        assert self.editor is not None  # noqa: S101  # only a connected editor can request a session
         models = await anyio.to_thread.run_sync(self._models)
         return EditorSession(
             session_id=session_id,
@@ -73,15 +73,20 @@ class SessionFactory:
     def _models(self) -> tuple[ModelCapabilities, ...]:
         try:
             return tuple(self._mux.models.list(self._adapter.agent))
-        except AgentMuxError as error:  # a choice less; the agent has its own default
-            logging.getLogger(LOGGER).warning("there is no choice of models: %s", error)
+        except AgentMuxError as error:  # the choice is omitted; the agent has a default
+            logging.getLogger(LOGGER).warning("the choice of models is not available: %s", error)
             return ()
 
     def _servers(self, told: Sequence[Any] | None, own: Sequence[McpServer]) -> tuple[McpServer, ...]:
-        """Editors send their servers to every agent: to one that takes none they are no reason to refuse."""
+        """Merge the servers of the editor and of the command line.
+
+        Editors send their servers to every agent. An agent without MCP support ignores them, with a warning.
+        """
         if told and not self._adapter.capabilities.mcp:
             names = ", ".join(repr(one.name) for one in told)
-            logging.getLogger(LOGGER).warning("%s takes no MCP servers: %s left out", self._adapter.agent, names)
+            logging.getLogger(LOGGER).warning(
+                "%s does not support MCP servers; ignored: %s", self._adapter.agent, names
+            )
             return tuple(own)
         return merge_servers(told, own)
 
@@ -95,14 +100,14 @@ def _context_window(models: Sequence[ModelCapabilities], name: str | None) -> in
     return next((model.context_window for model in models if name in {model.model_id, model.alias}), None)
 
 
-LONGEST_SERVER_NAME = 64  # characters: what agents take
+LONGEST_SERVER_NAME = 64  # characters, the limit of agents
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def merge_servers(told: Sequence[Any] | None, own: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
-    """Those of the command line (`own`) and those of the editor, each under a name that agents take.
+    """Merge servers of the command line (`own`) and of the editor, with valid and unique names.
 
-    Raises `ValidationError` for a kind that agents cannot reach.
+    Raises `ValidationError` for an unsupported kind of server.
     """
     servers = {server.name: server for server in own}
     for one in told or ():
@@ -122,7 +127,7 @@ def _convert_server(name: str, told: Any) -> McpServer:
             transport: Literal["sse", "streamable-http"] = "sse" if told.type == "sse" else "streamable-http"
             headers = {header.name: header.value for header in told.headers}
             return McpServer(name, transport=transport, url=told.url, headers=headers)
-    raise ValidationError([FieldError("mcpServers", getattr(told, "name", "?"), "stdio, http and sse servers")])
+    raise ValidationError([FieldError("mcpServers", getattr(told, "name", "?"), "stdio, http or sse servers")])
 
 
 def _unused_name(name: str, taken: Iterable[str]) -> str:

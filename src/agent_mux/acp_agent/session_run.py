@@ -1,4 +1,4 @@
-"""One run of a session: its events go to the editor, in order, and tell how the turn ended."""
+"""One run of a session: forward its events to the editor and determine how each turn ends."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,33 +16,33 @@ _WORK_EVENTS = (
     events.TurnStartEvent, events.MessageStartEvent, events.ThinkingStartEvent, events.ToolCallStartEvent,
     events.McpToolCallStartEvent, events.SubagentSpawnEvent,
 )  # fmt: skip
-"""After one of these, an error that was told before it did not end the turn."""
+"""Events of continued work: an error before one of these did not end the turn."""
 SendUpdate = Callable[[Any], Awaitable[None]]
 
 
 class SessionRun:
-    """A run, and what has been read of it."""
+    """A run and the state derived from its events."""
 
     def __init__(self, run: RunHandle, updates: RunUpdates, choices: tuple[Any, ...], *, stays_open: bool) -> None:
-        """`choices`: what was chosen when it was started. `stays_open`: it takes more prompts than the first."""
+        """Initialize the state. `choices` are the values at its start; `stays_open`: it accepts more prompts."""
         self.run = run
         self.updates = updates
         self.choices = choices
         self.turn: EditorTurn | None = None
-        """The prompt that it works on."""
+        """The turn of the current prompt."""
         self.all_reported = anyio.Event()
-        """The editor knows all of it."""
+        """Set when all updates are sent to the editor."""
         self._stays_open = stays_open
         self._asked: dict[str, anyio.Event] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     @property
     def is_over(self) -> bool:
-        """It takes no more prompts."""
+        """Whether it accepts no more prompts."""
         return not self._stays_open or self.run.state in TERMINAL
 
     async def follow(self, tell: SendUpdate) -> RunResult:
-        """Tell the editor of everything, until the run is over."""
+        """Send updates for all events until the run is over. Return its result."""
         async for event in self.run:
             for update in self.updates.convert(event):
                 await tell(update)
@@ -53,15 +53,15 @@ class SessionRun:
         return result
 
     async def wait_until_reported(self, interaction_id: str) -> None:
-        """Wait until the editor knows what was before this request."""
+        """Wait until the updates before this request are sent."""
         await self._asked.setdefault(interaction_id, anyio.Event()).wait()
 
     def request_scope(self, interaction_id: str) -> anyio.CancelScope:
-        """What is asked inside of this scope is dropped when the agent waits for it no more."""
+        """Return the cancel scope of a request; it is cancelled when no answer is needed any more."""
         return self._scopes.setdefault(interaction_id, anyio.CancelScope())
 
     def cancel_requests(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancel all pending requests."""
         for scope in self._scopes.values():
             scope.cancel()
 
@@ -90,7 +90,7 @@ class SessionRun:
                 self._hand_back(turn)
 
     def _hand_back(self, turn: EditorTurn) -> None:
-        # A turn also ends where its run does: then the run says how.
+        # A turn also ends with its run; the result of the run then determines the outcome.
         if not self.is_over:
             turn.finish(turn_outcome(turn.failure, self._guidance))
             self.turn = None

@@ -1,4 +1,10 @@
-"""Stored."""
+"""Find, list and replay the stored sessions of an agent.
+
+An editor needs the id of a session before the agent has created it. A new session therefore gets a ULID, which is the
+id of its first run and a tag of all its runs. The agent's own id is found again through the tags of stored sessions
+(from the index of runs), or in the recording of the first run if the process was killed before it wrote the index. Ids
+from `session/list` may be the agent's own.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -25,20 +31,20 @@ _TAG = "acp-session:"
 
 
 def session_tag(session_id: str) -> str:
-    """The tag of all runs of a session of the editor."""
+    """Return the tag of all runs of a session of the editor."""
     return f"{_TAG}{session_id}"
 
 
 def editor_session_id(summary: SessionSummary) -> str:
-    """The id that the editor knows a stored session by: ours, where it is one of ours."""
+    """Return the id by which the editor knows a stored session: its tagged id, else the agent's own."""
     tagged = [tag.removeprefix(_TAG) for tag in summary.tags if tag.startswith(_TAG)]
     return tagged[-1] if tagged else summary.native_id
 
 
 def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
-    """The stored session that an editor means. Blocking.
+    """Return the stored session with this id. Blocking.
 
-    Raises SESSION_NOT_FOUND; CAPABILITY_ERROR where the agent's sessions cannot be read.
+    Raises SESSION_NOT_FOUND, or CAPABILITY_ERROR if the agent's sessions cannot be read.
     """
     sessions = mux.sessions
     tagged = SessionFilter(agent=agent, tags=(session_tag(session_id),))
@@ -54,7 +60,7 @@ def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
 
 
 def find_native(mux: AgentMux, agent: str, session_id: str) -> str:
-    """The agent's own id. Blocking. Where its sessions cannot be read, what the editor says is taken for it."""
+    """Return the agent's own id of a session. Blocking. If its sessions cannot be read, the given id is used."""
     try:
         return find_stored(mux, agent, session_id).made.summary.native_id
     except AgentMuxError as error:
@@ -65,7 +71,7 @@ def find_native(mux: AgentMux, agent: str, session_id: str) -> str:
 
 
 def _recorded_session_id(path: Path, adapters: AdapterRegistry) -> str | None:
-    """The session of a recorded run; None where there is no recording, or the agent never said."""
+    """Return the session id in a run's recording; None without a recording or a reported id."""
 
     def make_codec(context: CodecContext) -> Codec:
         return find_protocol(adapters.get(context.agent), context.protocol, adapters.get).codec(context)
@@ -80,20 +86,20 @@ def _recorded_session_id(path: Path, adapters: AdapterRegistry) -> str | None:
     return None
 
 
-PAGE_SIZE = 50  # sessions in one answer
+PAGE_SIZE = 50  # sessions per response
 
 
 def list_page(
     mux: AgentMux, agent: str, live: Mapping[str, str], cwd: str | None, cursor: str | None
 ) -> ListSessionsResponse:
-    """A page, the latest first. Blocking.
+    """Return a page of stored sessions, latest first. Blocking.
 
     Args:
-        mux: Reads what the agents stored.
-        agent: Whose sessions. Raises CAPABILITY_ERROR where they cannot be read.
-        live: The editor's ids of the sessions of this connection, by the agent's own.
-        cwd: Where they were held; None: anywhere.
-        cursor: As the page before told.
+        mux: The client that reads stored sessions.
+        agent: The agent. Raises CAPABILITY_ERROR if its sessions cannot be read.
+        live: The editor's ids of the sessions of this connection, by the agent's own ids.
+        cwd: Only sessions of this directory; None for all.
+        cursor: The cursor of the previous page.
     """
     start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
     found = mux.sessions.list(SessionFilter(agent=agent, cwd=cwd), limit=start + PAGE_SIZE + 1)[start:]
@@ -102,7 +108,7 @@ def list_page(
 
 
 def _session_info(summary: SessionSummary, live: Mapping[str, str]) -> SessionInfo | None:
-    """One that does not say where it was held cannot be opened by an editor."""
+    """Return the description of a session; None without an absolute directory, which editors require."""
     if summary.cwd is None or not Path(summary.cwd).is_absolute():
         return None
     return SessionInfo(
@@ -114,7 +120,7 @@ def _session_info(summary: SessionSummary, live: Mapping[str, str]) -> SessionIn
 
 
 def history_updates(session: Session, cwd: str) -> Iterator[Any]:
-    """All of it, in order."""
+    """Convert a stored session to updates, in order. Pure."""
     for message in session.messages:
         if message.role == "user":
             yield update_user_message_text(message.text)
@@ -140,7 +146,7 @@ def _tool_call(use: ToolUse, cwd: str) -> ToolCallStart:
         tool_call_id=use.id,
         title=tool_title(use.name, use.input),
         kind=tool_kind(use.name),
-        status="completed" if use.error is None and use.output is not None else "failed",  # or never answered
+        status="completed" if use.error is None and use.output is not None else "failed",  # failed, or never answered
         content=[text_content(words)] if words else None,
         locations=tool_locations(use.input, cwd) or None,
         raw_input=use.input,

@@ -1,7 +1,7 @@
-"""Tool calls as updates of the protocol: begun, running with what they print, done with what they changed. Pure.
+"""Convert events of tool calls to updates: started, running with output, finished with file changes. Pure.
 
-Events of the shell and of files do not say which call they belong to; by the contract of the stream the ones are inside
-of it and the others right behind it.
+Shell and file events do not name their call. By the event contract, shell events lie inside of the call and file events
+follow directly after it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from agent_mux.acp_agent.tools import (
     tool_title,
 )
 
-LONGEST_OUTPUT = 10_000  # characters of running output: its end; the whole comes with the result
+LONGEST_OUTPUT = 10_000  # characters of running output that are kept; the result contains all of it
 
 
 @dataclass(slots=True)
@@ -33,20 +33,20 @@ class _OpenCall:
     given: Any = None
     output: str = ""
     unshown: int = 0
-    """Characters of output that no update has had."""
+    """Characters of output that are not sent yet."""
     diffs: list[FileEditToolCallContent] = field(default_factory=list)
     is_shell: bool = False
 
 
 class ToolUpdates:
-    """The tool calls of one run."""
+    """Tracks the tool calls of one run."""
 
     def __init__(self, cwd: str) -> None:
-        """`cwd`: where the agent works: paths of the protocol are absolute."""
+        """Initialize without calls. `cwd` is the working directory: the protocol requires absolute paths."""
         self._cwd = cwd
         self._open: dict[str, _OpenCall] = {}
         self._last: tuple[str, _OpenCall] | None = None
-        """The call that ended last: changes of files belong to it."""
+        """The call that ended last; file changes belong to it."""
         self.handlers: Mapping[type, Callable[[Any], Iterable[Any]]] = {
             events.ToolCallStartEvent: lambda event: self._begin(event.tool_call_id, event.tool_name),
             events.ToolCallReadyEvent: self._ready,
@@ -69,14 +69,14 @@ class ToolUpdates:
                 event.path, patch_diffs(event.path, event.diff, self._cwd)
             ),
         }
-        """What each type of event makes."""
+        """The handler of each event type."""
 
     def is_open(self, call_id: str) -> bool:
-        """It was begun, and is not done."""
+        """Return whether the call has started and not ended."""
         return call_id in self._open
 
     def find_waiting(self, tool_name: str | None) -> str | None:
-        """The call of this tool that was begun last and is not done; None where there is none."""
+        """Return the open call of this tool that started last, if any."""
         named = [call_id for call_id, call in self._open.items() if call.name == tool_name]
         return named[-1] if named else None
 
@@ -144,7 +144,7 @@ class ToolUpdates:
         call_id, call = running[-1]
         call.output = (call.output + delta)[-LONGEST_OUTPUT:]
         call.unshown += len(delta)
-        # Each update replaces the one before: so often that all of them together stay in proportion to the output.
+        # Each update replaces the previous one: sending a quarter at a time keeps the total proportional to the output.
         if call.unshown * 4 >= len(call.output):
             call.unshown = 0
             yield self._progress(call_id, content=[text_content(call.output)])
@@ -157,7 +157,7 @@ class ToolUpdates:
         if self._last is None:
             return
         call_id, call = self._last
-        call.diffs += diffs  # in the place of what the tool said, which is that it did it
+        call.diffs += diffs  # replaces the tool's own message, which only confirms the change
         yield self._progress(call_id, content=call.diffs or None, locations=[location(path, self._cwd)])
 
     @staticmethod

@@ -1,4 +1,7 @@
-"""Tools."""
+"""What an editor shows of a tool call: kind, title, locations, content, diffs and plan. Pure.
+
+Agents name tools freely. Words that are common in tool names determine the kind; all other tools are `other`.
+"""
 
 import json
 import re
@@ -36,13 +39,13 @@ _ENTRIES = ("todos", "plan", "entries")
 
 
 def tool_kind(name: str) -> ToolKind:
-    """The kind of a tool, by its name."""
+    """Return the kind of a tool, from the words in its name."""
     words = {word.lower() for word in _WORD.findall(name)}
     return next((kind for kind, known in _KINDS if not words.isdisjoint(known)), "other")
 
 
 def tool_title(name: str, given: Any) -> str:
-    """One line that says what is done: the command, or the tool and what it is about."""
+    """Return a one-line title: the command, or the tool with its main argument."""
     command = find_command(given)
     if command:
         return shorten(command)
@@ -51,7 +54,7 @@ def tool_title(name: str, given: Any) -> str:
 
 
 def find_command(given: Any) -> str:
-    """The command line in an input; empty where there is none."""
+    """Return the command line in a tool input; empty if there is none."""
     if not isinstance(given, Mapping):
         return ""
     found = next((given[key] for key in _COMMANDS if given.get(key)), "")
@@ -61,28 +64,28 @@ def find_command(given: Any) -> str:
 
 
 def find_paths(given: Any) -> Iterator[str]:
-    """The files in an input."""
+    """Yield the file paths in a tool input."""
     if isinstance(given, Mapping):
         yield from (given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key])
 
 
 def tool_locations(given: Any, cwd: str) -> list[ToolCallLocation]:
-    """Where the editor may follow the agent."""
+    """Return the locations at which the editor can follow the agent."""
     return [location(path, cwd) for path in find_paths(given)]
 
 
 def location(path: str, cwd: str) -> ToolCallLocation:
-    """A file, by its absolute path, which the protocol asks for."""
+    """Return the location of a file, with the absolute path that the protocol requires."""
     return ToolCallLocation(path=absolute_path(path, cwd))
 
 
 def absolute_path(path: str, cwd: str) -> str:
-    """The path from the root."""
+    """Return the absolute path."""
     return str(PurePath(cwd) / path)
 
 
 def read_plan(given: Any) -> AgentPlanUpdate | None:
-    """The plan in an input, if a tool keeps one: a list of things to do, each with its state."""
+    """Return the plan in a tool input: a list of entries with states; None if there is none."""
     if not isinstance(given, Mapping):
         return None
     found: list[Any] = next((given[key] for key in _ENTRIES if isinstance(given.get(key), list)), [])
@@ -103,7 +106,7 @@ def _plan_entry(item: Any) -> PlanEntry | None:
 
 
 def shorten(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text on one line."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 3] + "..."
 
@@ -115,12 +118,12 @@ def _subject(given: Any) -> str:
 
 
 def text_content(words: str) -> ContentToolCallContent:
-    """Text, as the content of a tool call."""
+    """Return a text as the content of a tool call."""
     return ContentToolCallContent(type="content", content=text_block(words))
 
 
 def output_text(output: Any) -> str:
-    """What a tool gave the model, as text."""
+    """Return the output of a tool as text."""
     if isinstance(output, str):
         return output
     return "" if output is None else json.dumps(output, ensure_ascii=False, indent=1, default=str)
@@ -130,7 +133,7 @@ _CONTENTS = ("content", "contents", "file_text", "text")
 
 
 def patch_diffs(path: str, diff: str, cwd: str) -> list[FileEditToolCallContent]:
-    """A unified diff, hunk by hunk: each with the lines around the change."""
+    """Return one diff per hunk of a unified diff, each with its context lines."""
     hunks: list[tuple[list[str], list[str]]] = []
     for line in diff.splitlines():
         if line.startswith("@@"):
@@ -145,7 +148,7 @@ def patch_diffs(path: str, diff: str, cwd: str) -> list[FileEditToolCallContent]
 
 
 def new_file_diffs(path: str, byte_count: int, given: Any, cwd: str) -> list[FileEditToolCallContent]:
-    """A new file, where the input of the tool has its text: the one that is as long as what was written."""
+    """Return the diff of a new file if the tool input contains its text, recognized by its length in bytes."""
     if not isinstance(given, Mapping):
         return []
     texts = [given[key] for key in _CONTENTS if isinstance(given.get(key), str)]

@@ -1,4 +1,4 @@
-"""Turns."""
+"""One prompt of the editor and its outcome: a stop reason of the protocol, or an error."""
 
 from collections.abc import Mapping
 
@@ -19,13 +19,13 @@ _BY_EXIT_REASON: Mapping[str, StopReason] = {
     "turn_limit": "max_turn_requests",
 }
 _BY_ERROR_CODE: Mapping[ErrorCode, StopReason] = {"ABORTED": "cancelled", "CONTEXT_EXCEEDED": "max_tokens"}
-"""Failures that the protocol has a stop reason for."""
+"""Errors that have a stop reason in the protocol."""
 
 TurnOutcome = StopReason | RequestError
 
 
 def turn_outcome(error: ErrorEvent | None, guidance: str) -> TurnOutcome:
-    """The agent handed back, and lives on. `error`: what it said of the turn, if it failed."""
+    """Return the outcome of a turn whose agent is still running. `error` is the error of the turn, if it failed."""
     if error is None:
         return "end_turn"
     if error.message == TURN_LIMIT_REACHED:
@@ -34,7 +34,7 @@ def turn_outcome(error: ErrorEvent | None, guidance: str) -> TurnOutcome:
 
 
 def run_outcome(result: RunResult, guidance: str) -> TurnOutcome:
-    """The run is over, and with it the turn."""
+    """Return the outcome of a turn that ended with its run."""
     known = _BY_EXIT_REASON.get(result.exit_reason)
     if known is None and result.error is not None:
         known = _BY_ERROR_CODE.get(result.error.code)
@@ -42,7 +42,7 @@ def run_outcome(result: RunResult, guidance: str) -> TurnOutcome:
 
 
 def prompt_response(reason: StopReason, cost: CostRecord | None) -> PromptResponse:
-    """What the editor is told at the end of a turn that cost this."""
+    """Return the response to a prompt, with the token usage of the turn."""
     return PromptResponse(stop_reason=reason, usage=None if cost is None else _usage(cost))
 
 
@@ -59,28 +59,28 @@ def _usage(cost: CostRecord) -> Usage:
 
 
 class EditorTurn:
-    """What is known of it so far."""
+    """The state of a prompt that is not answered yet."""
 
     def __init__(self) -> None:
         self.over = anyio.Event()
         self.is_sent = False
-        """The agent was told."""
+        """Whether the prompt was sent to the agent."""
         self.has_begun = False
-        """The agent took it up: the end of a turn is that of this one."""
+        """Whether the agent has started on the prompt: the next turn end is that of this prompt."""
         self.is_cancelled = False
         self.failure: ErrorEvent | None = None
-        """What the agent said last, if it was that the turn failed."""
+        """The last event, if it was an error of the turn."""
         self.cost: CostRecord | None = None
         self._outcome: TurnOutcome = "cancelled"
 
     def finish(self, outcome: TurnOutcome) -> None:
-        """It is over. Told once."""
+        """Set the outcome. Later calls have no effect."""
         if not self.over.is_set():
             self._outcome = outcome
             self.over.set()
 
     def response(self) -> PromptResponse:
-        """What the editor is told. Raises `RequestError` for a turn that failed: unless it was cancelled anyway."""
+        """Return the response. Raise `RequestError` for a failed turn, unless it was cancelled."""
         if self.is_cancelled:
             return prompt_response("cancelled", self.cost)
         if isinstance(self._outcome, RequestError):

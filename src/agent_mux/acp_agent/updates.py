@@ -1,4 +1,4 @@
-"""Events of a run as updates of the protocol. Pure: no clock, no connection."""
+"""Convert the events of a run to updates of the protocol. Pure: no clock, no connection."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,20 +21,20 @@ NO_UPDATE = (
     events.RateLimitErrorEvent, events.ContextExceededEvent, events.CrashEvent, events.ErrorEvent, events.DebugEvent,
     events.LogEvent,
 )  # fmt: skip
-"""What the protocol has no update for: some of it decides how the prompt ends, some asks, the rest is for logs."""
+"""Events without an update: they determine the outcome of the prompt, are requests, or are for logs."""
 
 
 class RunUpdates:
-    """The updates of one run, in the order of its events."""
+    """Converts the events of one run, in order."""
 
     def __init__(self, cwd: str, *, run_id: str = "", window: int | None = None, spent: float | None = 0.0) -> None:
-        """Nothing was said yet.
+        """Initialize without messages.
 
         Args:
-            cwd: Where the agent works.
-            run_id: Makes the ids of messages unique in the session.
-            window: Tokens that its model can have in mind; None: nobody knows.
-            spent: US dollars of earlier runs of the session; None: nobody knows.
+            cwd: The working directory of the agent.
+            run_id: Makes message ids unique within the session.
+            window: The context window of the model in tokens; None if unknown.
+            spent: The cost of earlier runs of the session in US dollars; None if unknown.
         """
         self.tools = ToolUpdates(cwd)
         self._run_id = run_id
@@ -45,9 +45,9 @@ class RunUpdates:
         self._last_usage: UsageUpdate | None = None
         self._messages = 0
         self._is_empty = False
-        """A message, or a thought, began, and no fragment of it came."""
+        """Whether a message or thought has started without a fragment so far."""
         self._asked_about: dict[str, str] = {}
-        """Tool calls by the id of the approval that they wait for."""
+        """Tool call ids by the id of the approval that they wait for."""
         self._handlers: Mapping[type, Callable[[Any], Iterable[Any]]] = {
             **self.tools.handlers,
             events.MessageStartEvent: lambda _: self._begin(),
@@ -66,13 +66,14 @@ class RunUpdates:
         }
 
     def convert(self, event: events.AgentEvent) -> list[Any]:
-        """What the editor is told of an event. What happens inside of sub-agents stays there."""
+        """Return the updates for an event; none for events inside of sub-agents."""
         handler = self._handlers.get(event.__class__)
         is_inside = event.subagent_id is not None and not event.type.startswith("subagent_")
         return [] if handler is None or is_inside else list(handler(event))
 
     def find_call(self, waiting: PendingInteraction) -> str | None:
-        """The tool call that waits for a permission: as the agent says, else by what it said before it asked."""
+        """Return the tool call that waits for an approval: as reported by the agent, else the last open call of the
+        tool."""
         told = waiting.detail.tool_call_id if isinstance(waiting.detail, ApprovalDetail) else None
         return told if told is not None and self.tools.is_open(told) else self._asked_about.get(waiting.id)
 
@@ -130,7 +131,8 @@ class RunUpdates:
         yield from self._usage()
 
     def _usage(self) -> Iterable[Any]:
-        """The protocol tells of costs together with the context alone: where that is not known, of neither."""
+        """Yield a usage update if it changed. The protocol requires the context window: without it, cost is not sent
+        either."""
         if self._used is None or not self._window:
             return
         is_known = self._cost is not None and self._spent is not None
