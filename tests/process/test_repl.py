@@ -167,7 +167,7 @@ def test_the_commands_that_tell(installed: Installed, run_id: str) -> None:
     [
         ("/nope", "there is no command /nope; /help shows them"),
         ("/", "there is no command /;"),
-        ("/queue", "/queue wants a text"),
+        ("/queue", "/queue requires a text"),
         ("/exit now", "/exit takes no text"),
         ("/interrupt", "there is nothing to interrupt"),
         ("/resume", "error: run RUN_ID is running, not paused [INVALID_STATE_TRANSITION] /status"),
@@ -401,7 +401,7 @@ def test_no_answer_is_asked_again_and_commands_are_commands(installed: Installed
         person.enter("ask rm -rf /")
         person.see("    rm -rf /", ASKED)
         person.enter("maybe")
-        person.see_line("that is no answer; ")
+        person.see_line("invalid answer; ")
         person.enter("/status")
         person.see("  waits for you: 1 question", "  run: rm -rf /", ASKED)
         person.enter("n")

@@ -78,7 +78,7 @@ def _unsupported(what: str) -> ValidationError:
 
 
 class ImageStore:
-    """The images of one connection, as files in a temporary directory. Every agent that supports images accepts files."""
+    """The images of one connection, as files in a temporary directory: all agents accept image files."""
 
     def __init__(self) -> None:
         self._directory: tempfile.TemporaryDirectory[str] | None = None

@@ -60,7 +60,7 @@ async def serve_standard_streams(mux: AgentMux, agent: str, fields: Mapping[str,
     """Serve the editor that started this process. Raise the errors of `serve`, and VALIDATION_ERROR without pipes."""
     check(mux, agent, fields)
     if not (_is_pipe(STDIN) and _is_pipe(STDOUT)):
-        what = "`amux acp` is started by an editor, with pipes for standard input and output; on a terminal, use `amux run -i`"
+        what = "`amux acp` requires pipes as standard input and output, from an editor; use `amux run -i` at a terminal"
         raise AgentMuxError("VALIDATION_ERROR", what)
     with _reserved_streams() as (read_from, write_to):
         await serve(mux, agent, fields, await PipeTransport.over(read_from, write_to))

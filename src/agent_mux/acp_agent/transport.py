@@ -24,7 +24,7 @@ class PipeTransport:
 
     @classmethod
     async def over(cls, read_from: int, write_to: int) -> "PipeTransport":
-        """Create a transport that owns two open descriptors. Raise `ValueError` if one is neither a pipe nor a socket."""
+        """Create a transport that owns two descriptors. Raise `ValueError` if one is neither pipe nor socket."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=LONGEST_MESSAGE)
         await loop.connect_read_pipe(

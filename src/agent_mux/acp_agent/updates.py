@@ -72,8 +72,10 @@ class RunUpdates:
         return [] if handler is None or is_inside else list(handler(event))
 
     def find_call(self, waiting: PendingInteraction) -> str | None:
-        """Return the tool call that waits for an approval: as reported by the agent, else the last open call of the
-        tool."""
+        """Return the tool call that waits for an approval.
+
+        The agent reports it, or else it is the last open call of the tool.
+        """
         told = waiting.detail.tool_call_id if isinstance(waiting.detail, ApprovalDetail) else None
         return told if told is not None and self.tools.is_open(told) else self._asked_about.get(waiting.id)
 
@@ -131,8 +133,10 @@ class RunUpdates:
         yield from self._usage()
 
     def _usage(self) -> Iterable[Any]:
-        """Yield a usage update if it changed. The protocol requires the context window: without it, cost is not sent
-        either."""
+        """Yield a usage update if it changed.
+
+        The protocol reports cost only together with the context window: without a known window, neither is sent.
+        """
         if self._used is None or not self._window:
             return
         is_known = self._cost is not None and self._spent is not None

@@ -118,7 +118,7 @@ def _print_installation(
 ) -> int:
     show_change(change, context.obj, dry_run=dry_run)
     if not context.obj.json and not dry_run:
-        print_note(f"{agent} {what}{'' if change.is_needed else ' already'}")
+        print_note(f"{agent} {what}{'' if change.is_needed else ' (unchanged)'}")
         if consent is not None:
             print_note(consent)
     return 0

@@ -54,9 +54,8 @@ def _format_is_json(flags: RunFlags, form: str) -> bool:
         raise usage_error(f"--output-format expects one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
     is_json = form != "text"
     if (flags.json is not None and flags.json != is_json) or (flags.quiet and is_json):
-        raise usage_error(
-            f"--output-format {form} cannot be combined with {'--quiet' if flags.quiet else '--json or --no-json'}"
-        )
+        other = "--quiet" if flags.quiet else "--json" if flags.json else "--no-json"
+        raise usage_error(f"--output-format {form} cannot be combined with {other}")
     if flags.interactive and form == "json":
         raise usage_error("--output-format json has one result, but a conversation has several; use jsonl")
     return is_json

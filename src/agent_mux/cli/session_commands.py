@@ -175,7 +175,7 @@ def search_sessions(
         for hit in hits
     ]
     shown = [_to_builtins(hit) for hit in hits] if context.obj.json else rows
-    print_rows(shown, ("session", "changed", "found", "where"), context.obj, empty="nowhere")
+    print_rows(shown, ("session", "changed", "found", "where"), context.obj, empty="no matches")
     return 0
 
 

@@ -12,7 +12,7 @@ def test_without_the_extra_it_says_what_to_install(amux: Amux, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "acp", None)
     done = amux("acp", "--agent", "claude")
     assert (done.code, done.out) == (2, "")
-    assert "needs the extra: pip install 'agent-mux[acp]'" in done.err
+    assert "requires the extra: pip install 'agent-mux[acp]'" in done.err
     assert "Traceback" not in done.err
 
 

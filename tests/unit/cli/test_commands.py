@@ -151,7 +151,7 @@ def test_validate_finds_nothing_in_what_amux_prints(amux: Amux, tmp_path: Path) 
     lines = events_of(amux, TWO_WAY)
     path = tmp_path / "events.jsonl"
     path.write_text("".join(lines) + '{"type":"run_result"}\n')
-    assert amux("validate", path) == (0, "", f"{len(lines) + 1} events: the contract is kept\n")
+    assert amux("validate", path) == (0, "", f"{len(lines) + 1} events: valid\n")
     told = json.loads(amux("validate", path, "--json").out)
     assert told == {"ok": True, "data": {"valid": True, "events": len(lines) + 1, "breaches": []}}
 
@@ -162,7 +162,7 @@ def test_validate_tells_the_breaches_one_per_line(amux: Amux) -> None:
     done = amux("validate", stdin=broken)
     assert done.code == 1
     assert done.out.splitlines()[0].startswith("event 0 (")
-    assert done.err == f"{len(lines) - 2} events: {len(done.out.splitlines())} breaches\n"
+    assert done.err == f"{len(lines) - 2} events: {len(done.out.splitlines())} violations\n"
     told = amux("validate", "--json", stdin=broken)
     data = json.loads(told.out)["data"]
     assert told.code == 1

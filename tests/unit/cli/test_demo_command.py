@@ -10,4 +10,4 @@ def test_without_pytest_it_says_what_to_install(amux: Amux, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pytest", None)
     done = amux("demo")
     assert (done.code, done.out) == (2, "")
-    assert "`amux demo` runs tests, which needs the extra: pip install 'agent-mux[demo]'" in done.err
+    assert "`amux demo` runs tests, which requires the extra: pip install 'agent-mux[demo]'" in done.err

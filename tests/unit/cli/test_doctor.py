@@ -90,7 +90,7 @@ def test_nothing_is_started_where_the_network_stays_on(amux: Amux, monkeypatch: 
     looked_at = finds(monkeypatch)
     done = amux("doctor", "--drift")
     assert (done.code, done.out, looked_at) == (12, "", [])
-    assert "the network cannot be cut off here (not here)" in done.err
+    assert "the network cannot be disabled here (not here)" in done.err
 
 
 def test_where_no_agent_is_installed_there_is_nothing_to_look_at(
@@ -100,7 +100,7 @@ def test_where_no_agent_is_installed_there_is_nothing_to_look_at(
     monkeypatch.setenv("AMUX_NATIVE_EXECUTABLE", str(installed / "empty" / "amux-agent"))
     done = amux("doctor", "--drift")
     assert done.code == 4
-    assert "none of the agents" in done.err
+    assert "no agent with a drift baseline" in done.err
 
 
 def test_what_keeps_drift_from_being_found_is_an_error(

@@ -42,7 +42,7 @@ def test_a_row_for_each_case_and_0_when_all_is_well(amux: Amux, played: dict[str
     assert done.out.splitlines() == [
         "    case                        verdict      seconds  settle    MiB",
         "ok  noise                       completed       1.25    0.50       ",
-        "all 1 cases are as they must be, on asyncio",
+        "all 1 cases passed on asyncio",
     ]
     assert played == {"names": ["noise"], "full": True}
 
@@ -54,7 +54,7 @@ def test_findings_have_lines_of_their_own_and_the_exit_code_is_1(amux: Amux, pla
     assert lines[1].startswith("  ! holder ")
     assert lines[2].startswith("      process 7 (")
     assert "\x1b" not in done.out
-    assert lines[-1] == "1 of 2 cases are not as they must be: holder"
+    assert lines[-1] == "1 of 2 cases failed: holder"
     assert played["full"] is False
 
 

@@ -44,7 +44,7 @@ def test_settings_are_shown_without_keys(amux: Amux, home: Path) -> None:
     assert "not-a-real-key" not in done.out + done.err
     assert json.loads(done.out) == {"model": "opus", "env": {"ANTHROPIC_API_KEY": "[hidden]"}}
     assert done.err.splitlines()[0] == "global: ~/.claude/settings.json"
-    assert done.err.splitlines()[1].endswith("/project/.claude/settings.json (not there)")
+    assert done.err.splitlines()[1].endswith("/project/.claude/settings.json (does not exist)")
     told = data(amux("config", "get", "claude", "--json"))
     assert told["values"]["env"] == {"ANTHROPIC_API_KEY": "[hidden]"}
     assert [one["exists"] for one in told["files"]] == [True, False, False]
@@ -70,7 +70,7 @@ def test_a_field_is_set_and_unset(amux: Amux, home: Path) -> None:
 
 def test_a_dry_run_shows_the_difference_without_keys(amux: Amux, home: Path) -> None:
     done = amux("config", "set", "claude", "model", "sonnet", "--dry-run")
-    assert (done.code, done.err) == (0, "~/.claude/settings.json: nothing was written\n")
+    assert (done.code, done.err) == (0, "~/.claude/settings.json: nothing written\n")
     assert '-  "model": "opus",' in done.out
     assert '+  "model": "sonnet",' in done.out
     assert "not-a-real-key" not in done.out
@@ -98,7 +98,7 @@ def test_values(amux: Amux, home: Path, words: list[str], stdin: bytes, value: o
 
 
 def test_files_are_checked(amux: Amux, home: Path) -> None:
-    assert amux("config", "validate", "claude") == (0, "", "the files are in order\n")
+    assert amux("config", "validate", "claude") == (0, "", "no problems found\n")
     (home / ".claude" / "settings.json").write_text('{"model": 3, "permissions": {"defaultMode": "x"}}', "utf-8")
     done = amux("config", "reload", "claude")
     assert done.code == 7
@@ -146,7 +146,7 @@ def test_a_server_is_added_listed_and_removed(amux: Amux, home: Path, monkeypatc
     assert amux("mcp", "add", "claude", "web", "--scope", "project", "--force", "--", "other").code == 0
     assert data(amux("mcp", "remove", "claude", "web", "--json"))["changed"]
     assert amux("mcp", "remove", "claude", "files").code == 0
-    assert amux("mcp", "list", "claude") == (0, "", "claude has no MCP server\n")
+    assert amux("mcp", "list", "claude") == (0, "", "claude has no MCP servers\n")
 
 
 # -- auth
@@ -186,7 +186,7 @@ def test_a_skill_is_added_listed_and_removed(amux: Amux, home: Path, tmp_path: P
     assert (found["name"], found["scope"], found["problem"]) == ("dig", "global", None)
     assert "Digs holes" in amux("skill", "list", "claude").out
     assert data(amux("skill", "remove", "claude", "dig", "--json"))["removed"]
-    assert amux("skill", "list", "claude") == (0, "", "no skill\n")
+    assert amux("skill", "list", "claude") == (0, "", "no skills\n")
     assert [row["exists"] for row in data(amux("skill", "where", "claude", "--json"))] == [True, False]
 
 
@@ -223,7 +223,7 @@ def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     done = amux("install", "claude", "--dry-run")
     assert done.out == "npm install -g @anthropic-ai/claude-code\n"
-    assert done.err == "not on PATH, and needed: npm\nnothing was run\n"
+    assert done.err == "required but not on PATH: npm\nnothing was run\n"
     npm = tmp_path / "bin" / "npm"
     npm.parent.mkdir()
     npm.write_text(f"#!/bin/sh\necho '#!/bin/sh' > {npm.parent}/claude\necho 'echo 9.9.9' >> {npm.parent}/claude\n"
@@ -231,7 +231,7 @@ def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch
     npm.chmod(0o755)
     assert amux("install", "claude").code == 2  # nobody can be asked
     assert not (npm.parent / "claude").exists()
-    assert amux("install", "claude", "--yes").err == f"claude 9.9.9 is at {npm.parent}/claude\n"
+    assert amux("install", "claude", "--yes").err == f"claude 9.9.9 is installed at {npm.parent}/claude\n"
     assert amux("update", "claude", "--dry-run").out == f"{npm.parent}/claude update\n"
     done = amux("update", "claude", "--yes", "--json")
     assert done.err == "9.9.9\n"  # what the program said
@@ -241,7 +241,7 @@ def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch
 def test_who_runs_this(amux: Amux, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
-    assert amux("detect-host") == (0, "", "neither an agent nor a CI system runs this\n")
+    assert amux("detect-host") == (0, "", "no agent or CI system runs this process\n")
     monkeypatch.setenv("CLAUDECODE", "1")
     assert data(amux("detect-host", "--json")) == [{"kind": "agent", "name": "claude", "variable": "CLAUDECODE"}]
 

@@ -38,7 +38,7 @@ def pushing(directory: Path) -> bytes:
 def test_registering_and_listing(amux: Amux, here: Path) -> None:
     done = amux("hooks", "add", "guard", "builtin", "policy:rules.toml", "--type", "pre_tool_use")
     assert (done.code, done.out) == (0, "")
-    assert done.err == f"guard is registered in {here}/config/hooks.json\n"
+    assert done.err == f"registered guard in {here}/config/hooks.json\n"
     amux("hooks", "add", "notes", "command", "-a", "claude", "--priority", "7", "--", "cat", "-n")
     listed = data(amux("hooks", "list", "--json"))
     assert [(one["id"], one["target"], one["priority"], one["counts"]) for one in listed] == [
@@ -55,9 +55,9 @@ def test_nothing_is_registered(amux: Amux) -> None:
 
 def test_switching_and_removing(amux: Amux) -> None:
     amux("hooks", "add", "a", "builtin", "log")
-    assert "switched off" in amux("hooks", "disable", "a").err
+    assert "disabled a" in amux("hooks", "disable", "a").err
     assert data(amux("hooks", "list", "--json"))[0]["whyNot"] == "switched off"
-    assert "switched on" in amux("hooks", "enable", "a").err
+    assert "enabled a" in amux("hooks", "enable", "a").err
     assert data(amux("hooks", "remove", "a", "--json"))["id"] == "a"
     assert data(amux("hooks", "list", "--json")) == []
 
@@ -67,21 +67,24 @@ def test_a_project_is_trusted(amux: Amux, here: Path) -> None:
     path.parent.mkdir()
     path.write_text('{"hooks": [{"id": "a", "handler": "builtin", "target": "log"}]}')
     assert "not trusted" in amux("hooks", "list").out
-    assert amux("hooks", "trust").err == f"{path} is trusted as it is now\n"
+    assert amux("hooks", "trust").err == f"trusted {path} in its current form\n"
     assert data(amux("hooks", "list", "--json"))[0]["counts"]
 
 
 def test_an_agent_is_told(amux: Amux, here: Path) -> None:
     path = here / "home" / ".claude" / "settings.json"
     dry = amux("hooks", "install", "claude", "--dry-run")
-    assert (dry.code, dry.err, path.exists()) == (0, "~/.claude/settings.json: nothing was written\n", False)
+    assert (dry.code, dry.err, path.exists()) == (0, "~/.claude/settings.json: nothing written\n", False)
     assert "+" in dry.out
-    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: changed\nclaude calls us\n"
+    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: changed\nclaude calls amux\n"
     assert "hooks claude handle pre_tool_use" in path.read_text()
-    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: nothing to do\nclaude calls us already\n"
+    assert (
+        amux("hooks", "install", "claude").err
+        == "~/.claude/settings.json: nothing to do\nclaude calls amux (unchanged)\n"
+    )
     (status,) = data(amux("hooks", "status", "claude", "--json"))
     assert (status["kind"], list(status["installed"])) == ("native", [str(path)])
-    assert amux("hooks", "uninstall", "claude").err == "~/.claude/settings.json: changed\nclaude calls us no more\n"
+    assert amux("hooks", "uninstall", "claude").err == "~/.claude/settings.json: changed\nclaude no longer calls amux\n"
     assert not path.exists()
     assert amux("hooks", "uninstall", "claude", "--dry-run") == (0, "", "~/.claude/settings.json: nothing to do\n")
 

@@ -22,7 +22,7 @@ def test_without_the_extra_it_says_what_to_install(amux: Amux, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = amux("mcp-server")
     assert (done.code, done.out) == (2, "")
-    assert "amux mcp-server needs the extra: pip install 'agent-mux[mcp]'" in done.err
+    assert "`amux mcp-server` requires the extra: pip install 'agent-mux[mcp]'" in done.err
 
 
 def test_a_depth_that_cannot_be_is_no_depth(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,4 +36,4 @@ def test_everything_is_no_default(amux: Amux, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir("/")
     done = amux("mcp-server")
     assert done.code == 2
-    assert "runs could work anywhere: the current directory is /; say where with --root DIR" in done.err
+    assert "the current directory is /, which would allow runs everywhere; restrict them with --root DIR" in done.err

@@ -75,7 +75,7 @@ def test_an_agent_without_models(amux: Amux) -> None:
     assert data(amux("models", "list", "terminal", "--json")) == []
     done = amux("models", "list", "terminal")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no models are known; the agent takes what its command takes\n"
+    assert done.err == "no models known; the agent accepts the names that its own command accepts\n"
 
 
 def test_one_model_for_people(amux: Amux) -> None:
@@ -88,11 +88,11 @@ def test_one_model_for_people(amux: Amux) -> None:
         "provider": "openai",
         "protocol": "openai-responses",
         "context window": "1050000",
-        "most output": "128000",
+        "max output": "128000",
         "can": "thinking, images, pdf, schema",
         "thinking efforts": "low, medium, high, xhigh, max",
-        "price": "$4 in, $20 out, $0.4 cached, $5 into the cache for a million tokens; "
-        "calls with more than 272k going in: $8 in, $30 out",
+        "price": "$4 in, $20 out, $0.4 cached, $5 cache write per million tokens; "
+        "above 272k input tokens: $8 in, $30 out",
         "as of": "2026-11-22",
     }
 
@@ -128,11 +128,11 @@ def test_agents_that_nobody_knows(amux: Amux) -> None:
 @pytest.mark.usefixtures("pi")
 def test_an_agent_is_asked_and_its_answer_kept(amux: Amux, tmp_path: Path) -> None:
     before = amux("models", "list", "pi")
-    assert before.err == "as known on 2026-11-22; `amux models refresh pi` asks the agent itself\n"
+    assert before.err == "as known on 2026-11-22; `amux models refresh pi` updates the list\n"
     assert data(amux("models", "refresh", "pi", "--json")) == [{"agent": "pi", "models": LISTED}]
     assert (tmp_path / "config" / "cache" / "models" / "pi.json").exists()
     after = amux("models", "list", "pi")
-    assert after.err.startswith("as the agent listed them on 2")
+    assert after.err.startswith("as listed by the agent on 2")
     assert "gpt-realtime-2.1" in after.out
     assert "gpt-realtime-2.1" not in before.out
     listed = {model["modelId"]: model for model in data(amux("models", "list", "pi", "--json"))}
@@ -194,7 +194,7 @@ def test_the_model_that_would_be_used(amux: Amux) -> None:
     }
     done = amux("models", "current", "claude")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no model is set for claude: it chooses for itself, and tells when it starts\n"
+    assert done.err == "no model is set for claude: the agent chooses, and reports the model when it starts\n"
 
 
 def test_a_model_is_set_in_the_agents_own_configuration(amux: Amux, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def files_in(directory: Path) -> dict[Path, bytes]:
 def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     path = config / "profiles" / "fast.json"
     done = amux("profiles", "set", "fast", "model=4.5", "timeout=60000", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
-    assert done == (0, "", f"fast is set in {path}\n")
+    assert done == (0, "", f"saved fast in {path}\n")
     assert read(path) == {
         "model": "4.5", "timeout": 60000, "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
     }  # fmt: skip
@@ -149,10 +149,10 @@ def test_what_a_file_says_reaches_no_terminal_as_it_is(amux: Amux, project: Path
 def test_the_default_profile_of_a_project_and_of_all(amux: Amux, config: Path, project: Path) -> None:
     amux("profiles", "set", "fast", "model=m", "--scope", "global")
     done = amux("profiles", "apply", "fast")
-    assert done == (0, "", f"runs in {project.parent} have the profile fast ({project / 'config.json'})\n")
+    assert done == (0, "", f"runs in {project.parent} use the profile fast ({project / 'config.json'})\n")
     assert read(project / "config.json") == {"profile": "fast"}
     done = amux("profiles", "apply", "fast", "--scope", "global")
-    assert done == (0, "", f"runs everywhere have the profile fast ({config / 'config.json'})\n")
+    assert done == (0, "", f"runs everywhere use the profile fast ({config / 'config.json'})\n")
     assert amux("profiles", "apply", "--none").code == 0
     assert (read(project / "config.json"), read(config / "config.json")) == ({}, {"profile": "fast"})
 
@@ -163,8 +163,8 @@ def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     done = amux("profiles", "delete", "fast")
     assert (done.code, done.out) == (0, "")
     warning, said = done.err.splitlines()
-    assert warning.startswith(f"warning: {project / 'config.json'} still names fast; `amux profiles apply --none`")
-    assert said == f"{project / 'profiles' / 'fast.json'} is removed"
+    assert warning.startswith(f"warning: {project / 'config.json'} still refers to fast; `amux profiles apply --none`")
+    assert said == f"deleted {project / 'profiles' / 'fast.json'}"
     amux("profiles", "set", "both", "model=p")
     amux("profiles", "set", "both", "model=g", "--scope", "global")
     assert amux("profiles", "delete", "both", "--scope", "global").code == 0
@@ -192,8 +192,8 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["show", "../fast"], 2, "64 letters"),
         (["show", "bad"], 7, "bad.json is not JSON: line 2, column 1"),
         (["set", "fast"], 2, "KEY=VALUE"),
-        (["set", "fast", "model"], 2, "KEY=VALUE is expected, got 'model'"),
-        (["set", "fast", "=x"], 2, "KEY=VALUE is expected"),
+        (["set", "fast", "model"], 2, "expected KEY=VALUE, got 'model'"),
+        (["set", "fast", "=x"], 2, "expected KEY=VALUE"),
         (["set", "fast", "modle=x"], 2, "did you mean 'model'?"),
         (["set", "fast", "modle="], 2, "did you mean 'model'?"),
         (["set", "fast", "timeout=-1"], 2, "timeout: got -1; allowed: a number >= 0, in milliseconds"),
@@ -209,15 +209,15 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["set", "bad", "model=x"], 7, "bad.json is not JSON"),
         (["set", "fast", "model=x", "--scope", "project"], 2, "amux init"),
         (["set", "fast", "model=x", "--scope", "galaxy"], 2, "Invalid value for '--scope'"),
-        (["set", "fast", "model=x", "--file", "missing"], 2, "not both"),
+        (["set", "fast", "model=x", "--file", "missing"], 2, "give either KEY=VALUE"),
         (["set", "fast", "--file", "missing"], 2, "cannot read missing"),
         (["set", "fast", "--file", "bad"], 2, "bad is not JSON: line 2, column 1"),
         (["delete"], 2, "NAME"),
         (["delete", "fsat"], 9, "did you mean 'fast'?"),
         (["delete", "fast", "--scope", "project"], 9, "in the project directory"),
         (["delete", "a/b"], 2, "64 letters"),
-        (["apply"], 2, "say which profile, or --none"),
-        (["apply", "fast", "--none"], 2, "say which profile, or --none"),
+        (["apply"], 2, "give a profile NAME, or --none"),
+        (["apply", "fast", "--none"], 2, "give a profile NAME, or --none"),
         (["apply", "fsat", "--scope", "global"], 9, "did you mean 'fast'?"),
         (["apply", "fast"], 2, "amux init"),
         (["apply", "bad", "--scope", "global"], 7, "bad.json is not JSON"),
@@ -244,7 +244,7 @@ def test_a_profile_in_both_places_has_to_be_told_apart(amux: Amux, config: Path,
         write(place / "profiles" / "fast.json", {"model": "m"})
     done = amux("profiles", "delete", "fast")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (2, True)
-    assert "say which with --scope" in done.err
+    assert "choose one with --scope" in done.err
     assert amux("profiles", "list").out.count("fast") == 1
 
 

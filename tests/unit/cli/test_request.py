@@ -134,7 +134,7 @@ def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
 
 
 def test_a_conversation_reads_standard_input_by_itself() -> None:
-    with pytest.raises(AgentMuxError, match="line by line; leave the - out"):
+    with pytest.raises(AgentMuxError, match="omit the -"):
         options("claude", "-", interactive=True)
 
 
@@ -154,11 +154,11 @@ def test_retries(flags: dict[str, Any], policy: RetryPolicy | None) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"retry": 0}, "--retry wants the number of attempts"),
-        ({"retry_delay": 1.0}, "say how often with --retry"),
-        ({"retry": 2, "retry_delay": -1.0}, "--retry-delay wants seconds"),
-        ({"retry": 2, "retry_delay": float("nan")}, "--retry-delay wants seconds"),
-        ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay wants seconds"),
+        ({"retry": 0}, "--retry expects the total number of attempts"),
+        ({"retry_delay": 1.0}, "--retry-delay requires --retry"),
+        ({"retry": 2, "retry_delay": -1.0}, "--retry-delay expects seconds"),
+        ({"retry": 2, "retry_delay": float("nan")}, "--retry-delay expects seconds"),
+        ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay expects seconds"),
     ],
 )
 def test_retries_that_cannot_be(flags: dict[str, Any], told: str) -> None:
@@ -181,7 +181,7 @@ def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(AgentMuxError, match="--interactive "):
             company(**{"around": AT_A_TERMINAL, "interactive": True, **wrong})
     monkeypatch.setenv("TERM", "dumb")
-    with pytest.raises(AgentMuxError, match="--interactive needs a terminal that can move its cursor"):
+    with pytest.raises(AgentMuxError, match="--interactive requires a terminal with cursor movement"):
         company(AT_A_TERMINAL, interactive=True)
 
 
@@ -196,7 +196,7 @@ def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatc
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(AgentMuxError, match="no prompt; give it as an argument"):
+    with pytest.raises(AgentMuxError, match="no prompt: pass PROMPT"):
         options("claude")
 
 
@@ -230,10 +230,10 @@ def test_the_view_follows_the_flags() -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"output_format": "xml"}, "wants one of text, json, jsonl; got 'xml'"),
-        ({"output_format": "text", "json": True}, "is something else than --json says"),
-        ({"output_format": "json", "quiet": True}, "is something else than --quiet says"),
-        ({"output_format": "json", "interactive": True}, "a conversation has more: use jsonl"),
+        ({"output_format": "xml"}, "expects one of text, json, jsonl; got 'xml'"),
+        ({"output_format": "text", "json": True}, "cannot be combined with --json"),
+        ({"output_format": "json", "quiet": True}, "cannot be combined with --quiet"),
+        ({"output_format": "json", "interactive": True}, "a conversation has several; use jsonl"),
     ],
 )
 def test_formats_that_cannot_be(flags: dict[str, Any], told: str) -> None:

@@ -36,4 +36,4 @@ def test_a_missing_extra_is_one_sentence(amux: Amux, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(util, "find_spec", lambda name, *rest: None if name == "uvicorn" else real(name, *rest))
     done = amux(*words)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "needs the extra: pip install 'agent-mux[service]'" in done.err
+    assert "requires the extra: pip install 'agent-mux[service]'" in done.err

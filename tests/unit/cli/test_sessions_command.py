@@ -109,7 +109,7 @@ def test_an_export(amux: Amux, tmp_path: Path, form: str, begins: str) -> None:
     assert amux("sessions", "export", LONG, "--format", form).out == path.read_text()
     again = amux("sessions", "export", LONG, "-f", form, "-o", path)
     assert (again.code, again.out) == (2, "")
-    assert "is there already" in again.err
+    assert "already exists" in again.err
 
 
 def test_a_comparison(amux: Amux) -> None:
@@ -149,15 +149,15 @@ def test_nothing_of_the_agents_is_written(amux: Amux) -> None:
 def test_the_directory_of_a_session_has_to_be_there(amux: Amux, how: str) -> None:
     done = amux("sessions", how, ORIGIN, "go on")
     assert (done.code, done.out) == (2, "")
-    assert "/home/dev/other, where claude:7b278565" in done.err
-    assert "give another with --cwd" in done.err
+    assert "/home/dev/other, the directory of claude:7b278565" in done.err
+    assert "choose another with --cwd" in done.err
 
 
 def test_where_nothing_is_stored_that_is_said(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert amux("sessions", "list") == (0, "", "no sessions are stored\n")
     assert amux("cost", "report") == (0, "", "no sessions are stored\n")
-    assert amux("sessions", "search", "x") == (0, "", "nowhere\n")
+    assert amux("sessions", "search", "x") == (0, "", "no matches\n")
     assert data(amux("sessions", "list", "--json")) == []
     report = data(amux("cost", "report", "--json"))
     assert (report["groups"], report["total"]["calls"]) == ([], 0)

@@ -54,8 +54,8 @@ def test_a_line_is_a_prompt_or_a_command(line: str, said: object) -> None:
 def test_a_command_that_is_none_is_a_sentence() -> None:
     assert find_problem(SlashCommand("status")) is None
     assert find_problem(SlashCommand("steer", "left")) is None
-    assert "there is no command /etc/hosts" in str(find_problem(SlashCommand("etc/hosts", "is wrong")))
-    assert find_problem(SlashCommand("queue")) == "/queue wants a text"
+    assert "unknown command /etc/hosts" in str(find_problem(SlashCommand("etc/hosts", "is wrong")))
+    assert find_problem(SlashCommand("queue")) == "/queue requires a text"
     assert "takes no text" in str(find_problem(SlashCommand("abort", "now")))
 
 
