@@ -95,8 +95,8 @@ class AcpAgent:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Resume a stored session and send its history to the editor."""
-        meant = await self._close_existing(session_id)
-        known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, meant)
+        known_id = await self._close_existing(session_id)
+        known = await anyio.to_thread.run_sync(find_stored, self._mux, self._adapter.agent, known_id)
         stored = await anyio.to_thread.run_sync(self._mux.sessions.read, known)
         origin = {"native_id": stored.summary.native_id, "spent": _known_cost(stored.summary)}
         session = await self._open(session_id, cwd, mcp_servers, **origin)

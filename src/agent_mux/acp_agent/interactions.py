@@ -96,8 +96,8 @@ async def _request_choice(
         begun = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
         await editor.session_update(session_id=session_id, update=ToolCallStart.model_validate(begun))
     try:
-        told = await editor.request_permission(session_id=session_id, tool_call=call, options=options)
-        chosen = told.outcome.option_id if isinstance(told.outcome, AllowedOutcome) else None
+        response = await editor.request_permission(session_id=session_id, tool_call=call, options=options)
+        chosen = response.outcome.option_id if isinstance(response.outcome, AllowedOutcome) else None
     finally:
         if not is_known:
             await _end_call(editor, session_id, call.tool_call_id, was_granted=chosen not in {None, REJECT})
@@ -129,8 +129,8 @@ async def _request_form(editor: EditorConnection, session_id: str, detail: Input
     )
     schema = ElicitationSchema(properties={ANSWER: asked}, required=[ANSWER])
     mode = ElicitationFormSessionMode(session_id=session_id, requested_schema=schema)
-    told = await editor.create_elicitation(detail.question, mode)
-    answer = (told.content or {}).get(ANSWER) if isinstance(told, AcceptElicitationResponse) else None
+    response = await editor.create_elicitation(detail.question, mode)
+    answer = (response.content or {}).get(ANSWER) if isinstance(response, AcceptElicitationResponse) else None
     if answer is None:
         return UNDECIDED
     return Choice(str(answer)) if detail.options else Text(str(answer))

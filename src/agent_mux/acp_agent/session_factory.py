@@ -77,18 +77,18 @@ class SessionFactory:
             logging.getLogger(LOGGER).warning("the choice of models is not available: %s", error)
             return ()
 
-    def _servers(self, told: Sequence[Any] | None, own: Sequence[McpServer]) -> tuple[McpServer, ...]:
+    def _servers(self, offered: Sequence[Any] | None, own: Sequence[McpServer]) -> tuple[McpServer, ...]:
         """Merge the servers of the editor and of the command line.
 
         Editors send their servers to every agent. An agent without MCP support ignores them, with a warning.
         """
-        if told and not self._adapter.capabilities.mcp:
-            names = ", ".join(repr(one.name) for one in told)
+        if offered and not self._adapter.capabilities.mcp:
+            names = ", ".join(repr(one.name) for one in offered)
             logging.getLogger(LOGGER).warning(
                 "%s does not support MCP servers; ignored: %s", self._adapter.agent, names
             )
             return tuple(own)
-        return merge_servers(told, own)
+        return merge_servers(offered, own)
 
 
 def _check_directory(cwd: str) -> None:
@@ -104,13 +104,13 @@ LONGEST_SERVER_NAME = 64  # characters, the limit of agents
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def merge_servers(told: Sequence[Any] | None, own: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
+def merge_servers(offered: Sequence[Any] | None, own: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
     """Merge servers of the command line (`own`) and of the editor, with valid and unique names.
 
     Raises `ValidationError` for an unsupported kind of server.
     """
     servers = {server.name: server for server in own}
-    for one in told or ():
+    for one in offered or ():
         server = _convert_server(
             _unused_name(_INVALID_CHARACTERS.sub("_", one.name)[:LONGEST_SERVER_NAME] or "server", servers), one
         )
@@ -118,16 +118,16 @@ def merge_servers(told: Sequence[Any] | None, own: Iterable[McpServer] = ()) -> 
     return tuple(servers.values())
 
 
-def _convert_server(name: str, told: Any) -> McpServer:
-    match told:
+def _convert_server(name: str, offered: Any) -> McpServer:
+    match offered:
         case McpServerStdio():
-            env = {variable.name: variable.value for variable in told.env}
-            return McpServer(name, command=told.command, args=tuple(told.args), env=env)
+            env = {variable.name: variable.value for variable in offered.env}
+            return McpServer(name, command=offered.command, args=tuple(offered.args), env=env)
         case HttpMcpServer() | SseMcpServer():
-            transport: Literal["sse", "streamable-http"] = "sse" if told.type == "sse" else "streamable-http"
-            headers = {header.name: header.value for header in told.headers}
-            return McpServer(name, transport=transport, url=told.url, headers=headers)
-    raise ValidationError([FieldError("mcpServers", getattr(told, "name", "?"), "stdio, http or sse servers")])
+            transport: Literal["sse", "streamable-http"] = "sse" if offered.type == "sse" else "streamable-http"
+            headers = {header.name: header.value for header in offered.headers}
+            return McpServer(name, transport=transport, url=offered.url, headers=headers)
+    raise ValidationError([FieldError("mcpServers", getattr(offered, "name", "?"), "stdio, http or sse servers")])
 
 
 def _unused_name(name: str, taken: Iterable[str]) -> str:

@@ -41,11 +41,11 @@ class SessionRun:
         """Whether it accepts no more prompts."""
         return not self._stays_open or self.run.state in TERMINAL
 
-    async def follow(self, tell: SendUpdate) -> RunResult:
+    async def follow(self, send_update: SendUpdate) -> RunResult:
         """Send updates for all events until the run is over. Return its result."""
         async for event in self.run:
             for update in self.updates.convert(event):
-                await tell(update)
+                await send_update(update)
             self._note(event)
         result = await self.run
         if self.turn is not None:

@@ -52,10 +52,10 @@ class RunUpdates:
             **self.tools.handlers,
             events.MessageStartEvent: lambda _: self._begin(),
             events.ThinkingStartEvent: lambda _: self._begin(),
-            events.TextDeltaEvent: lambda event: self._say(event.delta),
-            events.ThinkingDeltaEvent: lambda event: self._think(event.delta),
-            events.MessageStopEvent: lambda event: self._say(event.text) if self._is_empty else (),
-            events.ThinkingStopEvent: lambda event: self._think(event.thinking) if self._is_empty else (),
+            events.TextDeltaEvent: lambda event: self._message(event.delta),
+            events.ThinkingDeltaEvent: lambda event: self._thought(event.delta),
+            events.MessageStopEvent: lambda event: self._message(event.text) if self._is_empty else (),
+            events.ThinkingStopEvent: lambda event: self._thought(event.thinking) if self._is_empty else (),
             events.ImageOutputEvent: self._image,
             events.ApprovalRequestEvent: self._asked,
             events.ApprovalGrantedEvent: lambda event: self._answered(event.interaction_id, "in_progress"),
@@ -76,20 +76,20 @@ class RunUpdates:
 
         The agent reports it, or else it is the last open call of the tool.
         """
-        told = waiting.detail.tool_call_id if isinstance(waiting.detail, ApprovalDetail) else None
-        return told if told is not None and self.tools.is_open(told) else self._asked_about.get(waiting.id)
+        call_id = waiting.detail.tool_call_id if isinstance(waiting.detail, ApprovalDetail) else None
+        return call_id if call_id is not None and self.tools.is_open(call_id) else self._asked_about.get(waiting.id)
 
     def _begin(self) -> Iterable[Any]:
         self._messages += 1
         self._is_empty = True
         return ()
 
-    def _say(self, words: str) -> Iterable[Any]:
+    def _message(self, words: str) -> Iterable[Any]:
         self._is_empty = False
         if words:
             yield self._chunk(text_block(words))
 
-    def _think(self, words: str) -> Iterable[Any]:
+    def _thought(self, words: str) -> Iterable[Any]:
         self._is_empty = False
         if words:
             yield AgentThoughtChunk(

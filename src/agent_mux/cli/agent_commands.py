@@ -69,7 +69,10 @@ def detect(
 
 @with_common_flags
 def detect_host(context: typer.Context) -> int:
-    """Report the agent or CI system that runs this process (from environment variables)."""
+    """Report which agent or CI system runs this process.
+
+    They are recognized by their environment variables.
+    """
     import os
 
     from agent_mux.hosts import detect_hosts
@@ -236,11 +239,11 @@ def show_auth_setup(context: typer.Context, agent: AgentName) -> int:
 
     steps = Auth(homes_for()).setup(agent)
     program = AdapterRegistry().get(agent).executables[0]
-    told = [_setup_step(step, program) for step in steps]
+    rows = [_setup_step(step, program) for step in steps]
     if context.obj.json:
-        print_json(told)
+        print_json(rows)
         return 0
-    for step in told:
+    for step in rows:
         command = step.get("command") or (f"export {step['variable']}=..." if step.get("variable") else "")
         sys.stdout.write(sanitize(f"{step['text']}\n") + (f"    {command}\n" if command else ""))
     return 0

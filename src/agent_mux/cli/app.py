@@ -55,7 +55,10 @@ def completion(
     context: typer.Context,
     shell: Annotated[CompletionShell, typer.Argument(help="Shell to generate the script for.", show_default=False)],
 ) -> int:
-    """Print the completion script for a shell (commands, options, agent and profile names)."""
+    """Print the completion script for a shell.
+
+    It completes commands, options, and the names of agents and profiles.
+    """
     from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
 
     from agent_mux.cli.command_output import print_json
@@ -129,25 +132,25 @@ def root(
     given["server"] = server
     given["server_token_file"] = None if server_token_file is None else str(server_token_file)
     _check_server(given, context.invoked_subcommand)
-    said = {name: value for name, value in given.items() if value}
-    context.default_map = _defaults_for_all(context.command, said)
+    values = {name: value for name, value in given.items() if value}
+    context.default_map = _defaults_for_all(context.command, values)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
     """Raise a usage error if a service is named for a command that only works locally."""
-    told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
-    if told is not None and subcommand not in _REMOTE_COMMANDS:
+    option = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
+    if option is not None and subcommand not in _REMOTE_COMMANDS:
         from agent_mux.cli.remote import no_service_error
 
-        raise no_service_error(told, subcommand or "")
+        raise no_service_error(option, subcommand or "")
 
 
-def _defaults_for_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
+def _defaults_for_all(group: Any, values: "Mapping[str, Any]") -> dict[str, Any]:
     """Return click's default map: an option before the command is the default of that option for every command."""
     return {
-        name: _defaults_for_all(command, said) if isinstance(command, TyperGroup) else dict(said)
+        name: _defaults_for_all(command, values) if isinstance(command, TyperGroup) else dict(values)
         for name, command in group.commands.items()
     }
 

@@ -41,11 +41,11 @@ def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
 def _reject_server(context: typer.Context) -> None:
     """Raise a usage error if a service is named before a command that only works locally."""
     root = context.find_root()
-    told = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
-    if told is not None:
+    option = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
+    if option is not None:
         from agent_mux.cli.remote import no_service_error
 
-        raise no_service_error(told, context.command_path.partition(" ")[2])
+        raise no_service_error(option, context.command_path.partition(" ")[2])
 
 
 def keyword_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -38,10 +38,10 @@ Keep = Annotated[bool, typer.Option("--keep", help="Keep the repository.", show_
 
 @with_common_flags
 def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False, config_dir: ConfigDir = None) -> int:
-    """Watch the embedded agent repair a small repository: a real process, real edits, real tests.
+    """Watch the embedded agent repair a small repository.
 
-    A script replaces the model, so no API key and no network are needed. The repository is temporary. The exit code is
-    0 if its tests pass in the end.
+    The process, the edits and the tests are real. A script replaces the model, so no API key and no network are needed.
+    The repository is temporary. The exit code is 0 if its tests pass in the end.
 
     With --recorded, a real process plays a recorded session of another agent through the whole pipeline.
     """

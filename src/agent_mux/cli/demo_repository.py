@@ -55,8 +55,8 @@ class DemoRepository:
 
     def difference(self) -> str:
         """Return the changes since the creation as a unified diff."""
-        told = _run_git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
-        return told if told is not None else "".join(self._compared())
+        diff = _run_git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
+        return diff if diff is not None else "".join(self._compared())
 
     def _compared(self) -> Iterator[str]:
         for name, before in FILES.items():
@@ -69,8 +69,8 @@ class DemoRepository:
         try:
             done = _run_program(self, sys.executable, *TESTS)
         except subprocess.TimeoutExpired as error:
-            said = error.output or b""
-            return TestOutcome(said.decode("utf-8", "replace") if isinstance(said, bytes) else said, None)
+            output = error.output or b""
+            return TestOutcome(output.decode("utf-8", "replace") if isinstance(output, bytes) else output, None)
         return TestOutcome(done.stdout, done.returncode)
 
 

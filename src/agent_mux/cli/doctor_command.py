@@ -190,9 +190,9 @@ def _write_torture_row(row: "Row") -> None:
     from agent_mux.cli.terminal import sanitize
 
     mark = "ok  " if row.ok else "  ! "
-    settle = "" if row.settle is None else f"{row.settle:.2f}"
+    settle_time = "" if row.settle is None else f"{row.settle:.2f}"
     peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
-    sys.stdout.write(f"{mark}{row.case:<28}{row.verdict:<12}{row.seconds:>8.2f}{settle:>8}{peak:>7}\n")
+    sys.stdout.write(f"{mark}{row.case:<28}{row.verdict:<12}{row.seconds:>8.2f}{settle_time:>8}{peak:>7}\n")
     for finding in row.findings:
         sys.stdout.write(f"      {sanitize(finding)}\n")
     sys.stdout.flush()

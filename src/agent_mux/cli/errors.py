@@ -109,12 +109,12 @@ def _usage_error_report(error: BaseException) -> ErrorReport | None:
 
     The error classes are click's, which newer versions of typer vendor privately.
     """
-    say: Any = getattr(error, "format_message", None)
-    if say is None:
+    format_message: Any = getattr(error, "format_message", None)
+    if format_message is None:
         return None
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "amux"
-    return ErrorReport("VALIDATION_ERROR", say(), hint=f"`{command} --help` shows how", exit_code=exit_codes.USAGE)
+    return ErrorReport("VALIDATION_ERROR", format_message(), hint=f"see `{command} --help`", exit_code=exit_codes.USAGE)
 
 
 def _unwrap(error: BaseException) -> BaseException:

@@ -239,12 +239,12 @@ def _print_plugin_change(done: "PluginChange", invocation: Invocation) -> int:
 
     answer = done.answer
     if invocation.json:
-        said = None if answer is None else redact_text(answer.stdout)
-        print_json({"agent": done.agent, "command": list(done.argv), "dryRun": answer is None, "output": said})
+        output = None if answer is None else redact_text(answer.stdout)
+        print_json({"agent": done.agent, "command": list(done.argv), "dryRun": answer is None, "output": output})
     elif answer is None:
         sys.stdout.write(f"{shlex.join(done.argv)}\n")
         print_note("nothing was run")
     else:
-        said = redact_text(answer.stdout + answer.stderr)
-        sys.stderr.write("".join(f"{sanitize(line)}\n" for line in said.splitlines()))
+        output = redact_text(answer.stdout + answer.stderr)
+        sys.stderr.write("".join(f"{sanitize(line)}\n" for line in output.splitlines()))
     return 0

@@ -154,13 +154,13 @@ def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
     texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url")}
     maps = {key: server.get(key, {}) for key in ("env", "headers")}
     arguments = server.get("args", [])
-    sound = (
+    is_valid = (
         all(value is None or isinstance(value, str) for value in texts.values())
         and all(isinstance(value, dict) and _all_text(value.values()) for value in maps.values())
         and isinstance(arguments, list)
         and _all_text(arguments)
     )
-    if not sound:
+    if not is_valid:
         raise usage_error(f"{path}: server {name!r} has a field of the wrong type")
     transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
     return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
@@ -205,15 +205,15 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
 
     A value is JSON, or else text. None (from `KEY=`) removes the key.
     """
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not all(key.split(".")):
             raise usage_error(f"expected KEY=VALUE, got {assignment!r}")
-        if key in told:
+        if key in values:
             raise usage_error(f"{key} is given twice")
-        told[key] = value if value and takes_text(key) else _assigned_value(value)
-    return told
+        values[key] = value if value and takes_text(key) else _assigned_value(value)
+    return values
 
 
 def read_object(path: Path) -> dict[str, Any]:

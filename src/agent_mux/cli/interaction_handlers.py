@@ -107,15 +107,15 @@ class TerminalHandler(InteractionHandler):
         response: Response | None = None
         with anyio.CancelScope() as scope:
 
-            def settled(_: BaseEvent) -> None:
+            def cancel_if_answered(_: BaseEvent) -> None:
                 if all(other.id != pending.id for other in run.interaction.pending):
                     scope.cancel()
 
-            run.on("*", settled)
+            run.on("*", cancel_if_answered)
             try:
                 response = await self._question(pending)
             finally:
-                run.off("*", settled)
+                run.off("*", cancel_if_answered)
         if response is None:
             self._write("\n" + self.palette.dim("(no longer needed)") + "\n")
         else:

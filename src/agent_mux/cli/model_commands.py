@@ -108,8 +108,8 @@ def current(context: typer.Context, agent: AgentName, cwd: Cwd = None, config_di
     name, chosen = _agent_name(library, agent), library.current(agent, project=homes_for(cwd).place().project)
     if context.obj.json:
         answer = {"agent": name, "model": chosen.model, "source": chosen.source}
-        said = {} if chosen.path is None else {"path": chosen.path}
-        sys.stdout.write(json_envelope({**answer, **said}) + "\n")
+        source_path = {} if chosen.path is None else {"path": chosen.path}
+        sys.stdout.write(json_envelope({**answer, **source_path}) + "\n")
     elif chosen.model is None:
         sys.stderr.write(f"no model is set for {name}: the agent chooses, and reports the model when it starts\n")
     else:
@@ -236,7 +236,7 @@ def format_tokens(tokens: int | None) -> str:
 
 
 def _model_facts(model: "ModelCapabilities") -> Iterator[tuple[str, str]]:
-    told = {
+    facts = {
         "model": model.model_id,
         "name": model.display_name,
         "aliases": ", ".join(model.alias),
@@ -253,7 +253,7 @@ def _model_facts(model: "ModelCapabilities") -> Iterator[tuple[str, str]]:
         "successor": model.successor,
         "as of": model.as_of,
     }
-    yield from ((name, str(value)) for name, value in told.items() if value)
+    yield from ((name, str(value)) for name, value in facts.items() if value)
 
 
 def _format_price(price: "Price") -> str:

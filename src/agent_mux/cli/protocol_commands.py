@@ -32,10 +32,11 @@ EXCLUDED_FLAGS = (
 
 @with_run_flags_but(*EXCLUDED_FLAGS)
 def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # every command has one
-    """Run as an ACP agent for editors (Agent Client Protocol), backed by any agent.
+    """Run as an ACP agent for editors.
 
-    The editor starts this command and talks to it on standard input and output. Approvals and questions of the agent
-    are shown in the editor. When the editor disconnects, all its runs end.
+    Any agent can serve an editor that supports the Agent Client Protocol. The editor starts this command and talks to
+    it on standard input and output. Approvals and questions of the agent are shown in the editor. When the editor
+    disconnects, all its runs end.
     """
     import anyio
 
@@ -65,8 +66,8 @@ def _run_fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
     default = mux.settled(profile="" if flags.no_profile else flags.profile).options.agent
     if flags.agent is None and not default:
         raise usage_error("no agent given; use amux acp --agent AGENT")
-    said = options_from([], replace(flags, agent=flags.agent or default, interactive=True))
-    return {name: value for name, value in said.items() if name not in {"prompt", "interactive"}}
+    options = options_from([], replace(flags, agent=flags.agent or default, interactive=True))
+    return {name: value for name, value in options.items() if name not in {"prompt", "interactive"}}
 
 
 class Approvals(StrEnum):
@@ -106,9 +107,10 @@ def mcp_server(
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each run.")] = 1800.0,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Serve MCP on standard input and output: tools that start, watch and answer runs of other agents.
+    """Serve MCP tools that start and watch runs of other agents.
 
-    Agents start it after `amux mcp add claude mux -- amux mcp-server`. When the agent disconnects, all its runs end.
+    The protocol uses standard input and output. Agents start it after `amux mcp add claude mux -- amux mcp-server`.
+    When the agent disconnects, all its runs end.
     """
     import os
 

@@ -24,7 +24,7 @@ class RemoteTask:
     """A run on a service."""
 
     service: "ServiceEndpoint"
-    said: dict[str, Any]
+    fields: dict[str, Any]
     """The fields of `RunOptions` that the command line sets."""
 
     def client(self) -> "RemoteMux":
@@ -40,11 +40,11 @@ class RemoteTask:
         """
         from agent_mux.options import RunOptions
 
-        mode = self.said.get("approval_mode", "prompt")
-        answering = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
-        asked = {} if mode == "prompt" else {"on_input_required": answering.on_input_required}
-        run = await mux.start(**self.said, **asked)
-        run.answer_with(answering.on_approval_request, answering.on_input_required)
+        mode = self.fields.get("approval_mode", "prompt")
+        answered = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
+        callbacks = {} if mode == "prompt" else {"on_input_required": answered.on_input_required}
+        run = await mux.start(**self.fields, **callbacks)
+        run.answer_with(answered.on_approval_request, answered.on_input_required)
         return run
 
 

@@ -101,18 +101,18 @@ async def _handle_signals(
     signals: AsyncIterator[signal.Signals], run: Run, handler: InteractionHandler, view: View
 ) -> None:
     async with anyio.create_task_group() as tasks:
-        told = 0
+        received = 0
         async for number in signals:
             if number is signal.SIGWINCH:
                 view.set_width(width_of(sys.stderr))
                 continue
-            if told == 0 and await handler.handle_signal(run, number):
+            if received == 0 and await handler.handle_signal(run, number):
                 continue
-            told += 1
-            if told == 1:
+            received += 1
+            if received == 1:
                 handler.warn(f"{number.name}: aborting the run; repeat to kill it")
                 tasks.start_soon(run.abort)
-            elif told == 2:
+            elif received == 2:
                 run.kill()
             else:
                 os._exit(exit_codes.ABORTED)  # the run is over, but its remaining output has no reader

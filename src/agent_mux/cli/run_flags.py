@@ -263,8 +263,8 @@ def with_run_flags_but(*left_out: str) -> Callable[[Callable[..., int]], Callabl
 
 
 def _with_flags(function: Callable[..., int], left_out: frozenset[str]) -> Callable[..., int]:
-    told = get_type_hints(RunFlags, include_extras=True)
-    hints = {name: hint for name, hint in told.items() if name not in left_out}
+    all_hints = get_type_hints(RunFlags, include_extras=True)
+    hints = {name: hint for name, hint in all_hints.items() if name not in left_out}
 
     def command(**given: Any) -> int:
         flags = RunFlags(**{name: given.pop(name) for name in hints})

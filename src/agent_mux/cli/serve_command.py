@@ -55,25 +55,25 @@ def require_extra(command: str) -> None:
         raise usage_error(f"{command} requires the extra: pip install 'agent-mux[service]'")
 
 
-def database_url(said: str | None) -> str | None:
+def database_url(url: str | None) -> str | None:
     """Return the database URL; None selects the service's SQLite file.
 
     Raises VALIDATION_ERROR for a URL with a password: every user of the machine can read command-line arguments.
     """
     from agent_mux.service.store.database import has_password
 
-    if said is not None and has_password(said):
+    if url is not None and has_password(url):
         raise usage_error(
             f"--database contains a password, which other local users can read; set ${DATABASE_VARIABLE} instead"
         )
-    return said if said is not None else os.environ.get(DATABASE_VARIABLE) or None
+    return url if url is not None else os.environ.get(DATABASE_VARIABLE) or None
 
 
-def config_directory(said: Path | None) -> Path:
+def config_directory(path: Path | None) -> Path:
     """Return the absolute path of the global directory."""
     from agent_mux.paths import config_dir
 
-    return (said or config_dir()).absolute()
+    return (path or config_dir()).absolute()
 
 
 class LogLevel(StrEnum):
@@ -204,13 +204,13 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
     server.run()
 
 
-def parse_agent_limits(said: Iterable[str]) -> dict[str, int]:
+def parse_agent_limits(values: Iterable[str]) -> dict[str, int]:
     """Parse `AGENT=N` values. Raise VALIDATION_ERROR or AGENT_NOT_FOUND for invalid ones."""
     from agent_mux.cli.errors import usage_error
     from agent_mux.registry import AdapterRegistry
 
     limits: dict[str, int] = {}
-    for one in said:
+    for one in values:
         agent, _, number = one.partition("=")
         if not (agent and number.isascii() and number.isdigit() and int(number)):
             raise usage_error(f"--max-runs-per-agent expects AGENT=N with N at least 1, got {one!r}")
@@ -223,32 +223,32 @@ def _announce(server: "Server", invocation: Invocation) -> None:
     from agent_mux.cli.command_output import json_envelope
 
     service = server.service
-    told = {
+    details = {
         "url": server.url,
         "database": service.database.shown,
         "roots": [str(root) for root in service.settings.roots],
         "needsToken": service.callers.need_token,
     }
     if invocation.json:
-        sys.stdout.write(json_envelope(told) + "\n")
+        sys.stdout.write(json_envelope(details) + "\n")
         sys.stdout.flush()
         return
-    sys.stderr.write("\n".join(_announcement_lines(told, invocation)) + "\n")
+    sys.stderr.write("\n".join(_announcement_lines(details, invocation)) + "\n")
     sys.stderr.flush()
 
 
-def _announcement_lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
+def _announcement_lines(details: Mapping[str, Any], invocation: Invocation) -> list[str]:
     from agent_mux.cli.terminal import one_line, palette_for, shorten_home
 
     agent, recording = RECORDED
-    url, needs_token = told["url"], told["needsToken"]
+    url, needs_token = details["url"], details["needsToken"]
     tokens = "required for every request" if needs_token else "not required: every local user has full access"
     key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
     bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
     return [
         f"listening on {bold(url)}",
-        f"  database  {one_line(shorten_home(told['database']), 1000)}",
-        f"  roots     {one_line(shorten_home(', '.join(told['roots'])), 1000)}",
+        f"  database  {one_line(shorten_home(details['database']), 1000)}",
+        f"  roots     {one_line(shorten_home(', '.join(details['roots'])), 1000)}",
         f"  tokens    {tokens} (`amux token create`)",
         "Try it with a built-in recording; the response contains the runId for the second command:",
         f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",

@@ -121,9 +121,9 @@ def show_session(
     where = session_filter(agent=agent, directory=directory)
     if events:
         with open_sessions(config_dir, project_dir, context.obj.service) as library:
-            told = library.events(session, where)
-            begun = list(islice(told, 1))
-        return _print_events(chain(begun, told), compact=compact)
+            stream = library.events(session, where)
+            first_event = list(islice(stream, 1))
+        return _print_events(chain(first_event, stream), compact=compact)
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import is_terminal, sanitize
     from agent_mux.sessions.exporting import export

@@ -48,7 +48,10 @@ def init(
     config_dir: ConfigDir = None,  # noqa: ARG001  # accepted by every command of this group
     project_dir: ProjectDir = None,
 ) -> int:
-    """Create .agent-mux in the current directory, with a configuration file and a page that explains it."""
+    """Create .agent-mux in the current directory.
+
+    It contains a configuration file and a page that explains the settings.
+    """
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
     from agent_mux.preferences.project import directory_for, make_project, plan_project
@@ -210,8 +213,8 @@ def apply_profile(
     chosen: Scope = scope_value(scope) or "project"
     path = _profiles(config_dir, project_dir).make_default(name, scope=chosen)
     where = "everywhere" if chosen == "global" else f"in {path.parent.parent}"
-    said = f"runs {where} use no profile" if name is None else f"runs {where} use the profile {name}"
-    return print_result(context.obj, f"{said} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
+    sentence = f"runs {where} use no profile" if name is None else f"runs {where} use the profile {name}"
+    return print_result(context.obj, f"{sentence} ({path})", {"profile": name, "scope": chosen, "path": str(path)})
 
 
 def _profiles(
@@ -228,25 +231,25 @@ def _profiles(
 def _profile_row(profile: "ProfileView") -> dict[str, Any]:
     from agent_mux.cli.terminal import one_line
 
-    told, paths = profile.fields or {}, profile.paths or {}
+    fields, paths = profile.fields or {}, profile.paths or {}
     if profile.problem:
         return {"name": profile.name, "problem": profile.problem}
-    rest = ", ".join(f"{key}={value}" for key, value in _flatten(told).items() if key not in {"agent", "model"})
+    rest = ", ".join(f"{key}={value}" for key, value in _flatten(fields).items() if key not in {"agent", "model"})
     return {
         "name": profile.name,
         "from": ", ".join(paths),
-        "agent": told.get("agent"),
-        "model": told.get("model"),
+        "agent": fields.get("agent"),
+        "model": fields.get("model"),
         "options": one_line(rest, LONGEST_VALUE),
     }
 
 
-def _flatten(told: Any, under: str = "") -> dict[str, Any]:
+def _flatten(fields: Any, under: str = "") -> dict[str, Any]:
     """Flatten nested objects to `key.key`; encode lists as JSON."""
     from agent_mux.plain_json import to_json
 
     flat: dict[str, Any] = {}
-    for key, value in told.items():
+    for key, value in fields.items():
         if isinstance(value, dict) and value:
             flat |= _flatten(value, f"{under}{key}.")
         elif value is not None:

@@ -36,9 +36,9 @@ def width_of(stream: TextIO) -> int:
     """Return the number of columns of a terminal, or a fixed width for other streams."""
     if not is_terminal(stream):
         return WIDTH_WITHOUT_TERMINAL
-    told = os.environ.get("COLUMNS", "")
-    if told.isdigit() and int(told):
-        return int(told)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or WIDTH_WITHOUT_TERMINAL
     except OSError:

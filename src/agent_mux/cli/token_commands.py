@@ -167,7 +167,7 @@ def _token_row(row: "TokenRow") -> dict[str, Any]:
     now = _to_ms(datetime.now(UTC))
     state = "valid" if row.is_valid(now) else "revoked" if row.revoked_at is not None else "expired"
     previous = row.previous_valid_until if row.previous_hash_at(now) else None
-    told = {
+    columns = {
         "name": row.name,
         "id": row.id,
         "scopes": row.scopes.split(),
@@ -177,7 +177,7 @@ def _token_row(row: "TokenRow") -> dict[str, Any]:
         "lastUsed": _format_time(row.last_used_at),
         "previousUntil": _format_time(previous),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _format_time(ms: int | None) -> str | None:

@@ -124,8 +124,8 @@ class QuietView:
         """Render the text of the last turn, and the error of a failed run."""
         screen = self._screen
         text = sanitize(result.text) if screen.out_is_terminal else result.text
-        said = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
-        return said + Renderer(screen).finish(error_lines(result))
+        chunks = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
+        return chunks + Renderer(screen).finish(error_lines(result))
 
     def set_width(self, width: int) -> None:
         """Set the column at which the error is cut."""

@@ -75,7 +75,7 @@ class JsonlHandler(InteractionHandler):
                 await self._close(run, wire.Close())
         except AgentMuxError as error:
             if error.code not in STALE_ANSWER_CODES:
-                self._say(wire.command_error(error, "close", None))
+                self._write_line(wire.command_error(error, "close", None))
                 await run.abort()
 
     def _deny_unattended(self, pending: PendingInteraction) -> Deny | None:
@@ -88,7 +88,7 @@ class JsonlHandler(InteractionHandler):
             command = wire.read_command(line)
         except wire.NoCommand as error:
             wrong = AgentMuxError("VALIDATION_ERROR", str(error))
-            self._say(wire.command_error(wrong, error.command, error.id))
+            self._write_line(wire.command_error(wrong, error.command, error.id))
         else:
             if command is not None:
                 await self._carry_out(run, command)
@@ -98,11 +98,11 @@ class JsonlHandler(InteractionHandler):
             handle: _CommandHandler = self._handlers.get(type(command), wire.carry_out)
             data = await handle(run, command)
         except AgentMuxError as error:
-            self._say(wire.command_error(error, wire.name_of(command), command.id))
+            self._write_line(wire.command_error(error, wire.name_of(command), command.id))
         else:
-            self._say(wire.ack(command, **data))
+            self._write_line(wire.ack(command, **data))
 
-    def _say(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         self.output.add([Chunk("out", line + "\n")])
 
     async def _interrupt(self, run: Run, _: wire.Interrupt) -> Mapping[str, Any]:
@@ -117,8 +117,8 @@ class JsonlHandler(InteractionHandler):
             {"interactionId": one.id, "type": one.type, "description": one.description}
             for one in run.interaction.pending
         ]
-        told = {name: value for name, value in known.items() if value is not None}
-        return {**told, "state": run.state, "busy": run.is_busy, "pending": pending, **self._usage.to_dict()}
+        fields = {name: value for name, value in known.items() if value is not None}
+        return {**fields, "state": run.state, "busy": run.is_busy, "pending": pending, **self._usage.to_dict()}
 
     async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
         if run.state == "paused":

@@ -113,9 +113,9 @@ class ReplHandler(InteractionHandler):
 
     # -- input
 
-    async def _handle_input(self, run: Run, heard: EditorEvent) -> None:
+    async def _handle_input(self, run: Run, event: EditorEvent) -> None:
         try:
-            match heard:
+            match event:
                 case PressedKey("interrupt"):
                     await self._handle_ctrl_c(run)
                 case PressedKey("end", None):
@@ -128,19 +128,21 @@ class ReplHandler(InteractionHandler):
                     await self._line(run, text, question)
         except AgentMuxError as error:
             hint = _HINTS.get(error.code, "")
-            self._say(format_error(error_report(error), self.palette) + (self.palette.dim(f" {hint}") if hint else ""))
+            self._print(
+                format_error(error_report(error), self.palette) + (self.palette.dim(f" {hint}") if hint else "")
+            )
 
     async def _line(self, run: Run, text: str, question: str | None) -> None:
-        said = parse_line(text)
-        is_answer = question is not None and not isinstance(said, SlashCommand)
+        typed = parse_line(text)
+        is_answer = question is not None and not isinstance(typed, SlashCommand)
         before = prompt_for(self._current_question) if is_answer and self._current_question is not None else _IDLE
         if text.strip():
-            self._say(self.palette.bold(before + sanitize(text)))
-        match said:
+            self._print(self.palette.bold(before + sanitize(text)))
+        match typed:
             case SlashCommand():
-                await self._command(run, said)
+                await self._command(run, typed)
             case _ if question is not None:
-                await self._answer(run, question, said.text if isinstance(said, PromptText) else "")
+                await self._answer(run, question, typed.text if isinstance(typed, PromptText) else "")
             case PromptText(prompt):
                 await self._send(run, prompt)
 
@@ -178,7 +180,7 @@ class ReplHandler(InteractionHandler):
         while self._waiting:
             self._current_question = pending.get(self._waiting.pop(0))
             if self._current_question is not None:
-                self._say(describe_request(self._current_question, self.palette).removesuffix("\n"))
+                self._print(describe_request(self._current_question, self.palette).removesuffix("\n"))
                 await self.output.drain()
                 self._editor.ask(self._current_question.id, prompt_for(self._current_question))
                 return
@@ -285,7 +287,7 @@ class ReplHandler(InteractionHandler):
         self._list(lines)
 
     async def _help(self, run: Run, _: str) -> None:  # noqa: ARG002  # part of every command's signature
-        self._say(help_text())
+        self._print(help_text())
 
     # -- display
 
@@ -293,10 +295,10 @@ class ReplHandler(InteractionHandler):
         self._editor.set_prompt(_BUSY if run.is_busy else _IDLE)
 
     def _list(self, lines: list[str]) -> None:
-        self._say("\n".join(f"  {one_line(line, 1000)}" for line in lines))
+        self._print("\n".join(f"  {one_line(line, 1000)}" for line in lines))
 
     def _note(self, text: str) -> None:
-        self._say(self.palette.dim(one_line(text, 1000)))
+        self._print(self.palette.dim(one_line(text, 1000)))
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.output.add([Chunk("err", text + "\n")])

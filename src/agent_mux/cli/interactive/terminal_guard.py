@@ -24,13 +24,13 @@ def main() -> None:
     """Wait for the client to exit, then restore the terminal if the client did not."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTTOU):
         signal.signal(number, signal.SIG_IGN)
-    told = sys.stdin.read().split("\n")
-    if DONE in told:
+    lines = sys.stdin.read().split("\n")
+    if DONE in lines:
         return
     terminal = sys.stdout.fileno()
     with suppress(OSError, termios.error):  # the terminal is gone, too
         if _is_raw(termios.tcgetattr(terminal)):
-            termios.tcsetattr(terminal, termios.TCSANOW, _parse_attributes(told))
+            termios.tcsetattr(terminal, termios.TCSANOW, _parse_attributes(lines))
             os.write(terminal, _RESET_TERMINAL)
 
 
@@ -39,8 +39,8 @@ def _is_raw(attributes: list[Any]) -> bool:
     return not attributes[_LFLAG] & (termios.ICANON | termios.ISIG)
 
 
-def _parse_attributes(told: list[str]) -> list[Any]:
-    numbers, characters = told[:6], told[6:]
+def _parse_attributes(lines: list[str]) -> list[Any]:
+    numbers, characters = lines[:6], lines[6:]
     return [*map(int, numbers), [bytes.fromhex(character) for character in characters if character]]
 
 
@@ -58,9 +58,9 @@ class TerminalGuard:
             cwd="/",
         )
         *numbers, characters = attributes
-        told = [str(number) for number in numbers]
-        told += [(bytes([one]) if isinstance(one, int) else one).hex() for one in characters]
-        self._write("\n".join(told) + "\n")
+        lines = [str(number) for number in numbers]
+        lines += [(bytes([one]) if isinstance(one, int) else one).hex() for one in characters]
+        self._write("\n".join(lines) + "\n")
 
     def dismiss(self) -> None:
         """Stop the helper: the terminal is restored."""
