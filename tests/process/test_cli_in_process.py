@@ -89,7 +89,7 @@ def test_a_signal(amux: Amux) -> None:
     before = signal.getsignal(signal.SIGTERM)
     code, out, err = amux("run", "scripted", "hi", "--grace-period", "0.1", body=body)
     assert (code, out) == (13, "started\n")
-    assert "SIGTERM: the run is being aborted" in err
+    assert "SIGTERM: aborting the run" in err
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -205,8 +205,8 @@ def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pyte
         ("paused", "/resume\r"),
         ("resumed", "ask rm\r"),
         ("lways?", "perhaps\r"),
-        ("no answer", "/status\r"),
-        ("1 question", "y\r"),
+        ("invalid answer", "/status\r"),
+        ("1 request", "y\r"),
         ("allowed", "work\r"),
         ("turn 5", "\x03"),
         ("ABORTED", "bye\r"),

@@ -284,7 +284,7 @@ def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--grace-period", "1", body=ASK) as terminal:
         terminal.expect("lways? ")
         terminal.process.send_signal(signal.SIGINT)
-        terminal.expect("SIGINT: the run is being aborted")
+        terminal.expect("SIGINT: aborting the run")
         terminal.expect("[ABORTED]")
         assert terminal.finish() == 13
 
@@ -330,7 +330,7 @@ def test_a_signal_aborts_the_run_in_order(installed: Installed, number: signal.S
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 13
-    assert f"warning: {number.name}: the run is being aborted" in err.decode()
+    assert f"warning: {number.name}: aborting the run" in err.decode()
     if flags:
         assert json.loads(out.splitlines()[-1])["exitReason"] == "aborted"
     assert processes_of(run_id) == []

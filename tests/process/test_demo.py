@@ -49,9 +49,9 @@ def test_an_agent_that_mends_nothing_fails_the_demo(
     said = capfd.readouterr()
     assert (code, said.out) == (1, "It is all fine.\n")
     assert "1 failed" in said.err
-    assert "error: the agent did not mend the repository: its tests do not pass (exit code 1)" in said.err
+    assert "error: the agent did not repair the repository: its tests fail (exit code 1)" in said.err
     [kept] = tmp_path.glob("amux-demo-*")
-    assert said.err.endswith(f"The repository stays: {kept}\n")
+    assert said.err.endswith(f"Kept the repository: {kept}\n")
 
 
 @pytest.mark.parametrize(
