@@ -150,7 +150,7 @@ class AcpAgent:
 
     @with_request_errors
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Set the approval mode."""
+        """Set the approval mode of a session."""
         session = self._session(session_id)
         session.choices.choose(MODE, mode_id)
         options = session.choices.options()
@@ -204,7 +204,7 @@ class AcpAgent:
         raise RequestError.method_not_found(f"_{method}")
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Ignore extension notifications."""
+        """Ignore extension notifications: none are supported."""
 
 
 def _known_cost(summary: SessionSummary) -> float | None:

@@ -46,7 +46,7 @@ class SessionChoices:
 
     @property
     def mode(self) -> str:
-        """The current approval mode."""
+        """The current approval mode of the session."""
         return str(self._current(MODE))
 
     def current(self) -> tuple[Any, ...]:

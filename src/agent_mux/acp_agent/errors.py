@@ -26,7 +26,7 @@ def request_error(code: AnyCode, message: str, *, recoverable: bool = False) -> 
 
 
 def error_from(error: AgentMuxError) -> RequestError:
-    """Convert an `AgentMuxError`."""
+    """Convert an `AgentMuxError` to a JSON-RPC error."""
     return request_error(error.code, error.message, recoverable=error.recoverable)
 
 

@@ -37,8 +37,6 @@ PERMISSION_OPTIONS = [
     PermissionOption(option_id=REJECT, name="Reject", kind="reject_once"),
 ]
 UNDECIDED = Deny("the person in the editor did not decide")
-
-
 UPDATE_TIMEOUT = 1.0  # seconds to send the final update of a call whose answer is no longer needed
 
 
@@ -46,7 +44,7 @@ class EditorConnection(Protocol):
     """The connection to the editor: the methods that sessions use."""
 
     async def session_update(self, session_id: str, update: Any) -> None:
-        """Send an update."""
+        """Send an update of a session."""
         ...
 
     async def request_permission(
@@ -56,7 +54,7 @@ class EditorConnection(Protocol):
         ...
 
     async def create_elicitation(self, message: str, mode: Any) -> Any:
-        """Request a filled-in form."""
+        """Request a form filled in by the user."""
         ...
 
 
@@ -93,8 +91,8 @@ async def _request_choice(
     """Return the id of the chosen option. A call that the editor does not know yet starts and ends with the request."""
     chosen = None
     if not is_known:
-        begun = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
-        await editor.session_update(session_id=session_id, update=ToolCallStart.model_validate(begun))
+        start = {**call.model_dump(exclude_none=True), "session_update": "tool_call"}
+        await editor.session_update(session_id=session_id, update=ToolCallStart.model_validate(start))
     try:
         response = await editor.request_permission(session_id=session_id, tool_call=call, options=options)
         chosen = response.outcome.option_id if isinstance(response.outcome, AllowedOutcome) else None
@@ -106,9 +104,9 @@ async def _request_choice(
 
 async def _end_call(editor: EditorConnection, session_id: str, call_id: str, *, was_granted: bool) -> None:
     status: Any = "completed" if was_granted else "failed"
-    over = ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, status=status)
+    update = ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, status=status)
     with anyio.move_on_after(UPDATE_TIMEOUT, shield=True):
-        await editor.session_update(session_id=session_id, update=over)
+        await editor.session_update(session_id=session_id, update=update)
 
 
 async def ask_question(
@@ -124,10 +122,10 @@ async def ask_question(
 
 
 async def _request_form(editor: EditorConnection, session_id: str, detail: InputDetail) -> Answer:
-    asked = ElicitationStringPropertySchema(
+    answer_schema = ElicitationStringPropertySchema(
         type="string", title="Answer", description=detail.context, enum=list(detail.options) or None
     )
-    schema = ElicitationSchema(properties={ANSWER: asked}, required=[ANSWER])
+    schema = ElicitationSchema(properties={ANSWER: answer_schema}, required=[ANSWER])
     mode = ElicitationFormSessionMode(session_id=session_id, requested_schema=schema)
     response = await editor.create_elicitation(detail.question, mode)
     answer = (response.content or {}).get(ANSWER) if isinstance(response, AcceptElicitationResponse) else None

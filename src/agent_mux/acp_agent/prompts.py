@@ -91,7 +91,7 @@ class ImageStore:
         return replace(prompt, attachments=tuple(self._file(one) for one in prompt.attachments))
 
     def close(self) -> None:
-        """Delete the files."""
+        """Delete all files of this connection."""
         if self._directory is not None:
             self._directory.cleanup()
 

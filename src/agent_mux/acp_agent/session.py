@@ -136,7 +136,7 @@ class EditorSession:
         """Raise `CapabilityError` if another run would lose the conversation."""
         if self._run is None or self.adapter.capabilities.can_resume:
             return
-        ended = self._run.run.state
+        ended = self._run.handle.state
         if ended != "completed":
             what = "resuming in a new process, which this requires"
             hint = f"the last run is {ended}; start a new session"
@@ -169,11 +169,11 @@ class EditorSession:
         except OSError:  # the editor is disconnected
             return
         finally:
-            self.native_id = run.run.session_id or self.native_id
+            self.native_id = run.handle.session_id or self.native_id
             run.all_reported.set()
 
     async def _forward_update(self, run: SessionRun, update: Any) -> None:
-        self.native_id = run.run.session_id or self.native_id
+        self.native_id = run.handle.session_id or self.native_id
         await self.send_update(update)
 
     def _add_cost(self, cost: CostRecord | None) -> None:
@@ -188,16 +188,15 @@ class EditorSession:
             return
         run.cancel_requests()
         try:
-            if (
-                await run.run.interrupt() == "unneeded"
-            ):  # the agent has finished its turn; only delegated work is unfinished
+            # The turn of the agent is already finished; only delegated work is not.
+            if await run.handle.interrupt() == "unneeded":
                 turn.finish("cancelled")
         except AgentMuxError:  # the run cannot be interrupted, or is already over
-            await run.run.abort()
+            await run.handle.abort()
         with anyio.move_on_after(CANCEL_TIMEOUT):
             await turn.over.wait()
             return
-        await run.run.abort()
+        await run.handle.abort()
 
     @property
     def _responder(self) -> InteractionResponder:
@@ -214,7 +213,7 @@ async def _send(run: SessionRun, prompt: EditorPrompt, turn: EditorTurn) -> bool
     """Send a prompt to the run. Return False if the run accepts no more prompts."""
     run.turn = turn
     try:
-        delivery = await run.run.send(prompt.text)
+        delivery = await run.handle.send(prompt.text)
     except AgentMuxError as error:
         run.turn = None
         if error.code in {"RUN_NOT_ACTIVE", "STDIN_NOT_AVAILABLE"}:
@@ -228,8 +227,8 @@ async def _end_run(run: SessionRun) -> None:
     """Close the run, and abort it if the agent does not exit in time."""
     with anyio.move_on_after(LEAVE_TIMEOUT):
         try:
-            await run.run.close()
-            await run.run.result()
+            await run.handle.close()
+            await run.handle.result()
         except AgentMuxError:  # the run is already over, or cannot be closed
             pass
-    await run.run.abort()
+    await run.handle.abort()

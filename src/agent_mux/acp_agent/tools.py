@@ -80,7 +80,7 @@ def location(path: str, cwd: str) -> ToolCallLocation:
 
 
 def absolute_path(path: str, cwd: str) -> str:
-    """Return the absolute path."""
+    """Return a path made absolute relative to `cwd`."""
     return str(PurePath(cwd) / path)
 
 

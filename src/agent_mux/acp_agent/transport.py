@@ -55,7 +55,7 @@ class PipeTransport:
                 await self._send_error(problem)
 
     async def close(self) -> None:
-        """Close the outgoing stream."""
+        """Close the outgoing pipe of the connection."""
         self._writer.close()
 
     async def _line(self) -> bytes:

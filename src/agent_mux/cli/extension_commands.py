@@ -150,7 +150,7 @@ _PLUGIN_COLUMNS = ("name", "version", "enabled", "source", "description")
 @plugin.command("list")
 @with_common_flags
 def list_plugins(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
-    """List an agent's plugins."""
+    """List the plugins of an agent."""
     with progress(f"listing plugins of {agent}"):
         found = _plugins(cwd).list(agent)
     print_rows(_plugin_rows(found), _PLUGIN_COLUMNS, context.obj, empty=f"{agent} has no plugins")

@@ -199,7 +199,7 @@ def add(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Register a hook."""
+    """Register a hook for agents to run."""
     client = hooks_client(cwd, config_dir, project_dir)
     words: Any = list(target) if handler is HookHandlerKind.command and len(target) > 1 else " ".join(target)
     path = client.add(
@@ -225,7 +225,7 @@ def remove(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Remove a hook."""
+    """Remove a hook from its file."""
     path = hooks_client(cwd, config_dir, project_dir).remove(name, scope_value(scope))
     return print_result(context.obj, f"removed {name} from {path}", {"id": name, "path": str(path)})
 
@@ -240,7 +240,7 @@ def enable(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Enable a disabled hook."""
+    """Enable a hook that was disabled."""
     path = hooks_client(cwd, config_dir, project_dir).enable(name, scope_value(scope))
     return print_result(context.obj, f"enabled {name} in {path}", {"id": name, "path": str(path)})
 

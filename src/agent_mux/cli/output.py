@@ -118,7 +118,7 @@ class OutputWriter:
         self._redirect = write
 
     def add(self, chunks: Iterable[Chunk]) -> None:
-        """Queue chunks for writing."""
+        """Queue chunks for writing in the background."""
         for chunk in chunks:
             self._queued.append(chunk)
             self._size += len(chunk.text)

@@ -33,20 +33,20 @@ class StandardStreams:
 
 
 def inspect_streams() -> StandardStreams:
-    """Inspect the standard streams."""
+    """Inspect the standard streams of this process."""
     return StandardStreams(
         asks=is_terminal(sys.stdin) and is_terminal(sys.stderr),
         in_pipeline=_is_pipe(sys.stdin) and _is_pipe(sys.stdout),
     )
 
 
-def wants_json(flags: RunFlags, around: StandardStreams) -> bool:
+def wants_json(flags: RunFlags, streams: StandardStreams) -> bool:
     """Return whether to print JSON lines: on request, or between two pipes if no other format is given."""
     if flags.json and flags.quiet:
         raise usage_error("--json cannot be combined with --quiet")
     if flags.output_format is not None:
         return _format_is_json(flags, flags.output_format)
-    return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
+    return flags.json if flags.json is not None else streams.in_pipeline and not flags.quiet
 
 
 def _format_is_json(flags: RunFlags, form: str) -> bool:
@@ -72,18 +72,18 @@ def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
 
 
 def handler_for(
-    flags: RunFlags, around: StandardStreams, *, as_json: bool
+    flags: RunFlags, streams: StandardStreams, *, as_json: bool
 ) -> Callable[[OutputWriter, Palette], InteractionHandler]:
     """Return the factory of the handler that answers the run's requests."""
     if not flags.interactive:
-        return TerminalHandler if around.asks and not flags.non_interactive else DenyingHandler
+        return TerminalHandler if streams.asks and not flags.non_interactive else DenyingHandler
     if flags.quiet:
         raise usage_error("--interactive cannot be combined with --quiet")
     if as_json:
         from agent_mux.cli.interactive.jsonl import JsonlHandler
 
         return partial(JsonlHandler, is_attended=not flags.non_interactive)
-    if not around.asks or os.environ.get("TERM", "dumb") == "dumb":
+    if not streams.asks or os.environ.get("TERM", "dumb") == "dumb":
         raise usage_error("--interactive requires a terminal with cursor movement; programs can use --json")
     from agent_mux.cli.interactive.repl import ReplHandler
 

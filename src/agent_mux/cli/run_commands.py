@@ -92,11 +92,11 @@ def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResul
     from agent_mux.cli.telemetry import logs_for
     from agent_mux.cli.terminal import palette_for
 
-    around = inspect_streams()
+    streams = inspect_streams()
     conduct = RunDriver(
-        view=view_for(flags, as_json=invocation.json, asks=around.asks and not flags.non_interactive),
+        view=view_for(flags, as_json=invocation.json, asks=streams.asks and not flags.non_interactive),
         palette=palette_for(sys.stderr, no_color=flags.no_color),
-        handler_factory=handler_for(flags, around, as_json=invocation.json),
+        handler_factory=handler_for(flags, streams, as_json=invocation.json),
         encoding="utf-8" if invocation.json else None,
     )
     with logs_for(debug=flags.debug):

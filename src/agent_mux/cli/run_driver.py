@@ -43,11 +43,11 @@ class LocalTask:
     config_dir: Path | None
 
     def client(self) -> AgentMux:
-        """Return a local client."""
+        """Return a client that runs agents in this process."""
         return AgentMux(config_dir=self.config_dir)
 
     async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
-        """Start the run."""
+        """Start the run, with traces if OpenTelemetry is set up."""
         instrument_if_traced(mux)
         return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
 

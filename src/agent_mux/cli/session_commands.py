@@ -318,7 +318,7 @@ class _EventPrinter:
         self._view: View = JsonView(compact=compact) if as_json else HumanView(screen_for(no_color=no_color))
 
     def show(self, event: "AgentEvent") -> None:
-        """Print one event."""
+        """Print one event without buffering."""
         for stream, text in self._view.show(event):
             out = sys.stderr if stream == "err" else sys.stdout
             out.write(text)

@@ -66,7 +66,7 @@ class Palette:
     enabled: bool
 
     def dim(self, text: str) -> str:
-        """Style secondary text."""
+        """Style text of secondary importance."""
         return self._paint(text, "2")
 
     def bold(self, text: str) -> str:
@@ -74,15 +74,15 @@ class Palette:
         return self._paint(text, "1")
 
     def good(self, text: str) -> str:
-        """Style a success."""
+        """Style a message about a success."""
         return self._paint(text, "32")
 
     def warning(self, text: str) -> str:
-        """Style a warning."""
+        """Style a warning or a prompt for a decision."""
         return self._paint(text, "33")
 
     def bad(self, text: str) -> str:
-        """Style a failure."""
+        """Style a message about a failure."""
         return self._paint(text, "31")
 
     def accent(self, text: str) -> str:
@@ -118,7 +118,7 @@ class Progress:
         return f"{self._what}... {f'{self.count:,}, ' if self.count else ''}{seconds} s"
 
     def tick(self) -> None:
-        """Count one finished item."""
+        """Count one more finished item."""
         self.count += 1
 
 

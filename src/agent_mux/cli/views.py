@@ -46,11 +46,11 @@ class View(Protocol):
     """Formats the events and the result of a run."""
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """Format one event."""
+        """Format one event; often as no text."""
         ...
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """Format the result."""
+        """Format the result when the run is over."""
         ...
 
     def set_width(self, width: int) -> None:
@@ -65,11 +65,11 @@ class HumanView:
         self._renderer = Renderer(screen)
 
     def show(self, event: BaseEvent) -> list[Chunk]:
-        """Render one event."""
+        """Render one event for people."""
         return self._renderer.show(event)
 
     def end(self, result: RunResult) -> list[Chunk]:
-        """Render the summary."""
+        """Render the summary of the run."""
         return self._renderer.finish(summary_lines(result))
 
     def set_width(self, width: int) -> None:
@@ -99,7 +99,7 @@ class ResultView:
     """Prints only the result, as JSON."""
 
     def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
-        """Ignore the event."""
+        """Return nothing: events are not shown."""
         return []
 
     def end(self, result: RunResult) -> list[Chunk]:
@@ -117,7 +117,7 @@ class QuietView:
         self._screen = screen
 
     def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
-        """Ignore the event."""
+        """Return nothing: events are not shown."""
         return []
 
     def end(self, result: RunResult) -> list[Chunk]:

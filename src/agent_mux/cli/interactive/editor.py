@@ -118,14 +118,14 @@ class Editor:
     # -- called from other threads
 
     def start(self) -> None:
-        """Take over the terminal."""
+        """Take over the terminal and wait until the editor runs."""
         self._attributes = termios.tcgetattr(sys.stdin.fileno())
         self._guard = TerminalGuard(sys.stderr.fileno(), self._attributes)
         self._thread.start()
         self._started_or_stopped.wait(START_STOP_TIMEOUT)
 
     def stop(self) -> None:
-        """Restore the terminal."""
+        """Stop the editor and restore the terminal."""
         self._post(self._exit_app)
         self._thread.join(START_STOP_TIMEOUT)
         with suppress(termios.error):  # the terminal is gone
@@ -152,11 +152,11 @@ class Editor:
         self._post(self._ask, question, prompt)
 
     def forget_question(self) -> None:
-        """Withdraw the question."""
+        """Withdraw the question: no answer is needed any more."""
         self._post(self._forget_question)
 
     def clear(self) -> None:
-        """Clear the edited line."""
+        """Clear the line that is being edited."""
         self._post(self._clear)
 
     def _post(self, function: Callable[..., None], *arguments: Any) -> bool:
@@ -207,9 +207,9 @@ class Editor:
         self._draft_window = _line_window(self._draft, self._prompt_of_draft)
         self._answer_window = _line_window(self._answer, lambda: self._question[1] if self._question else "")
         is_answering = Condition(lambda: self._is_answering)
-        begun = Window(FormattedTextControl(self._partial_line), wrap_lines=True, dont_extend_height=True)
+        partial = Window(FormattedTextControl(self._partial_line), wrap_lines=True, dont_extend_height=True)
         rows = [
-            ConditionalContainer(begun, Condition(lambda: bool(self._partial_line()))),
+            ConditionalContainer(partial, Condition(lambda: bool(self._partial_line()))),
             ConditionalContainer(self._draft_window, ~is_answering),
             ConditionalContainer(self._answer_window, is_answering),
         ]
@@ -220,8 +220,8 @@ class Editor:
 
     def _partial_line(self) -> str:
         """Return the visible end of the line that the agent is writing."""
-        begun = self._partial["out"] or self._partial["err"]
-        return sanitize(begun)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if begun else ""
+        partial = self._partial["out"] or self._partial["err"]
+        return sanitize(partial)[-PARTIAL_LINE_ROWS * _terminal_size().columns :] if partial else ""
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -297,10 +297,10 @@ class Editor:
 
     def _write(self, stream: Literal["out", "err"], text: str, done: "Future[None]") -> None:
         try:
-            whole, end, begun = (self._partial[stream] + text).rpartition("\n")
-            if len(begun) > LONGEST_PARTIAL_LINE:
-                whole, end, begun = whole + end + begun, "\n", ""
-            self._partial[stream] = begun
+            whole, end, partial = (self._partial[stream] + text).rpartition("\n")
+            if len(partial) > LONGEST_PARTIAL_LINE:
+                whole, end, partial = whole + end + partial, "\n", ""
+            self._partial[stream] = partial
             if end:
                 self._app.renderer.erase()
                 write_all(sys.stderr.fileno(), (whole + end).encode(sys.stderr.encoding, "replace"))

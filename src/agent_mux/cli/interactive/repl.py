@@ -89,7 +89,7 @@ class ReplHandler(InteractionHandler):
         self._editor.stop()
 
     async def attend(self, run: Run) -> None:
-        """Handle input until cancelled."""
+        """Handle typed lines and keys until cancelled."""
         with self._mailbox:
             async with anyio.create_task_group() as self._tasks:
                 while True:
@@ -105,7 +105,7 @@ class ReplHandler(InteractionHandler):
         await self._ask_next(run)
 
     async def handle_signal(self, run: Run, number: signal.Signals) -> bool:  # noqa: ARG002  # part of the interface
-        """Treat SIGINT like Ctrl-C."""
+        """Treat SIGINT like a typed Ctrl-C."""
         if number is not signal.SIGINT:
             return False
         self._mailbox.put(PressedKey("interrupt"))

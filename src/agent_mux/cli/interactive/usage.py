@@ -18,7 +18,7 @@ class ConversationUsage:
         self.usage: TokenUsage | None = None
 
     def add(self, event: BaseEvent) -> None:
-        """Count an event."""
+        """Add the figures of an event, if it has any."""
         match event:
             case TurnStartEvent():
                 self.turns = event.turn_index + 1
