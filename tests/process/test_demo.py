@@ -24,7 +24,7 @@ def test_the_demo_mends_a_real_repository_and_leaves_nothing_behind(tmp_path: Pa
     done = installed.run("demo", TMPDIR=str(temporary), PYTEST_ADDOPTS="--no-such-flag", GIT_DIR="/nowhere")
     assert done.returncode == 0, done.stderr
     assert "Tests that pass now: 1, and none fails." in done.stdout
-    _, shown = done.stderr.split("What changed\n")
+    _, shown = done.stderr.split("Changes\n")
     assert "-    return a - b\n+    return a + b\n" in shown
     assert "1 passed" in shown
     [journal] = (config / "runs").iterdir()
