@@ -1,4 +1,4 @@
-"""`amux acp`, driven by the official client library over real pipes. The agent behind it does what a test wants."""
+"""`amux acp`, driven by the official client library over real pipes, with a scripted agent."""
 
 import asyncio
 import json
@@ -350,7 +350,7 @@ async def test_what_cannot_be_is_refused_and_the_connection_lives(start: Start, 
             await editor.ask("x", "hello")
         with pytest.raises(RequestError, match="attachments"):
             await editor.agent.prompt(session_id=session, prompt=[image_block("aGk=", "image/png")])
-        with pytest.raises(RequestError, match="a text that says something"):
+        with pytest.raises(RequestError, match="a non-empty text"):
             await editor.ask(session, "  ")
         with pytest.raises(RequestError, match="prompt, yolo, deny"):
             await editor.agent.set_session_mode(session_id=session, mode_id="wild")

@@ -1,4 +1,4 @@
-"""`amux run` within this process, where what it does can be looked at (and counted by coverage)."""
+"""`amux run` in this process, for inspection and coverage."""
 
 import io
 import json

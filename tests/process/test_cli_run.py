@@ -1,4 +1,4 @@
-"""`amux run`, `record` and `demo` as a person or a script uses them: the installed command, real processes."""
+"""`amux run`, `record` and `demo` as people and scripts use them: the installed command, real processes."""
 
 import json
 import os
@@ -340,7 +340,7 @@ def test_a_second_signal_kills_the_run(installed: Installed) -> None:
     process, run_id = started(installed, "--json", "--grace-period", "500", body=STUBBORN)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    assert b"once more kills it" in process.stderr.readline()
+    assert b"repeat to kill it" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 13

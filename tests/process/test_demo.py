@@ -1,4 +1,4 @@
-"""`amux demo`, for real: the embedded agent as a process, its tools, git and pytest."""
+"""`amux demo` with real processes: the embedded agent, its tools, git and pytest."""
 
 import json
 import os

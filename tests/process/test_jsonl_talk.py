@@ -1,4 +1,4 @@
-"""`amux run -i --json` as a program uses it: lines in, lines out."""
+"""`amux run -i --json`: JSON lines in and out."""
 
 import json
 import os

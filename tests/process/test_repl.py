@@ -1,4 +1,4 @@
-"""`amux run -i` as a person uses it: at a terminal."""
+"""`amux run -i` at a terminal."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What an editor sends as a prompt."""
+"""The conversion of prompts from the editor."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def test_text_and_links_in_their_order() -> None:
     assert read_prompt(blocks).text == "see @/w/a b.py#L3 and [docs](https://docs.example/)"
 
 
-def test_the_text_of_a_file_stands_behind_the_prompt() -> None:
+def test_file_contents_follow_the_prompt() -> None:
     file = resource_block(embedded_text_resource("file:///w/a.py", "x = 1"))
     assert read_prompt([file, text_block(" explain")]).text == (
         '@/w/a.py explain\n\n<context ref="file:///w/a.py">\nx = 1\n</context>'
@@ -50,7 +50,7 @@ def test_images_are_files_until_the_connection_ends() -> None:
     assert not Path(image.file_path).parent.exists()
 
 
-def test_an_image_that_is_none() -> None:
+def test_invalid_base64_is_rejected() -> None:
     with pytest.raises(ValidationError, match="base64"):
         ImageStore().store_images(read_prompt([image_block("*", "image/png")]))
 
@@ -60,12 +60,12 @@ def test_an_image_that_is_none() -> None:
     [[], [text_block("")], [text_block(" \n")], [audio_block("aGk=", "audio/wav")],
      [resource_block(embedded_blob_resource("file:///w/x.bin", "aGk="))]],
 )  # fmt: skip
-def test_what_no_agent_can_take(blocks: list[Any]) -> None:
+def test_unsupported_blocks_are_rejected(blocks: list[Any]) -> None:
     with pytest.raises(ValidationError, match="prompt"):
         read_prompt(blocks)
 
 
-def test_servers_get_names_that_agents_take_and_keep_apart() -> None:
+def test_servers_get_valid_and_unique_names() -> None:
     own = [McpServer("files", command="/bin/mine")]
     told = [
         HttpMcpServer(type="http", name="files", url="https://a.example", headers=[]),

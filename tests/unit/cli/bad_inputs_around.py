@@ -1,4 +1,4 @@
-"""What is wrong with what the user gave, for the commands about what is around a run."""
+"""Bad input for the commands beside runs: arguments, exit code, message."""
 
 from pathlib import Path
 

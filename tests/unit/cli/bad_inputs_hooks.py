@@ -1,4 +1,4 @@
-"""What is wrong with what the user gave, for the commands about hooks."""
+"""Bad input for the commands about hooks: arguments, exit code, message."""
 
 Case = tuple[list[object], int, str]
 

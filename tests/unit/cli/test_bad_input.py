@@ -1,4 +1,4 @@
-"""Whatever is wrong with what the user gave: one line that says it, the right exit code, nothing on standard output."""
+"""Bad input prints one line on standard error, nothing on standard output, and sets the right exit code."""
 
 import json
 import os
@@ -270,7 +270,7 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
-def test_is_one_line_on_standard_error(
+def test_bad_input_prints_one_line_on_standard_error(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
 ) -> None:
     given = [built(argument, tmp_path) for argument in arguments]
@@ -307,7 +307,7 @@ def test_every_command_has_three_bad_inputs() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
-def test_is_an_envelope_on_standard_output_with_json(
+def test_bad_input_with_json_prints_an_error_object(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
 ) -> None:
     done = amux("--json", *[built(argument, tmp_path) for argument in arguments])
@@ -318,7 +318,7 @@ def test_is_an_envelope_on_standard_output_with_json(
     assert set(told["error"]) == {"code", "message", "recoverable"}
 
 
-def test_a_file_that_may_not_be_read(amux: Amux, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(amux: Amux, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     done = amux("validate", unreadable(tmp_path))
@@ -326,7 +326,7 @@ def test_a_file_that_may_not_be_read(amux: Amux, tmp_path: Path) -> None:
     assert "Permission denied" in done.err
 
 
-def test_two_formats_exclude_each_other(amux: Amux) -> None:
+def test_two_output_formats_cannot_be_combined(amux: Amux) -> None:
     done = amux("run", "claude", "hi", "--json", "--quiet")
     assert done.code == 2
     assert "cannot be combined with" in done.out
@@ -337,7 +337,7 @@ def test_a_secret_in_the_arguments_is_not_repeated(amux: Amux) -> None:
     assert "sk-12345" not in amux("run", "claude", "hi", "--env", "A=sk-12345\0").err
 
 
-def test_what_nobody_expected_is_a_line_too_and_a_traceback_on_demand(
+def test_an_unexpected_error_prints_one_line_and_a_traceback_with_debug(
     amux: Amux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -350,7 +350,7 @@ def test_what_nobody_expected_is_a_line_too_and_a_traceback_on_demand(
     assert "Traceback" in amux("validate", "x", "--debug").err
 
 
-def test_an_interrupted_command_says_so(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_reports_it(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

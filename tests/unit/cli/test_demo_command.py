@@ -1,4 +1,4 @@
-"""`amux demo`, as far as nothing is run."""
+"""`amux demo` without a run."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 
-def test_without_pytest_it_says_what_to_install(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pytest_is_reported_with_its_install_command(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pytest", None)
     done = amux("demo")
     assert (done.code, done.out) == (2, "")

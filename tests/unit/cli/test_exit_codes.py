@@ -29,7 +29,7 @@ from agent_mux.errors import ERROR_CODES
         ("killed", "AGENT_CRASH", 12),
     ],
 )
-def test_the_exit_code_says_how_the_run_ended(reason: ExitReason, code: str | None, expected: int) -> None:
+def test_the_exit_code_reflects_the_outcome_of_the_run(reason: ExitReason, code: str | None, expected: int) -> None:
     assert exit_codes.for_run(reason, code) == expected  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""`amux models`: with what comes with us, and with an agent that prints what the real one printed."""
+"""`amux models`: with the shipped models, and with an agent that prints recorded output."""
 
 import json
 import stat
@@ -118,7 +118,7 @@ def test_an_unknown_model(amux: Amux) -> None:
     assert "\x1b" not in hostile.err
 
 
-def test_agents_that_nobody_knows(amux: Amux) -> None:
+def test_unknown_agents_are_errors(amux: Amux) -> None:
     for arguments in (("list", "cloud"), ("get", "cloud", "x"), ("refresh", "cloud"), ("current", "cloud")):
         code, name, message = failure(amux("models", *arguments, "--json"))
         assert (code, name) == (3, "AGENT_NOT_FOUND")
@@ -126,7 +126,7 @@ def test_agents_that_nobody_knows(amux: Amux) -> None:
 
 
 @pytest.mark.usefixtures("pi")
-def test_an_agent_is_asked_and_its_answer_kept(amux: Amux, tmp_path: Path) -> None:
+def test_refresh_stores_the_models_of_an_agent(amux: Amux, tmp_path: Path) -> None:
     before = amux("models", "list", "pi")
     assert before.err == "as known on 2026-11-22; `amux models refresh pi` updates the list\n"
     assert data(amux("models", "refresh", "pi", "--json")) == [{"agent": "pi", "models": LISTED}]
@@ -142,7 +142,7 @@ def test_an_agent_is_asked_and_its_answer_kept(amux: Amux, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("pi")
-def test_answers_are_kept_where_it_is_said(amux: Amux, tmp_path: Path) -> None:
+def test_refresh_stores_models_in_the_given_directory(amux: Amux, tmp_path: Path) -> None:
     assert amux("models", "refresh", "pi", "--config-dir", tmp_path / "other").code == 0
     assert (tmp_path / "other" / "cache" / "models" / "pi.json").exists()
     assert "gpt-realtime-2.1" in amux("--config-dir", tmp_path / "other", "models", "list", "pi").out
@@ -172,7 +172,7 @@ def test_an_agent_that_is_not_installed_or_has_no_listing(amux: Amux) -> None:
 
 
 @pytest.mark.usefixtures("pi")
-def test_all_agents_are_asked(amux: Amux) -> None:
+def test_refresh_without_an_agent_refreshes_all(amux: Amux) -> None:
     outcomes = {outcome["agent"]: outcome for outcome in data(amux("models", "refresh", "--json"))}
     assert set(outcomes) == {agent.lower() for agent in AGENTS}
     assert outcomes["pi"] == {"agent": "pi", "models": LISTED}
@@ -180,13 +180,13 @@ def test_all_agents_are_asked(amux: Amux) -> None:
     assert "codex" in amux("models", "refresh").out
 
 
-def test_where_nobody_answers_that_is_a_failure(amux: Amux) -> None:
+def test_refresh_fails_if_no_agent_answers(amux: Amux) -> None:
     done = amux("models", "refresh")
     assert done.code == 1
     assert done.out.count("not an executable file") == len(AGENTS)
 
 
-def test_the_model_that_would_be_used(amux: Amux) -> None:
+def test_the_current_model_is_shown_with_its_source(amux: Amux) -> None:
     assert data(amux("models", "current", "claude-code", "--json")) == {
         "agent": "claude",
         "model": None,
@@ -219,7 +219,7 @@ def test_the_configuration_of_a_project_counts_in_it(amux: Amux, tmp_path: Path)
     assert data(amux("models", "current", "claude", "--cwd", tmp_path, "--json"))["model"] is None
 
 
-def test_a_model_that_is_not_known_is_set_with_a_warning(amux: Amux) -> None:
+def test_an_unknown_model_is_set_with_a_warning(amux: Amux) -> None:
     done = amux("models", "set", "claude", "opsu")
     assert done.code == 0
     assert done.err.startswith(

@@ -78,7 +78,7 @@ def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     assert [one["name"] for one in data(amux("profiles", "list", "--json"))] == ["fast"]
 
 
-def test_a_key_is_removed_by_giving_it_nothing(amux: Amux, config: Path) -> None:
+def test_an_empty_value_removes_a_key(amux: Amux, config: Path) -> None:
     amux("profiles", "set", "fast", "model=m", "maxTurns=3", "retryPolicy.jitter=0.5")
     amux("profiles", "set", "fast", "maxTurns=", "retryPolicy.jitter=")
     assert read(config / "profiles" / "fast.json") == {"model": "m"}
@@ -93,7 +93,7 @@ def test_a_whole_profile_comes_from_a_file_or_standard_input(amux: Amux, config:
     assert read(config / "profiles" / "fast.json") == {"topK": 1}
 
 
-def test_in_a_project_it_is_the_project_that_is_changed(amux: Amux, config: Path, project: Path) -> None:
+def test_in_a_project_the_projects_profile_changes(amux: Amux, config: Path, project: Path) -> None:
     assert data(amux("profiles", "set", "fast", "model=p", "--json")) == {
         "profile": "fast", "scope": "project", "path": str(project / "profiles" / "fast.json"),
     }  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_project_can_be_named_before_and_behind_the_command(amux: Amux, tmp_pa
     assert data(amux("profiles", "list", "--json")) == []
 
 
-def test_one_that_is_damaged_hides_no_other(amux: Amux, config: Path) -> None:
+def test_a_damaged_profile_hides_no_other(amux: Amux, config: Path) -> None:
     amux("profiles", "set", "good", "model=m")
     path = write(config / "profiles" / "bad.json", "{")
     listed = {one["name"]: one for one in data(amux("profiles", "list", "--json"))}
@@ -140,7 +140,7 @@ def test_secrets_of_servers_are_not_shown(amux: Amux, config: Path) -> None:
             assert secret not in amux("profiles", *arguments, *form).out
 
 
-def test_what_a_file_says_reaches_no_terminal_as_it_is(amux: Amux, project: Path) -> None:
+def test_profile_values_are_sanitized_for_the_terminal(amux: Amux, project: Path) -> None:
     write(project / "profiles" / "x.json", {"model": "\u001b[2Jm", "outputSchema": {"\u001b]0;t\u0007": 1}})
     for arguments in (["show", "x"], ["list"]):
         assert "\x1b" not in amux("profiles", *arguments).out
@@ -172,7 +172,7 @@ def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     assert amux("profiles", "delete", "both").code == 0
 
 
-def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> None:
+def test_reading_profiles_creates_no_files(amux: Amux, config: Path, repo: Path) -> None:
     for arguments in (["list"], ["show", "x"], ["delete", "x"]):
         amux("profiles", *arguments)
     assert (config.exists(), list(repo.iterdir())) == (False, [])
@@ -223,7 +223,7 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["apply", "bad", "--scope", "global"], 7, "bad.json is not JSON"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(
+def test_invalid_input_prints_one_line_and_changes_nothing(
     amux: Amux, tmp_path: Path, config: Path, repo: Path, arguments: list[str], code: int, told: str
 ) -> None:
     write(config / "profiles" / "fast.json", {"model": "m"})
@@ -239,7 +239,7 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
     assert answer["ok"] is False
 
 
-def test_a_profile_in_both_places_has_to_be_told_apart(amux: Amux, config: Path, project: Path) -> None:
+def test_deleting_a_profile_in_both_scopes_requires_a_scope(amux: Amux, config: Path, project: Path) -> None:
     for place in (config, project):
         write(place / "profiles" / "fast.json", {"model": "m"})
     done = amux("profiles", "delete", "fast")
@@ -270,7 +270,7 @@ def test_a_project_is_made(amux: Amux, repo: Path) -> None:
     assert stat.S_IMODE(place.stat().st_mode) & 0o055
 
 
-def test_the_page_of_a_project_names_keys_that_there_are(amux: Amux, repo: Path) -> None:
+def test_the_page_of_a_project_names_existing_keys(amux: Amux, repo: Path) -> None:
     from agent_mux.preferences.config import CONFIG_KEYS
 
     amux("init")
@@ -281,7 +281,7 @@ def test_the_page_of_a_project_names_keys_that_there_are(amux: Amux, repo: Path)
     assert named <= set(CONFIG_KEYS)
 
 
-def test_it_can_be_asked_first(amux: Amux, repo: Path) -> None:
+def test_init_dry_run_writes_nothing(amux: Amux, repo: Path) -> None:
     done = amux("init", "--dry-run")
     assert done.code == 0
     assert done.err.splitlines()[0] == f"would create {repo / '.agent-mux' / 'config.json'}"
@@ -289,7 +289,7 @@ def test_it_can_be_asked_first(amux: Amux, repo: Path) -> None:
     assert data(amux("init", "--dry-run", "--json"))["dryRun"] is True
 
 
-def test_what_is_ignored_already_stays(amux: Amux, project: Path) -> None:
+def test_init_keeps_existing_gitignore_entries(amux: Amux, project: Path) -> None:
     (project / ".gitignore").write_text("secret")
     assert f"extended {project / '.gitignore'}" in amux("init").err
     assert (project / ".gitignore").read_text() == "secret\nrun-index.jsonl\n"
@@ -297,7 +297,7 @@ def test_what_is_ignored_already_stays(amux: Amux, project: Path) -> None:
     assert (project / ".gitignore").read_text() == "secret\nrun-index.jsonl\n"
 
 
-def test_another_place_can_be_named(amux: Amux, tmp_path: Path) -> None:
+def test_init_accepts_a_project_directory(amux: Amux, tmp_path: Path) -> None:
     place = tmp_path / "there" / ".agent-mux"
     assert data(amux("init", "--json", "--project-dir", tmp_path / "there"))["directory"] == str(place)
     assert data(amux("--project-dir", place, "init", "--json", "--force"))["directory"] == str(place)
@@ -312,7 +312,7 @@ def test_another_place_can_be_named(amux: Amux, tmp_path: Path) -> None:
         (["--nope"], 2, "--nope"),
     ],
 )
-def test_a_project_that_cannot_be_made(
+def test_an_invalid_project_directory_is_an_error(
     amux: Amux, project: Path, tmp_path: Path, arguments: list[str], code: int, told: str
 ) -> None:
     write(project / "config.json", {"timeout": 1})
@@ -342,7 +342,7 @@ def test_neither_the_global_directory_nor_a_file_becomes_a_project(
         assert (done.code, told in done.err) == (2, True)
 
 
-def test_a_place_that_cannot_be_written(amux: Amux, repo: Path, tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_an_error(amux: Amux, repo: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = amux("init", "--project-dir", tmp_path / "file" / "below")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (7, True)

@@ -1,4 +1,4 @@
-"""From words and flags to the options of the run."""
+"""Words and flags to the options of a run."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def options(*words: str, **flags: Any) -> RunOptions:
     return options_of(options_from(list(words), RunFlags(**flags)))
 
 
-def test_nothing_said_is_nothing_asked() -> None:
+def test_without_flags_no_options_are_set() -> None:
     assert options("claude", "hi") == RunOptions(agent="claude", prompt="hi")
 
 
@@ -64,7 +64,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_no_option_is_out_of_reach() -> None:
+def test_every_option_has_a_flag_or_a_reason() -> None:
     elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
     named = {name for name in Path(options_from.__code__.co_filename).read_text().split('"') if name.isidentifier()}
@@ -93,7 +93,7 @@ def test_the_other_flags() -> None:
         ([], {"agent": "claude"}, "claude", "from a pipe"),
     ],
 )
-def test_where_the_prompt_comes_from(
+def test_the_prompt_comes_from_words_flags_or_standard_input(
     monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
@@ -124,7 +124,7 @@ def test_a_default_agent_can_be_left_out(
     assert (said.get("agent"), said["prompt"]) == (agent, prompt)
 
 
-def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
+def test_explicit_default_values_are_set() -> None:
     said = options_from(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
     assert said == {
         "agent": "claude", "prompt": "hi", "timeout": 0.0, "grace_period": 5.0, "retry_policy": {"max_attempts": 3},
@@ -133,7 +133,7 @@ def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
     assert options_from(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
 
 
-def test_a_conversation_reads_standard_input_by_itself() -> None:
+def test_a_conversation_does_not_read_the_prompt_from_standard_input() -> None:
     with pytest.raises(AgentMuxError, match="omit the -"):
         options("claude", "-", interactive=True)
 
@@ -161,12 +161,12 @@ def test_retries(flags: dict[str, Any], policy: RetryPolicy | None) -> None:
         ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay expects seconds"),
     ],
 )
-def test_retries_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+def test_invalid_retries_are_rejected(flags: dict[str, Any], told: str) -> None:
     with pytest.raises(AgentMuxError, match=told):
         options("claude", "hi", **flags)
 
 
-def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_handler_follows_the_flags_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     def company(around: StandardStreams, *, as_json: bool = False, **flags: Any) -> type[InteractionHandler]:
         made = handler_for(RunFlags(**flags), around, as_json=as_json)
         return type(made(OutputWriter(), Palette(enabled=False)))
@@ -185,12 +185,12 @@ def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         company(AT_A_TERMINAL, interactive=True)
 
 
-def test_a_prompt_that_was_given_leaves_standard_input_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_prompt_does_not_read_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert options("claude", "hi").prompt == "hi"
 
 
-def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_prompt_on_a_terminal_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -213,7 +213,7 @@ def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatc
         ({"output_format": "jsonl"}, AT_A_TERMINAL, True),
     ],
 )
-def test_two_pipes_imply_json_unless_something_else_is_said(
+def test_two_pipes_imply_json_without_another_format(
     flags: dict[str, Any], around: StandardStreams, expected: bool
 ) -> None:
     assert wants_json(RunFlags(**flags), around) is expected
@@ -236,12 +236,12 @@ def test_the_view_follows_the_flags() -> None:
         ({"output_format": "json", "interactive": True}, "a conversation has several; use jsonl"),
     ],
 )
-def test_formats_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+def test_invalid_formats_are_rejected(flags: dict[str, Any], told: str) -> None:
     with pytest.raises(AgentMuxError, match=told):
         wants_json(RunFlags(**flags), AT_A_TERMINAL)
 
 
-def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_without_descriptors_are_not_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert inspect_streams() == StandardStreams(asks=False, in_pipeline=False)
 
@@ -255,11 +255,11 @@ def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch)
         ("a=sse+command", McpServer("a", command="sse+command")),
     ],
 )
-def test_mcp_servers_in_a_word(spec: str, server: McpServer) -> None:
+def test_mcp_servers_from_a_flag(spec: str, server: McpServer) -> None:
     assert inputs.mcp_servers([spec]) == (server,)
 
 
-def test_mcp_servers_in_a_file(tmp_path: Path) -> None:
+def test_mcp_servers_from_a_file(tmp_path: Path) -> None:
     listed = {
         "a": {"command": "x", "args": ["y"], "env": {"K": "V"}},
         "b": {"type": "sse", "url": "http://b", "headers": {"H": "1"}},

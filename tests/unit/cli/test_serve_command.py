@@ -1,4 +1,4 @@
-"""What `amux serve` makes of its flags, and what it tells people."""
+"""`amux serve`: its flags and its announcement."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/
 
 
 @pytest.mark.parametrize("needs_token", [True, False])
-def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
+def test_the_announced_commands_are_valid(needs_token: bool) -> None:
     first, *_, start, watch = _announcement_lines({**TOLD, "needsToken": needs_token}, Invocation(no_color=True))
     assert first == "listening on http://127.0.0.1:1234"
     words = shlex.split(start)
@@ -26,7 +26,7 @@ def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
         assert ("Authorization: Bearer $TOKEN" in shlex.split(line)) is needs_token
 
 
-def test_limits_for_single_agents_know_their_aliases() -> None:
+def test_agent_limits_accept_aliases() -> None:
     assert parse_agent_limits(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
 
 

@@ -152,7 +152,7 @@ def test_a_server_is_added_listed_and_removed(amux: Amux, home: Path, monkeypatc
 # -- auth
 
 
-def test_credentials_are_looked_for_and_never_shown(amux: Amux, home: Path) -> None:
+def test_credentials_are_detected_and_never_printed(amux: Amux, home: Path) -> None:
     done = amux("auth", "check", "claude")
     assert (done.code, done.err) == (0, "")
     assert "not-a-real-key" not in done.out
@@ -166,7 +166,7 @@ def test_credentials_are_looked_for_and_never_shown(amux: Amux, home: Path) -> N
     assert amux("auth", "check").code == 0
 
 
-def test_what_to_do_is_told(amux: Amux, home: Path) -> None:
+def test_auth_setup_prints_the_steps(amux: Amux, home: Path) -> None:
     assert "    claude auth login\n" in amux("auth", "setup", "claude").out
     assert data(amux("auth", "setup", "claude", "--json"))[-1]["variable"] == "ANTHROPIC_API_KEY"
 
@@ -190,7 +190,7 @@ def test_a_skill_is_added_listed_and_removed(amux: Amux, home: Path, tmp_path: P
     assert [row["exists"] for row in data(amux("skill", "where", "claude", "--json"))] == [True, False]
 
 
-def test_what_a_file_says_cannot_command_the_terminal(amux: Amux, home: Path) -> None:
+def test_control_characters_of_a_file_do_not_reach_the_terminal(amux: Amux, home: Path) -> None:
     path = home / ".claude" / "agents" / "x.md"
     path.parent.mkdir()
     path.write_text('---\nname: "x"\ndescription: "a\\e[31mb"\n---\n', "utf-8")
@@ -202,7 +202,9 @@ def test_what_a_file_says_cannot_command_the_terminal(amux: Amux, home: Path) ->
 # -- plugin
 
 
-def test_plugins_are_the_agents_own(amux: Amux, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_commands_call_the_agents_own_commands(
+    amux: Amux, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "claude"
     program.write_text(PROGRAM, "utf-8")
     program.chmod(0o755)
@@ -219,7 +221,7 @@ def test_plugins_are_the_agents_own(amux: Amux, home: Path, tmp_path: Path, monk
 
 
 @pytest.mark.usefixtures("home")
-def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_shows_the_command_and_asks(amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     done = amux("install", "claude", "--dry-run")
     assert done.out == "npm install -g @anthropic-ai/claude-code\n"
@@ -238,7 +240,7 @@ def test_installing_shows_first_and_asks(amux: Amux, tmp_path: Path, monkeypatch
     assert json.loads(done.out)["data"]["version"] == "9.9.9"
 
 
-def test_who_runs_this(amux: Amux, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_detect_host_reports_the_running_agent(amux: Amux, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
     assert amux("detect-host") == (0, "", "no agent or CI system runs this process\n")
@@ -246,7 +248,7 @@ def test_who_runs_this(amux: Amux, home: Path, monkeypatch: pytest.MonkeyPatch) 
     assert data(amux("detect-host", "--json")) == [{"kind": "agent", "name": "claude", "variable": "CLAUDECODE"}]
 
 
-def test_what_an_agent_can_do(amux: Amux, home: Path) -> None:
+def test_capabilities_are_listed(amux: Amux, home: Path) -> None:
     told = data(amux("capabilities", "claude", "--json"))
     assert (told["canResume"], told["approvalModes"]) == (True, ["yolo", "prompt", "deny"])
     assert "text_delta" in told["emits"]

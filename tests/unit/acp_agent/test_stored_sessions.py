@@ -1,4 +1,4 @@
-"""Stored sessions, as an editor finds them, lists them and shows them."""
+"""Stored sessions: finding, listing and replaying them for an editor."""
 
 import json
 import shutil
@@ -49,14 +49,14 @@ def test_a_session_is_found_by_the_agents_id_and_by_ours(mux: AgentMux) -> None:
     assert find_native(mux, "claude", OURS) == other
 
 
-def test_a_session_that_nobody_has(mux: AgentMux) -> None:
+def test_an_unknown_session_is_an_error(mux: AgentMux) -> None:
     for wanted in (OURS, "nothing", "../../etc/passwd"):
         with pytest.raises(AgentMuxError, match="no stored session") as raised:
             find_native(mux, "claude", wanted)
         assert raised.value.code == "SESSION_NOT_FOUND"
 
 
-def test_where_sessions_cannot_be_read_the_editor_is_believed(mux: AgentMux) -> None:
+def test_without_readable_sessions_the_given_id_is_used(mux: AgentMux) -> None:
     assert find_native(mux, "cursor", "theirs") == "theirs"
 
 
@@ -78,7 +78,7 @@ def test_sessions_are_listed_page_by_page_under_the_ids_that_load_them(
 
 
 @pytest.mark.parametrize("agent", sorted(path.name for path in STORES.iterdir() if path.is_dir()))
-def test_every_stored_session_can_be_shown(agent: str, tmp_path: Path) -> None:
+def test_every_stored_session_converts_to_updates(agent: str, tmp_path: Path) -> None:
     """What is shown is what the session has: prompts, answers and tool calls that are over."""
     library = AgentMux(config_dir=tmp_path).sessions
     for home in (STORES / agent).glob("*/home"):

@@ -1,4 +1,4 @@
-"""What is said in a conversation: slash commands, JSON commands, lines, and what is counted."""
+"""Conversations: slash commands, JSON commands, input lines and usage."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_a_line_is_a_prompt_or_a_command(line: str, said: object) -> None:
     assert parse_line(line) == said
 
 
-def test_a_command_that_is_none_is_a_sentence() -> None:
+def test_an_unknown_command_is_explained() -> None:
     assert find_problem(SlashCommand("status")) is None
     assert find_problem(SlashCommand("steer", "left")) is None
     assert "unknown command /etc/hosts" in str(find_problem(SlashCommand("etc/hosts", "is wrong")))
@@ -116,7 +116,7 @@ def test_a_line_is_a_prompt_or_a_json_command(line: str, command: object) -> Non
         (None, "longer than", None, None),
     ],
 )
-def test_a_line_that_is_neither_says_why(line: bytes | None, why: str, command: str | None, id_: object) -> None:
+def test_an_invalid_line_is_explained(line: bytes | None, why: str, command: str | None, id_: object) -> None:
     with pytest.raises(wire.NoCommand) as caught:
         wire.read_command(line)
     assert why in str(caught.value)
@@ -124,7 +124,7 @@ def test_a_line_that_is_neither_says_why(line: bytes | None, why: str, command: 
     assert len(str(caught.value)) < 1000
 
 
-def test_answers_are_no_events() -> None:
+def test_acknowledgements_are_not_events() -> None:
     assert not set(wire.ANSWERS) & {"run_result", *(event.type for event in ALL_EVENTS)}
     error = AgentMuxError("RUN_NOT_ACTIVE", "over")
     told = [
@@ -201,7 +201,7 @@ async def test_a_mailbox_keeps_the_order_of_what_comes_from_threads() -> None:
 # -- counting
 
 
-def test_a_tally_counts_what_it_sees() -> None:
+def test_usage_counts_turns_cost_and_tokens() -> None:
     tally = ConversationUsage()
     assert tally.spent() == "cost unknown, no tokens counted yet"
     head: tuple[Any, ...] = ("R", "a", 0)

@@ -1,4 +1,4 @@
-"""What a person sees. Each test is a transcript: events in, both streams out."""
+"""Rendering for people. Each test is a transcript: events in, both streams out."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -39,7 +39,7 @@ def interleaved(events: Iterable[BaseEvent], **screen: Any) -> str:
     return "".join(text for event in events for _, text in renderer.show(event))
 
 
-def test_the_answer_is_all_that_is_on_standard_output() -> None:
+def test_only_the_answer_is_on_standard_output() -> None:
     out, err = shown(
         [
             ev.SessionStartEvent(*WHO, "S1", False),
@@ -53,7 +53,7 @@ def test_the_answer_is_all_that_is_on_standard_output() -> None:
     assert err == "claude, session S1\n* Read /x\n"
 
 
-def test_text_is_verbatim_in_a_pipe_and_harmless_on_a_terminal() -> None:
+def test_text_is_verbatim_in_a_pipe_and_sanitized_on_a_terminal() -> None:
     hostile = message("a\x1b[2Jb\u202e")
     assert shown(hostile)[0] == "a\x1b[2Jb\u202e\n"
     assert shown(hostile, out_is_terminal=True)[0] == "ab\n"
@@ -166,13 +166,13 @@ def test_one_event_is_one_line(event: BaseEvent, line: str) -> None:
     assert shown([event]) == ("", line + "\n")
 
 
-def test_what_a_person_is_asked_is_not_said_twice() -> None:
+def test_a_prompted_request_is_not_rendered_again() -> None:
     asked = ev.ApprovalRequestEvent(*WHO, "i", "run", "ls", "low")
     assert shown([asked], asks=True) == ("", "")
     assert shown([asked], asks=False)[1] == "? run (low risk) ls\n"
 
 
-def test_what_another_line_says_is_not_said() -> None:
+def test_redundant_events_are_not_rendered() -> None:
     quiet: list[BaseEvent] = [
         ev.TurnStartEvent(*WHO, 0),
         ev.FileReadEvent(*WHO, "a"),
@@ -228,7 +228,7 @@ def result(**fields: Any) -> RunResult:
     return RunResult(**{**known, **fields})
 
 
-def test_the_last_lines_say_how_it_went_and_why() -> None:
+def test_the_last_lines_show_the_outcome_and_its_reason() -> None:
     view = HumanView(Screen())
     good = result(cost=ev.CostRecord(0.5, 1, 2), token_usage=TokenUsage(1000, 20), journal="/j")
     assert "".join(text for _, text in view.end(good)) == (
@@ -260,7 +260,7 @@ def test_json_is_the_events_and_then_the_result_whatever_they_hold() -> None:
     assert "\ufffd" in last.text
 
 
-def test_compact_json_never_builds_the_text_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compact_json_never_builds_accumulated_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: Accumulated) -> str:
         raise AssertionError("that would be quadratic")
 

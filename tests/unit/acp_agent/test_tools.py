@@ -1,4 +1,4 @@
-"""What is shown of a tool call."""
+"""Kinds, titles and plans of tool calls."""
 
 from typing import Any
 
@@ -42,5 +42,5 @@ def test_a_title_is_not_longer_than_a_line() -> None:
     [None, {}, {"plan": "1. do"}, {"todos": []}, {"todos": [1]}, {"todos": [{"content": "x"}]},
      {"todos": [{"status": "pending"}]}, {"todos": [{"content": "x", "status": "dreamt"}]}],
 )  # fmt: skip
-def test_what_is_no_plan(given: Any) -> None:
+def test_inputs_without_a_plan(given: Any) -> None:
     assert read_plan(given) is None

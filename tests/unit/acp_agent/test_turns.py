@@ -1,4 +1,4 @@
-"""How a prompt ends."""
+"""The outcome of a prompt."""
 
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ def test_stop_reasons_of_turns(error: ErrorEvent | None, reason: str) -> None:
     assert turn_outcome(error, "log in") == reason
 
 
-def test_a_person_who_is_not_authenticated_is_told_what_to_do() -> None:
+def test_an_auth_error_contains_the_guidance() -> None:
     outcome = turn_outcome(failed("AUTH_ERROR", "no key"), "run x login")
     assert isinstance(outcome, RequestError)
     assert (outcome.code, str(outcome)) == (-32000, "no key (run x login)")
@@ -45,13 +45,13 @@ def test_stop_reasons_of_runs(exit_reason: Any, code: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize("exit_reason", ["failed", "truncated", "timeout", "inactivity", "budget", "crashed", "killed"])
-def test_all_other_ends_are_errors(exit_reason: Any) -> None:
+def test_other_exit_reasons_are_errors(exit_reason: Any) -> None:
     outcome = run_outcome(ended(exit_reason, "AGENT_CRASH"), "")
     assert isinstance(outcome, RequestError)
     assert outcome.data == {"code": "AGENT_CRASH", "recoverable": False}
 
 
-def test_a_cancelled_turn_is_cancelled_however_it_ended() -> None:
+def test_a_cancelled_turn_has_the_stop_reason_cancelled() -> None:
     turn = EditorTurn()
     turn.is_cancelled = True
     turn.finish(cast("Any", RequestError.internal_error()))
