@@ -63,7 +63,7 @@ def test_only_the_answer(amux: Amux) -> None:
 def test_nobody_to_ask(amux: Amux) -> None:
     code, out, err = amux("run", "scripted", "hi", body=ASK)
     assert (code, out) == (0, "it was no\n")
-    assert err.count("warning: nobody is there to answer") == 1
+    assert err.count("warning: no terminal to ask on") == 1
     assert amux("run", "scripted", "hi", "--yolo", "-q", body=ASK)[1] == "it was yes\n"
 
 

@@ -184,7 +184,7 @@ def test_without_a_person_approvals_are_denied_with_a_warning(installed: Install
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert "rm -rf /" in warning
     assert "--yolo" in warning
-    assert "x denied nobody is there to answer" in done.stderr
+    assert "x denied no terminal to ask on" in done.stderr
 
 
 def test_between_two_pipes_too(installed: Installed) -> None:

@@ -470,7 +470,7 @@ def test_nobody_need_be_asked(installed: Installed) -> None:
     with talk(installed, "--non-interactive") as person:
         person.ready()
         person.enter("ask rm -rf /")
-        person.see_line("warning: nobody is there to answer")
+        person.see_line("warning: no terminal to ask on")
         person.see_line("it was no")
         person.enter("/exit")
         person.left(0)

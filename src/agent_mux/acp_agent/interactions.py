@@ -36,7 +36,7 @@ PERMISSION_OPTIONS = [
     PermissionOption(option_id=ALWAYS, name="Always allow", kind="allow_always"),
     PermissionOption(option_id=REJECT, name="Reject", kind="reject_once"),
 ]
-UNDECIDED = Deny("the person in the editor did not decide")
+UNDECIDED = Deny("no decision was made in the editor")
 UPDATE_TIMEOUT = 1.0  # seconds to send the final update of a call whose answer is no longer needed
 
 
@@ -71,7 +71,7 @@ async def ask_permission(
             return Approve(always=True)
         case None:
             return UNDECIDED
-    return Deny("the person in the editor said no")
+    return Deny("rejected in the editor")
 
 
 def _pending_call(call_id: str, waiting: PendingInteraction, detail: ApprovalDetail, cwd: str) -> ToolCallUpdate:
@@ -118,7 +118,7 @@ async def ask_question(
         return await _request_form(editor, session_id, waiting.detail)
     if waiting.detail.options:
         return await _request_option(editor, session_id, waiting.id, waiting.detail)
-    return Deny("this editor cannot ask its person for a text; decide without, or ask in your answer")
+    return Deny("this editor does not support text input; decide without an answer, or ask in your reply")
 
 
 async def _request_form(editor: EditorConnection, session_id: str, detail: InputDetail) -> Answer:
@@ -172,7 +172,7 @@ class InteractionResponder:
             case "yolo":
                 return Approve()
             case "deny":
-                return Deny("this session allows nothing that needs permission")
+                return Deny("this session denies everything that needs permission")
         return await self._ask(waiting)
 
     async def answer(self, waiting: PendingInteraction) -> Answer:

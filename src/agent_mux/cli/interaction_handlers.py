@@ -15,7 +15,7 @@ from agent_mux.options import RunOptions
 from agent_mux.run.interaction import Deny, PendingInteraction, Response
 from agent_mux.run.interface import Run
 
-NO_TERMINAL = "nobody is there to answer"
+NO_TERMINAL = "no terminal to ask on"
 STALE_ANSWER_CODES = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
 """Error codes of an answer to a request that is no longer pending."""
 
@@ -70,7 +70,7 @@ class DenyingHandler(InteractionHandler):
         if not self._warned:
             self._warned = True
             asked = one_line(pending.description, 200)
-            self.warn(f"{NO_TERMINAL}, so this and the like is denied: {asked} (--yolo allows everything)")
+            self.warn(f"{NO_TERMINAL}; denying this and similar requests: {asked} (--yolo allows everything)")
         return Deny(NO_TERMINAL)
 
 

@@ -14,7 +14,7 @@ from agent_mux.run.interaction import (
 
 INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
 """The types of the events that request an answer."""
-DECLINED = Deny("nobody wanted to answer")
+DECLINED = Deny("declined at the terminal")
 
 
 def describe_request(pending: PendingInteraction, palette: Palette) -> str:
