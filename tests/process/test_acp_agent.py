@@ -354,7 +354,7 @@ async def test_what_cannot_be_is_refused_and_the_connection_lives(start: Start, 
             await editor.ask(session, "  ")
         with pytest.raises(RequestError, match="prompt, yolo, deny"):
             await editor.agent.set_session_mode(session_id=session, mode_id="wild")
-        with pytest.raises(RequestError, match="none"):
+        with pytest.raises(RequestError, match="no values"):
             await editor.agent.set_config_option(config_id="colour", session_id=session, value="red")
         assert await editor.ask(session, "hello") == "end_turn"
 
