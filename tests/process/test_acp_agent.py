@@ -1,4 +1,4 @@
-"""`amux acp`, driven by the official client library over real pipes. The agent behind it does what a test wants."""
+"""`amux acp`, driven by the official client library over real pipes, with a scripted agent."""
 
 import asyncio
 import json
@@ -241,7 +241,7 @@ async def test_cancel_without_a_prompt_is_nothing(start: Start, tmp_path: Path) 
 
 async def test_an_agent_that_does_not_stop_is_ended(start: Start, tmp_path: Path, installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
-    site.write_text("import agent_mux.acp_agent.session as session\nsession.CANCEL_PATIENCE = 0.2\n")
+    site.write_text("import agent_mux.acp_agent.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     async with start(body=STUBBORN, PYTHONPATH=path) as editor:
         session = await editor.begin(tmp_path)
@@ -350,11 +350,11 @@ async def test_what_cannot_be_is_refused_and_the_connection_lives(start: Start, 
             await editor.ask("x", "hello")
         with pytest.raises(RequestError, match="attachments"):
             await editor.agent.prompt(session_id=session, prompt=[image_block("aGk=", "image/png")])
-        with pytest.raises(RequestError, match="a text that says something"):
+        with pytest.raises(RequestError, match="a non-empty text"):
             await editor.ask(session, "  ")
         with pytest.raises(RequestError, match="prompt, yolo, deny"):
             await editor.agent.set_session_mode(session_id=session, mode_id="wild")
-        with pytest.raises(RequestError, match="none"):
+        with pytest.raises(RequestError, match="no values"):
             await editor.agent.set_config_option(config_id="colour", session_id=session, value="red")
         assert await editor.ask(session, "hello") == "end_turn"
 
@@ -478,9 +478,9 @@ def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path:
 def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
-        "import agent_mux.acp_agent.abilities as abilities\nown = abilities.introduction\n"
+        "import agent_mux.acp_agent.capabilities as capabilities\nown = capabilities.initialize_response\n"
         "def noisy(adapter):\n print('noise'); import os; os.system('echo more noise'); return own(adapter)\n"
-        "abilities.introduction = noisy\n"
+        "capabilities.initialize_response = noisy\n"
     )
     message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"

@@ -1,4 +1,4 @@
-"""`amux run` within this process, where what it does can be looked at (and counted by coverage)."""
+"""`amux run` in this process, for inspection and coverage."""
 
 import io
 import json
@@ -19,8 +19,7 @@ from tests.process.talking import TALKER
 
 from agent_mux.cli import output
 from agent_mux.cli.main import main
-from agent_mux.cli.output import Output, until_reader_is_gone, write_all
-from agent_mux.cli.paper import Piece
+from agent_mux.cli.output import Chunk, OutputWriter, wait_until_reader_closes, write_all
 
 HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
 ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
@@ -64,7 +63,7 @@ def test_only_the_answer(amux: Amux) -> None:
 def test_nobody_to_ask(amux: Amux) -> None:
     code, out, err = amux("run", "scripted", "hi", body=ASK)
     assert (code, out) == (0, "it was no\n")
-    assert err.count("warning: nobody is there to answer") == 1
+    assert err.count("warning: no terminal to ask on") == 1
     assert amux("run", "scripted", "hi", "--yolo", "-q", body=ASK)[1] == "it was yes\n"
 
 
@@ -90,7 +89,7 @@ def test_a_signal(amux: Amux) -> None:
     before = signal.getsignal(signal.SIGTERM)
     code, out, err = amux("run", "scripted", "hi", "--grace-period", "0.1", body=body)
     assert (code, out) == (13, "started\n")
-    assert "SIGTERM: the run is being aborted" in err
+    assert "SIGTERM: aborting the run" in err
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -206,8 +205,8 @@ def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pyte
         ("paused", "/resume\r"),
         ("resumed", "ask rm\r"),
         ("lways?", "perhaps\r"),
-        ("no answer", "/status\r"),
-        ("1 question", "y\r"),
+        ("invalid answer", "/status\r"),
+        ("1 request", "y\r"),
         ("allowed", "work\r"),
         ("turn 5", "\x03"),
         ("ABORTED", "bye\r"),
@@ -250,7 +249,7 @@ async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend:
     reader, writer = os.pipe()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(until_reader_is_gone, writer)
+            tasks.start_soon(wait_until_reader_closes, writer)
             os.close(reader)
     os.close(writer)
 
@@ -258,7 +257,7 @@ async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend:
 @pytest.mark.anyio
 async def test_a_file_never_loses_its_reader(anyio_backend: str, tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file, anyio.move_on_after(0.05) as waited:
-        await until_reader_is_gone(file.fileno())
+        await wait_until_reader_closes(file.fileno())
     assert waited.cancelled_caught
 
 
@@ -287,14 +286,14 @@ async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
 ) -> None:
     written: list[tuple[int, bytes]] = []
     monkeypatch.setattr(output, "write_all", lambda descriptor, data: written.append((descriptor, data)))
-    monkeypatch.setattr(output, "MOST_WAITING", 10)
-    writer = Output("utf-8")
+    monkeypatch.setattr(output, "BUFFER_LIMIT", 10)
+    writer = OutputWriter("utf-8")
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
-            writer.add([Piece("out", "a" * 20), Piece("out", "b"), Piece("err", "c"), Piece("out", "é")])
+            writer.add([Chunk("out", "a" * 20), Chunk("out", "b"), Chunk("err", "c"), Chunk("out", "é")])
             tasks.start_soon(writer.run)
-            await writer.room()
+            await writer.wait_for_capacity()
             await writer.drain()
             tasks.cancel_scope.cancel()
     assert written == [(out, b"a" * 20 + b"b"), (err, b"c"), (out, "é".encode())]
@@ -308,17 +307,17 @@ async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowher
         raise BrokenPipeError
 
     monkeypatch.setattr(output, "write_all", broken)
-    writer = Output()
+    writer = OutputWriter()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(writer.run)
-            writer.add([Piece("err", "nobody reads errors, which is no reason to stop")])
+            writer.add([Chunk("err", "nobody reads errors, which is no reason to stop")])
             await writer.drain()
             assert not writer.broken.is_set()
-            writer.add([Piece("out", "x")])
+            writer.add([Chunk("out", "x")])
             await writer.broken.wait()
-            writer.add([Piece("out", "y" * (output.MOST_WAITING + 1))])
-            await writer.room()
+            writer.add([Chunk("out", "y" * (output.BUFFER_LIMIT + 1))])
+            await writer.wait_for_capacity()
             await writer.drain()
             tasks.cancel_scope.cancel()
     assert isinstance(writer.error, BrokenPipeError)

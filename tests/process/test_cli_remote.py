@@ -1,4 +1,4 @@
-"""`amux --server URL run`: the same command line, for a run of a service."""
+"""`amux --server URL run`: the same command line for a run on a service."""
 
 import json
 import os
@@ -67,10 +67,10 @@ def test_for_a_program(amux: Amux) -> None:
 @pytest.mark.parametrize(
     ("flags", "answer", "warns"), [((), "no", True), (("--yolo",), "yes", False), (("--deny",), "no", False)]
 )
-def test_where_nobody_is_there_the_mode_decides(amux: Amux, flags: Any, answer: str, warns: bool) -> None:
+def test_without_a_terminal_the_mode_decides(amux: Amux, flags: Any, answer: str, warns: bool) -> None:
     code, out, err = amux("scripted", "hi", *flags, body=ASK)
     assert (code, out) == (0, f"it was {answer}\n")
-    assert ("nobody is there to answer" in err) == warns
+    assert ("no terminal to ask on" in err) == warns
 
 
 def test_flags_are_options_of_the_service(amux: Amux, tmp_path: Path) -> None:

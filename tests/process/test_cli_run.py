@@ -1,4 +1,4 @@
-"""`amux run`, `record` and `demo` as a person or a script uses them: the installed command, real processes."""
+"""`amux run`, `record` and `demo` as people and scripts use them: the installed command, real processes."""
 
 import json
 import os
@@ -184,7 +184,7 @@ def test_without_a_person_approvals_are_denied_with_a_warning(installed: Install
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert "rm -rf /" in warning
     assert "--yolo" in warning
-    assert "x denied nobody is there to answer" in done.stderr
+    assert "x denied no terminal to ask on" in done.stderr
 
 
 def test_between_two_pipes_too(installed: Installed) -> None:
@@ -284,7 +284,7 @@ def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--grace-period", "1", body=ASK) as terminal:
         terminal.expect("lways? ")
         terminal.process.send_signal(signal.SIGINT)
-        terminal.expect("SIGINT: the run is being aborted")
+        terminal.expect("SIGINT: aborting the run")
         terminal.expect("[ABORTED]")
         assert terminal.finish() == 13
 
@@ -330,7 +330,7 @@ def test_a_signal_aborts_the_run_in_order(installed: Installed, number: signal.S
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 13
-    assert f"warning: {number.name}: the run is being aborted" in err.decode()
+    assert f"warning: {number.name}: aborting the run" in err.decode()
     if flags:
         assert json.loads(out.splitlines()[-1])["exitReason"] == "aborted"
     assert processes_of(run_id) == []
@@ -340,7 +340,7 @@ def test_a_second_signal_kills_the_run(installed: Installed) -> None:
     process, run_id = started(installed, "--json", "--grace-period", "500", body=STUBBORN)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    assert b"once more kills it" in process.stderr.readline()
+    assert b"repeat to kill it" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 13

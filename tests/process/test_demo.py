@@ -1,4 +1,4 @@
-"""`amux demo`, for real: the embedded agent as a process, its tools, git and pytest."""
+"""`amux demo` with real processes: the embedded agent, its tools, git and pytest."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def test_the_demo_mends_a_real_repository_and_leaves_nothing_behind(tmp_path: Pa
     done = installed.run("demo", TMPDIR=str(temporary), PYTEST_ADDOPTS="--no-such-flag", GIT_DIR="/nowhere")
     assert done.returncode == 0, done.stderr
     assert "Tests that pass now: 1, and none fails." in done.stdout
-    _, shown = done.stderr.split("What changed\n")
+    _, shown = done.stderr.split("Changes\n")
     assert "-    return a - b\n+    return a + b\n" in shown
     assert "1 passed" in shown
     [journal] = (config / "runs").iterdir()
@@ -49,9 +49,9 @@ def test_an_agent_that_mends_nothing_fails_the_demo(
     said = capfd.readouterr()
     assert (code, said.out) == (1, "It is all fine.\n")
     assert "1 failed" in said.err
-    assert "error: the agent did not mend the repository: its tests do not pass (exit code 1)" in said.err
+    assert "error: the agent did not repair the repository: its tests fail (exit code 1)" in said.err
     [kept] = tmp_path.glob("amux-demo-*")
-    assert said.err.endswith(f"The repository stays: {kept}\n")
+    assert said.err.endswith(f"Kept the repository: {kept}\n")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))
     monkeypatch.setattr(demo_command, "MODEL", f"scripted:{script}")
-    monkeypatch.setattr(demo_command, "_options" if before_the_run else "_checked", end)
+    monkeypatch.setattr(demo_command, "_run_options" if before_the_run else "_print_outcome", end)
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = signal.getsignal(number)

@@ -1,4 +1,4 @@
-"""`amux run -i --json` as a program uses it: lines in, lines out."""
+"""`amux run -i --json`: JSON lines in and out."""
 
 import json
 import os
@@ -140,7 +140,7 @@ def test_nobody_can_answer_after_the_end_of_the_input(installed: Installed) -> N
         program.leave()
         assert program.left(0)["text"] == "it was None"  # this agent has closed its ears by then
         assert [line["type"] for line in program.lines].count("approval_denied") == 2
-        assert program.warnings.count("warning: nobody is there to answer") == 1
+        assert program.warnings.count("warning: no terminal to ask on") == 1
 
 
 def test_nobody_need_be_asked(installed: Installed) -> None:

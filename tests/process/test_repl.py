@@ -1,4 +1,4 @@
-"""`amux run -i` as a person uses it: at a terminal."""
+"""`amux run -i` at a terminal."""
 
 import os
 import signal
@@ -150,11 +150,11 @@ def test_the_commands_that_tell(installed: Installed, run_id: str) -> None:
         person.enter("/cost")
         person.see_line("  $0.5000, 1,200 tokens in, 34 out")
         person.enter("/status")
-        person.see("  scripted: running", "  model: m1", "  session: S", "  turns: 1", "  waits for no answer", IDLE)
+        person.see("  scripted: running", "  model: m1", "  session: S", "  turns: 1", "  no pending requests", IDLE)
         person.enter("/session")
         person.see_line(f"  run: {run_id}")
         person.see_line("  journal: ")
-        person.see_line("  continue it later: amux run -i scripted --session S")
+        person.see_line("  resume it later: amux run -i scripted --session S")
         person.enter("/help")
         for command in ("exit", "quit", "abort", "interrupt", "pause", "resume", "queue", "steer", "help"):
             person.see_line(f"  /{command} ")
@@ -165,11 +165,11 @@ def test_the_commands_that_tell(installed: Installed, run_id: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("/nope", "there is no command /nope; /help shows them"),
-        ("/", "there is no command /;"),
-        ("/queue", "/queue wants a text"),
+        ("/nope", "unknown command /nope; /help lists the commands"),
+        ("/", "unknown command /;"),
+        ("/queue", "/queue requires a text"),
         ("/exit now", "/exit takes no text"),
-        ("/interrupt", "there is nothing to interrupt"),
+        ("/interrupt", "no turn is running"),
         ("/resume", "error: run RUN_ID is running, not paused [INVALID_STATE_TRANSITION] /status"),
         ("/steer never mind", "error: scripted does not support a message in the middle of a turn"),
     ],
@@ -193,9 +193,9 @@ def test_deliveries_are_told(installed: Installed) -> None:
         person.enter("work")
         person.see("sent", "working", BUSY)
         person.enter("/queue later")
-        person.see_line("queued: it begins a turn when those before it are over")
+        person.see_line("queued: it starts a turn after the earlier prompts")
         person.enter("/steer now")
-        person.see_line("given to the agent for the turn that runs")
+        person.see_line("added to the current turn")
         person.enter("/interrupt")
         person.see("you said now", IDLE)
         assert "you said later" in person.lines
@@ -243,7 +243,7 @@ def test_ctrl_c_stops_the_turn_and_leaves_what_is_typed(installed: Installed) ->
         person.type("hello")
         person.see_line("(working) > hello")
         person.type("\x03")
-        person.see_line("interrupted; Ctrl-C once more ends the run")
+        person.see_line("interrupted; press Ctrl-C again to abort the run")
         person.see_line("> hello")
         person.enter("")
         person.see("you said hello", IDLE)
@@ -257,7 +257,7 @@ def test_ctrl_c_with_nothing_to_stop_clears_the_line(installed: Installed) -> No
         person.type("half a \x1apromp")
         person.see_line("> half a promp")
         person.type("\x03")
-        told = person.see_line("nothing runs; ")
+        told = person.see_line("no turn is running; ")
         person.see(told, IDLE)
         person.type("\x04")
         person.left(0)
@@ -279,7 +279,7 @@ def test_ctrl_c_a_third_time_kills(installed: Installed, run_id: str) -> None:
     with talk(installed, "--run-id", run_id, "--grace-period", "500", body=STUBBORN) as person:
         person.ready()
         person.type("\x03\x03")
-        person.see_line("the run is being aborted")
+        person.see_line("aborting the run")
         person.type("\x03")
         person.left(13)
     assert processes_of(run_id) == []
@@ -305,7 +305,7 @@ def test_other_signals_end_the_run_and_give_the_terminal_back(
         person.enter("work")
         person.see("working", BUSY)
         person.process.send_signal(number)
-        person.see_line(f"warning: {number.name}: the run is being aborted")
+        person.see_line(f"warning: {number.name}: aborting the run")
         person.left(13)
     assert processes_of(run_id) == []
 
@@ -317,9 +317,9 @@ def test_ctrl_d_waits_for_the_turn(installed: Installed) -> None:
         person.enter("begin The beginning")
         person.see("The beginning", BUSY)
         person.type("\x04")
-        person.see_line("the agent finishes what it was asked")
+        person.see_line("waiting for the agent to finish")
         person.enter("/status")
-        person.see_line("  scripted: running, working, leaving")
+        person.see_line("  scripted: running, working, ending")
         Path(go).write_text("go")
         assert "The beginning and the end" in person.left(0)
 
@@ -331,7 +331,7 @@ def test_ctrl_d_twice_does_not_wait(installed: Installed, run_id: str) -> None:
         person.enter("work")
         person.see("working", BUSY)
         person.type("\x04")
-        person.see_line("the agent finishes what it was asked")
+        person.see_line("waiting for the agent to finish")
         person.type("\x04")
         person.left(13)
     assert processes_of(run_id) == []
@@ -401,9 +401,9 @@ def test_no_answer_is_asked_again_and_commands_are_commands(installed: Installed
         person.enter("ask rm -rf /")
         person.see("    rm -rf /", ASKED)
         person.enter("maybe")
-        person.see_line("that is no answer; ")
+        person.see_line("invalid answer: ")
         person.enter("/status")
-        person.see("  waits for you: 1 question", "  run: rm -rf /", ASKED)
+        person.see("  waiting for you: 1 request", "  run: rm -rf /", ASKED)
         person.enter("n")
         person.see("it was no", IDLE)
         person.enter("/exit")
@@ -470,7 +470,7 @@ def test_nobody_need_be_asked(installed: Installed) -> None:
     with talk(installed, "--non-interactive") as person:
         person.ready()
         person.enter("ask rm -rf /")
-        person.see_line("warning: nobody is there to answer")
+        person.see_line("warning: no terminal to ask on")
         person.see_line("it was no")
         person.enter("/exit")
         person.left(0)

@@ -14,7 +14,7 @@ from agent_loop.cli.errors import UsageError
 from agent_loop.cli.protocol import MAX_LINE, StartCommand
 from agent_loop.messages import Image, Shown, Text, UserMessage
 from agent_loop.tools.builtin.read import MAX_IMAGE_BYTES, image_block, image_type_of
-from agent_mux.cli import standard_input
+from agent_mux.cli import streams
 from agent_mux.cli.terminal import is_terminal
 
 MAX_FILE_BYTES = MAX_IMAGE_BYTES
@@ -25,7 +25,7 @@ async def read_lines(descriptor: int, longest: int = MAX_LINE) -> AsyncGenerator
 
     Reading blocks neither the event loop nor the exit of the program, whatever kind of file the descriptor is.
     """
-    async with aclosing(standard_input.lines_from(descriptor, longest)) as lines:
+    async with aclosing(streams.read_lines(descriptor, longest)) as lines:
         async for line in lines:
             if line is None or line.strip():
                 yield line
@@ -34,7 +34,7 @@ async def read_lines(descriptor: int, longest: int = MAX_LINE) -> AsyncGenerator
 async def read_all(descriptor: int, max_bytes: int = MAX_LINE) -> bytes:
     """Read until the end of input, or until more than `max_bytes` bytes were read."""
     whole = bytearray()
-    while len(whole) <= max_bytes and (chunk := await standard_input.some_of(descriptor)):
+    while len(whole) <= max_bytes and (chunk := await streams.read_some(descriptor)):
         whole += chunk
     return bytes(whole)
 

@@ -67,7 +67,7 @@ def _abandon_output() -> int:
     """Discard buffered output, because its reader is gone, and return the exit code."""
     from agent_mux.cli import errors
 
-    errors.abandon_output()
+    errors.discard_output()
     return BROKEN_PIPE
 
 

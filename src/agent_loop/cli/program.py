@@ -23,8 +23,7 @@ from agent_loop.cli.terminal import TerminalPrompter, TextOutput, current_screen
 from agent_loop.cli.turns import TurnRunner
 from agent_mux import facts
 from agent_mux.assembler import Ending
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Piece
+from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
 
 
@@ -46,7 +45,7 @@ class Program:
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        self._output = Output("utf-8")
+        self._output = OutputWriter("utf-8")
         self._turns: TurnRunner | None = None
         self._scope = anyio.CancelScope()
 
@@ -161,7 +160,7 @@ class Program:
 
     def _create_turns(self, assembled: AssembledAgent) -> TurnRunner:
         self._turns = TurnRunner(
-            assembled.agent, assembled.stream, budget=assembled.budget, wait_for_reader=self._output.room
+            assembled.agent, assembled.stream, budget=assembled.budget, wait_for_reader=self._output.wait_for_capacity
         )
         return self._turns
 
@@ -181,4 +180,4 @@ class Program:
             self._print_line(protocol.event_line(each))
 
     def _print_line(self, line: str) -> None:
-        self._output.add([Piece("out", line)])
+        self._output.add([Chunk("out", line)])

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from agent_loop.cli.approvals import InteractionDecision
 from agent_loop.cli.stream import EmittedEvent
 from agent_mux.assembler import OpenInteraction, Verdict
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Piece, Screen
-from agent_mux.cli.questions import prompt_of, read_answer, told
-from agent_mux.cli.render import Renderer
-from agent_mux.cli.standard_input import TypedLines
+from agent_mux.cli.interaction_prompts import describe_request, parse_answer, prompt_for
+from agent_mux.cli.output import Chunk, OutputWriter, Screen
+from agent_mux.cli.rendering import Renderer
+from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette, is_terminal, one_line, palette_for, width_of
 from agent_mux.events import MessageStopEvent
 from agent_mux.run.interaction import Approve, Deny, Text, describe
@@ -39,7 +38,7 @@ def current_screen(*, asks: bool) -> Screen:
 class TextOutput:
     """Renders events as text for a user."""
 
-    def __init__(self, output: Output, screen: Screen, *, shows_work: bool) -> None:
+    def __init__(self, output: OutputWriter, screen: Screen, *, shows_work: bool) -> None:
         """`shows_work`: print tool calls and other progress to standard error."""
         self._output = output
         self._screen = screen
@@ -58,13 +57,13 @@ class TextOutput:
         """Render the end of the run: the answer if it was not streamed, and the failure."""
         if not self._screen.out_is_terminal and self._answer:
             end = "" if self._answer.endswith("\n") else "\n"
-            self._output.add([Piece("out", self._answer + end)])
+            self._output.add([Chunk("out", self._answer + end)])
         self._add(self._renderer.finish())
         if verdict.failure is not None:
             message = one_line(verdict.failure.message, MAX_FAILURE)
-            self._output.add([Piece("err", f"amux-agent: {message} [{verdict.failure.code}]\n")])
+            self._output.add([Chunk("err", f"amux-agent: {message} [{verdict.failure.code}]\n")])
 
-    def _add(self, pieces: Sequence[Piece]) -> None:
+    def _add(self, pieces: Sequence[Chunk]) -> None:
         self._output.add(
             piece for piece in pieces if (self._screen.out_is_terminal if piece.stream == "out" else self._shows_work)
         )
@@ -73,7 +72,7 @@ class TextOutput:
 class TerminalPrompter:
     """Asks a user on standard error and reads the answers from standard input; both must be terminals."""
 
-    def __init__(self, output: Output, palette: Palette) -> None:
+    def __init__(self, output: OutputWriter, palette: Palette) -> None:
         self._output = output
         self._palette = palette
         self._typed = TypedLines()
@@ -82,15 +81,15 @@ class TerminalPrompter:
         """Ask about an approval or a question until the answer is valid. The end of input declines it."""
         pending = describe(interaction, "")
         await self._output.drain()
-        self._typed.forget()
-        await self._show(told(pending, self._palette))
+        self._typed.discard()
+        await self._show(describe_request(pending, self._palette))
         while True:
-            await self._show(self._palette.bold(prompt_of(pending)))
+            await self._show(self._palette.bold(prompt_for(pending)))
             line = await self._typed.next()
             if line is None:
                 await self._show("\n")
                 return InteractionDecision(granted=False, text=DECLINED)
-            match read_answer(pending, line):
+            match parse_answer(pending, line):
                 case Approve(always):
                     return InteractionDecision(granted=True, always=always)
                 case Deny(reason):
@@ -101,7 +100,7 @@ class TerminalPrompter:
                     return InteractionDecision(granted=True, text=_option_text(interaction, chosen.option))
 
     async def _show(self, text: str) -> None:
-        self._output.add([Piece("err", text)])
+        self._output.add([Chunk("err", text)])
         await self._output.drain()
 
 

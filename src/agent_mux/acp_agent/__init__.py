@@ -1,8 +1,9 @@
-"""An agent of any adapter, as an agent of the Agent Client Protocol: for editors that know that protocol alone.
+"""Run any agent as an agent of the Agent Client Protocol (ACP), for editors that support only that protocol.
 
-The editor's side is the official library's (`agent-client-protocol`, the extra `acp`), the agent's side is `AgentMux`.
-This is the other direction of the adapters that drive agents which speak the protocol themselves.
+The official library (`agent-client-protocol`, the extra `acp`) implements the connection to the editor; `AgentMux`
+drives the agent. The `acp` adapters work in the other direction: they drive agents that speak the protocol.
 
-`serving.serve` serves one connection. A session of the editor is a run that stays open (`session.py`); events become
-updates (`updates.py` and what it uses, all pure); what the agent asks goes to the person in the editor (`asking.py`).
+`serving.serve` serves one connection. A session of the editor is a run that stays open (`session.py`). Events become
+ACP updates (`updates.py` and `tool_updates.py`, both pure). Approvals and questions of the agent are forwarded to the
+editor (`interactions.py`).
 """

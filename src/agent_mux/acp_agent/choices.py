@@ -1,6 +1,6 @@
-"""What a person can choose for a session in the editor: what is allowed, the model, how hard to think.
+"""What a user can choose for a session in the editor: approval mode, model and thinking effort.
 
-Editors show choices in one of two ways, as modes or as options of the session. Both say the same here.
+The protocol has two forms for choices, session modes and session options. The approval mode is offered in both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,59 +20,59 @@ from agent_mux.errors import FieldError, ValidationError
 
 MODE, MODEL, EFFORT = "mode", "model", "thought_level"
 FIELDS: Mapping[str, str] = {MODE: "approval_mode", MODEL: "model", EFFORT: "thinking_effort"}
-"""The option of a run that each choice is."""
+"""The run option of each choice."""
 DEFAULT = "default"
 """The value of a choice that is left to the agent."""
-_MODES: Mapping[str, tuple[str, str]] = {
-    "prompt": ("Ask", "Ask before what needs permission"),
-    "yolo": ("Allow everything", "Ask for nothing: the agent may do all that this user may"),
-    "deny": ("Allow nothing", "Deny whatever needs permission, without asking"),
+_MODE_TEXTS: Mapping[str, tuple[str, str]] = {
+    "prompt": ("Ask", "Ask before actions that need permission"),
+    "yolo": ("Allow everything", "Never ask: the agent may do everything that this user may do"),
+    "deny": ("Allow nothing", "Deny everything that needs permission, without asking"),
 }
-Option = SessionConfigOptionSelect | SessionConfigOptionBoolean
-Models = Sequence[tuple[str, str]]
-"""Their names for the agent, and for people."""
+SessionOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
+ModelNames = Sequence[tuple[str, str]]
+"""Model ids with their display names."""
 
 
 @dataclass(slots=True)
-class Choices:
-    """What is chosen in one session."""
+class SessionChoices:
+    """The choices of one session."""
 
     capabilities: AgentCapabilities
-    models: Models
-    settled: Mapping[str, Any]
-    """What holds as long as nobody chooses, by field."""
+    models: ModelNames
+    defaults: Mapping[str, Any]
+    """The option values without a choice in the editor, by field."""
     chosen: dict[str, Any] = field(default_factory=dict)
-    """What was chosen in the editor, by field."""
+    """The values chosen in the editor, by field."""
 
     @property
     def mode(self) -> str:
-        """The approval mode."""
+        """The current approval mode of the session."""
         return str(self._current(MODE))
 
     def current(self) -> tuple[Any, ...]:
-        """All of it, to be compared."""
+        """Return the values of all choices, for comparison."""
         return tuple(self._current(name) for name in FIELDS)
 
     def choose(self, name: str, value: Any) -> None:
-        """Choose. Raises `ValidationError` for a choice that there is not."""
-        offered = [option.value for one in self.options() if one.id == name for option in _flat(one)]
+        """Set a choice. Raise `ValidationError` for a value that is not offered."""
+        offered = [option.value for one in self.options() if one.id == name for option in _select_options(one)]
         if value not in offered:
-            raise ValidationError([FieldError(name, value, ", ".join(offered) or "no choice: there is none")])
+            raise ValidationError([FieldError(name, value, ", ".join(offered) or "no values")])
         self.chosen[FIELDS[name]] = None if value == DEFAULT else value
 
     def modes(self) -> SessionModeState:
-        """What is allowed, as modes."""
+        """Return the approval modes as session modes."""
         offered = [
-            SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1])
-            for mode in _MODES
+            SessionMode(id=mode, name=_MODE_TEXTS[mode][0], description=_MODE_TEXTS[mode][1])
+            for mode in _MODE_TEXTS
             if mode in self.capabilities.approval_modes
         ]
         return SessionModeState(current_mode_id=self.mode, available_modes=offered)
 
-    def options(self) -> list[Option]:
-        """All choices, as options of the session."""
+    def options(self) -> list[SessionOption]:
+        """Return all choices as session options."""
         modes = [(one.id, one.name, one.description) for one in self.modes().available_modes]
-        options: list[Option] = [_select(MODE, "Permissions", self.mode, modes)]
+        options: list[SessionOption] = [_select_option(MODE, "Permissions", self.mode, modes)]
         if self.models:
             options.append(self._open_choice(MODEL, "Model", self.models))
         if self.capabilities.thinking_effort_levels:
@@ -80,19 +80,19 @@ class Choices:
             options.append(self._open_choice(EFFORT, "Thinking", levels))
         return options
 
-    def _open_choice(self, name: str, title: str, offered: Models) -> SessionConfigOptionSelect:
-        """One that can be left to the agent, and that the command line may have made in its own words."""
+    def _open_choice(self, name: str, title: str, offered: ModelNames) -> SessionConfigOptionSelect:
+        """Return an option with the value `default`, and with the current value even if the agent does not list it."""
         current = str(self._current(name) or DEFAULT)
         known = {DEFAULT: "Default", **dict(offered)}
         known.setdefault(current, current)
-        return _select(name, title, current, [(value, words, None) for value, words in known.items()])
+        return _select_option(name, title, current, [(value, words, None) for value, words in known.items()])
 
     def _current(self, name: str) -> Any:
         option = FIELDS[name]
-        return self.chosen[option] if option in self.chosen else self.settled.get(option)
+        return self.chosen[option] if option in self.chosen else self.defaults.get(option)
 
 
-def _select(
+def _select_option(
     name: str, title: str, current: str, offered: Sequence[tuple[str, str, str | None]]
 ) -> SessionConfigOptionSelect:
     return SessionConfigOptionSelect.model_validate(
@@ -107,7 +107,7 @@ def _select(
     )
 
 
-def _flat(option: Option) -> list[SessionConfigSelectOption]:
+def _select_options(option: SessionOption) -> list[SessionConfigSelectOption]:
     if isinstance(option, SessionConfigOptionBoolean):
         return []
     return [one for one in option.options if isinstance(one, SessionConfigSelectOption)]

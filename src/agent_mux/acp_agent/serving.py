@@ -1,4 +1,4 @@
-"""One connection, from its first message to its end. Nothing but messages of the protocol is on standard output."""
+"""Serve one connection. Standard output carries only messages of the protocol."""
 
 import os
 import stat
@@ -23,15 +23,15 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport: Any) -> None:
-    """Serve an editor until it goes away. Then all runs are ended; returns when they are.
+    """Serve an editor until it disconnects; return when all its runs have ended.
 
     Args:
         mux: A client that is not entered yet.
-        agent: Name of the agent.
+        agent: The name of the agent.
         fields: Options of all runs, as for `AgentMux.run`.
-        transport: Has messages: `PipeTransport`, or another one of the library's kind.
+        transport: The message stream: `PipeTransport`, or another transport of the library's kind.
 
-    Raises what `check` raises.
+    Raises the errors of `check`.
     """
     adapter = check(mux, agent, fields)
     with ExitStack() as at_end:
@@ -43,9 +43,10 @@ async def serve(mux: AgentMux, agent: str, fields: Mapping[str, Any], transport:
 
 
 def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:
-    """What no session could be begun with is told before there is one.
+    """Check the options before the first session.
 
-    Raises AGENT_NOT_FOUND; `ValidationError`, `CapabilityError` for options that cannot be; what our files say.
+    Raises AGENT_NOT_FOUND, `ValidationError` and `CapabilityError` for unusable options, and errors of configuration
+    files.
     """
     adapter = mux.adapters.get(agent)
     can = adapter.capabilities
@@ -56,26 +57,26 @@ def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:
 
 
 async def serve_standard_streams(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> None:
-    """Serve the editor that started this process. Errors as for `serve`; VALIDATION_ERROR where there are no pipes."""
+    """Serve the editor that started this process. Raise the errors of `serve`, and VALIDATION_ERROR without pipes."""
     check(mux, agent, fields)
     if not (_is_pipe(STDIN) and _is_pipe(STDOUT)):
-        what = "an editor starts this, with pipes for standard input and output; a person has `amux run -i`"
+        what = "`amux acp` requires pipes as standard input and output, from an editor; use `amux run -i` at a terminal"
         raise AgentMuxError("VALIDATION_ERROR", what)
-    with _kept_clean() as (read_from, write_to):
+    with _reserved_streams() as (read_from, write_to):
         await serve(mux, agent, fields, await PipeTransport.over(read_from, write_to))
 
 
 def _is_pipe(descriptor: int) -> bool:
     try:
         mode = os.fstat(descriptor).st_mode
-    except OSError:  # whoever started us closed it
+    except OSError:  # the parent process closed it
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 @contextmanager
-def _kept_clean() -> Iterator[tuple[int, int]]:
-    """The two standard streams, for us alone: whoever prints, prints to standard error meanwhile."""
+def _reserved_streams() -> Iterator[tuple[int, int]]:
+    """Reserve both standard streams for the protocol. Meanwhile, everything printed goes to standard error."""
     read_from, write_to = os.dup(STDIN), os.dup(STDOUT)
     kept = os.dup(STDOUT)
     null = os.open(os.devnull, os.O_RDONLY)

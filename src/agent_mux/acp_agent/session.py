@@ -1,7 +1,7 @@
-"""A session of the editor: prompts in, one after the other; a run of the agent that stays open where it can.
+"""A session of the editor: prompts run one after the other, in a run that stays open if the agent supports it.
 
-Where the agent takes one prompt a run, or is gone, or something was chosen that a running agent cannot be told, the
-next prompt starts another run, which goes on with the agent's own session.
+The next prompt starts another run, which resumes the agent's session, if the agent accepts one prompt per run, if it
+has exited, or if a choice cannot be applied to the running agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,69 +13,68 @@ import anyio
 import anyio.abc
 from acp.schema import ClientCapabilities, PromptResponse
 
-from agent_mux.acp_agent.asking import Editor
-from agent_mux.acp_agent.choices import Choices
-from agent_mux.acp_agent.deciding import Deciding
-from agent_mux.acp_agent.names import tag_of
-from agent_mux.acp_agent.prompts import Prompt
-from agent_mux.acp_agent.running import SessionRun
-from agent_mux.acp_agent.turn import Turn
-from agent_mux.acp_agent.updates import Updates
+from agent_mux.acp_agent.choices import SessionChoices
+from agent_mux.acp_agent.interactions import EditorConnection, InteractionResponder
+from agent_mux.acp_agent.prompts import EditorPrompt
+from agent_mux.acp_agent.session_run import SessionRun
+from agent_mux.acp_agent.stored_sessions import session_tag
+from agent_mux.acp_agent.turns import EditorTurn
+from agent_mux.acp_agent.updates import RunUpdates
 from agent_mux.adapter import Adapter
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import CostRecord
 from agent_mux.options import RUN_ID
 
-CANCEL_PATIENCE = 10.0  # seconds for the agent to stop; then its run is ended
-LEAVE_PATIENCE = 5.0  # seconds for the agent to leave before another run goes on with its session
+CANCEL_TIMEOUT = 10.0  # seconds for the agent to stop; then its run is aborted
+LEAVE_TIMEOUT = 5.0  # seconds for the agent to exit before another run resumes its session
 
 
 @dataclass(kw_only=True)
-class Session:
-    """One session."""
+class EditorSession:
+    """One session of the editor."""
 
     session_id: str
     mux: AgentMux
     adapter: Adapter
-    editor: Editor
-    editor_can: ClientCapabilities | None
+    editor: EditorConnection
+    editor_capabilities: ClientCapabilities | None
     tasks: anyio.abc.TaskGroup
-    """Where runs are followed."""
+    """The task group that follows runs."""
     fields: Mapping[str, Any]
-    """Options of all its runs, `cwd` and `mcp_servers` with them."""
-    choices: Choices
-    window_of: Callable[[str | None], int | None]
-    """The tokens that a model can have in mind."""
+    """Options of all its runs, including `cwd` and `mcp_servers`."""
+    choices: SessionChoices
+    context_window_of: Callable[[str | None], int | None]
+    """Returns the context window of a model in tokens."""
     native_id: str | None = None
-    """The agent's own id; None: it was not begun yet."""
+    """The agent's session id; None before the session exists."""
     forks: str | None = None
-    """The agent's own id of the session that this one is to begin as a copy of."""
+    """The agent's id of the session to fork, if any."""
     spent: float | None = 0.0
-    """US dollars of the runs before the one that runs; None: nobody knows."""
+    """The cost of earlier runs in US dollars; None if unknown."""
     _run: SessionRun | None = None
-    _turn: Turn | None = None
+    _turn: EditorTurn | None = None
     _runs: int = 0
-    _one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock)
+    _prompt_lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def cwd(self) -> str:
-        """Where the agent works."""
+        """The working directory of the agent."""
         return str(self.fields["cwd"])
 
-    async def prompt(self, prompt: Prompt) -> PromptResponse:
-        """Have a prompt answered. Raises `RequestError` for a turn that failed, and what keeps a run from starting."""
-        async with self._one_at_a_time:
-            turn = self._turn = Turn()
+    async def prompt(self, prompt: EditorPrompt) -> PromptResponse:
+        """Run a prompt. Raise `RequestError` for a failed turn, and the error that prevents a run from starting."""
+        async with self._prompt_lock:
+            turn = self._turn = EditorTurn()
             try:
-                await self._hand_over(prompt, turn)
+                await self._dispatch(prompt, turn)
                 await turn.over.wait()
             finally:
                 self._turn = None
-        return turn.answer()
+        return turn.response()
 
     async def cancel(self) -> None:
-        """Stop what the agent does. The prompt is answered when it has stopped."""
+        """Interrupt the agent. The prompt is answered when the agent has stopped."""
         turn = self._turn
         if turn is not None:
             turn.is_cancelled = True
@@ -83,64 +82,67 @@ class Session:
                 await self._interrupt(turn)
 
     async def close(self) -> None:
-        """End its run."""
+        """End the run of this session."""
         await self.cancel()
         run, self._run = self._run, None
         if run is not None:
-            await _leave(run)
+            await _end_run(run)
 
-    async def tell(self, update: Any) -> None:
-        """Tell the editor of something."""
+    async def send_update(self, update: Any) -> None:
+        """Send an update to the editor."""
         await self.editor.session_update(session_id=self.session_id, update=update)
 
     # -- runs
 
-    async def _hand_over(self, prompt: Prompt, turn: Turn) -> None:
+    async def _dispatch(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
         run = self._run
-        if run is None or not self._takes(run, prompt) or not await _sent(run, prompt, turn):
+        if run is None or not self._accepts(run, prompt) or not await _send(run, prompt, turn):
             await self._start(prompt, turn)
         turn.is_sent = True
         if turn.is_cancelled:
             await self._interrupt(turn)
 
-    def _takes(self, run: SessionRun, prompt: Prompt) -> bool:
-        """The run can be told this: images and what was chosen are for the start of one."""
-        return not run.is_over and not prompt.attachments and self._suits(run)
+    def _accepts(self, run: SessionRun, prompt: EditorPrompt) -> bool:
+        """Return whether the run can take the prompt. Attachments and some choices require a new run."""
+        return not run.is_over and not prompt.attachments and self._has_same_choices(run)
 
-    def _suits(self, run: SessionRun) -> bool:
-        """What was chosen since it began is no reason for another run.
+    def _has_same_choices(self, run: SessionRun) -> bool:
+        """Return whether the run has the current choices, as far as they matter.
 
-        Without the agent's own session there cannot be another one; what it asks is answered as was chosen.
+        An agent without resumable sessions cannot continue in another run. A changed approval mode then applies to its
+        requests only.
         """
         (began, *others), (mode, *chosen) = run.choices, self.choices.current()
         if mode == began:
             return others == chosen
         return others == chosen and began == "prompt" and not self.adapter.capabilities.can_resume
 
-    async def _start(self, prompt: Prompt, turn: Turn) -> None:
+    async def _start(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
         self._check_continuity()
         if self._run is not None:
-            await _leave(self._run)
-            await self._run.told.wait()  # what it still had to tell comes first, and what it cost
+            await _end_run(self._run)
+            await self._run.all_reported.wait()  # its remaining updates and its cost come first
         can = self.adapter.capabilities
         handle = self.mux.run(**self._options(prompt))
         self._runs += 1
-        updates = Updates(self.cwd, run_id=handle.run_id, window=self.window_of(handle.model), spent=self.spent)
+        updates = RunUpdates(
+            self.cwd, run_id=handle.run_id, window=self.context_window_of(handle.model), spent=self.spent
+        )
         run = self._run = SessionRun(handle, updates, self.choices.current(), stays_open=can.interactive_mode)
         run.turn = turn
         self.tasks.start_soon(self._follow, run)
 
     def _check_continuity(self) -> None:
-        """Another run would know nothing of what was said. Raises `CapabilityError`."""
+        """Raise `CapabilityError` if another run would lose the conversation."""
         if self._run is None or self.adapter.capabilities.can_resume:
             return
-        ended = self._run.run.state
+        ended = self._run.handle.state
         if ended != "completed":
-            what = "going on in another process, which this needs"
-            hint = f"the last one is {ended}; start a new session"
+            what = "resuming in a new process, which this requires"
+            hint = f"the last run is {ended}; start a new session"
             raise CapabilityError(self.adapter.agent, what, hint=hint)
 
-    def _options(self, prompt: Prompt) -> dict[str, Any]:
+    def _options(self, prompt: EditorPrompt) -> dict[str, Any]:
         can, is_first = self.adapter.capabilities, not self._runs
         own = RUN_ID.fullmatch(self.session_id) is not None
         fields = {
@@ -152,80 +154,81 @@ class Session:
             "session_id": self.native_id if can.can_resume else None,
             "fork_session_id": self.forks if self.native_id is None else None,
             "run_id": self.session_id if own and is_first and self.native_id is None else None,
-            "tags": (*self.fields.get("tags", ()), *([tag_of(self.session_id)] if own else [])),
-            "timeout": 0.0,  # a session waits for its person as long as it takes
+            "tags": (*self.fields.get("tags", ()), *([session_tag(self.session_id)] if own else [])),
+            "timeout": 0.0,  # a session waits for its user without limit
             "inactivity_timeout": 0.0,
-            "on_approval_request": self._deciding.permit if self.choices.mode == "prompt" else None,
-            "on_input_required": self._deciding.answer,
+            "on_approval_request": self._responder.permit if self.choices.mode == "prompt" else None,
+            "on_input_required": self._responder.answer,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
     async def _follow(self, run: SessionRun) -> None:
         try:
-            result = await run.follow(partial(self._tell_of, run))
-            self._spend(result.cost)
-        except OSError:  # the editor is gone, and so is this connection
+            result = await run.follow(partial(self._forward_update, run))
+            self._add_cost(result.cost)
+        except OSError:  # the editor is disconnected
             return
         finally:
-            self.native_id = run.run.session_id or self.native_id
-            run.told.set()
+            self.native_id = run.handle.session_id or self.native_id
+            run.all_reported.set()
 
-    async def _tell_of(self, run: SessionRun, update: Any) -> None:
-        self.native_id = run.run.session_id or self.native_id
-        await self.tell(update)
+    async def _forward_update(self, run: SessionRun, update: Any) -> None:
+        self.native_id = run.handle.session_id or self.native_id
+        await self.send_update(update)
 
-    def _spend(self, cost: CostRecord | None) -> None:
+    def _add_cost(self, cost: CostRecord | None) -> None:
         if cost is None or cost.source == "unknown" or self.spent is None:
             self.spent = None
         else:
             self.spent += cost.total_usd
 
-    async def _interrupt(self, turn: Turn) -> None:
+    async def _interrupt(self, turn: EditorTurn) -> None:
         run = self._run
         if run is None:
             return
-        run.stop_asking()
+        run.cancel_requests()
         try:
-            if await run.run.interrupt() == "unneeded":  # it handed back, and only what it delegated is not done
-                turn.settle("cancelled")
-        except AgentMuxError:  # it cannot be interrupted, or is over already
-            await run.run.abort()
-        with anyio.move_on_after(CANCEL_PATIENCE):
+            # The turn of the agent is already finished; only delegated work is not.
+            if await run.handle.interrupt() == "unneeded":
+                turn.finish("cancelled")
+        except AgentMuxError:  # the run cannot be interrupted, or is already over
+            await run.handle.abort()
+        with anyio.move_on_after(CANCEL_TIMEOUT):
             await turn.over.wait()
             return
-        await run.run.abort()
+        await run.handle.abort()
 
     @property
-    def _deciding(self) -> Deciding:
-        return Deciding(
-            editor=self.editor, editor_can=self.editor_can, session_id=self.session_id, cwd=self.cwd,
-            choices=self.choices, run=self._asking_run,
+    def _responder(self) -> InteractionResponder:
+        return InteractionResponder(
+            editor=self.editor, editor_capabilities=self.editor_capabilities, session_id=self.session_id, cwd=self.cwd,
+            choices=self.choices, run=self._requesting_run,
         )  # fmt: skip
 
-    def _asking_run(self) -> SessionRun | None:
+    def _requesting_run(self) -> SessionRun | None:
         return None if self._turn is not None and self._turn.is_cancelled else self._run
 
 
-async def _sent(run: SessionRun, prompt: Prompt, turn: Turn) -> bool:
-    """Send it into the run. False: the run takes none any more."""
+async def _send(run: SessionRun, prompt: EditorPrompt, turn: EditorTurn) -> bool:
+    """Send a prompt to the run. Return False if the run accepts no more prompts."""
     run.turn = turn
     try:
-        delivery = await run.run.send(prompt.text)
+        delivery = await run.handle.send(prompt.text)
     except AgentMuxError as error:
         run.turn = None
         if error.code in {"RUN_NOT_ACTIVE", "STDIN_NOT_AVAILABLE"}:
             return False
         raise
-    turn.has_begun = turn.has_begun or delivery == "merged"  # into a turn that the agent began by itself
+    turn.has_begun = turn.has_begun or delivery == "merged"  # merged into a turn that the agent started by itself
     return True
 
 
-async def _leave(run: SessionRun) -> None:
-    """The agent may go. It stays no longer than it has to."""
-    with anyio.move_on_after(LEAVE_PATIENCE):
+async def _end_run(run: SessionRun) -> None:
+    """Close the run, and abort it if the agent does not exit in time."""
+    with anyio.move_on_after(LEAVE_TIMEOUT):
         try:
-            await run.run.close()
-            await run.run.result()
-        except AgentMuxError:  # it is over, or cannot leave in order
+            await run.handle.close()
+            await run.handle.result()
+        except AgentMuxError:  # the run is already over, or cannot be closed
             pass
-    await run.run.abort()
+    await run.handle.abort()

@@ -1,7 +1,7 @@
-"""Tool calls as updates of the protocol: begun, running with what they print, done with what they changed. Pure.
+"""Convert events of tool calls to updates: started, running with output, finished with file changes. Pure.
 
-Events of the shell and of files do not say which call they belong to; by the contract of the stream the ones are inside
-of it and the others right behind it.
+Shell and file events do not name their call. By the event contract, shell events lie inside of the call and file events
+follow directly after it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,33 +11,42 @@ from typing import Any
 from acp.schema import FileEditToolCallContent, ToolCallProgress, ToolCallStart
 
 from agent_mux import events
-from agent_mux.acp_agent.contents import said, shown
-from agent_mux.acp_agent.diffs import diff_of_new_file, diffs_of_patch
-from agent_mux.acp_agent.tool_kinds import kind_of, location, locations_of, one_line, plan_of, title_of
+from agent_mux.acp_agent.tools import (
+    location,
+    new_file_diffs,
+    output_text,
+    patch_diffs,
+    read_plan,
+    shorten,
+    text_content,
+    tool_kind,
+    tool_locations,
+    tool_title,
+)
 
-SHOWN = 10_000  # characters of running output: its end; the whole comes with the result
+LONGEST_OUTPUT = 10_000  # characters of running output that are kept; the result contains all of it
 
 
 @dataclass(slots=True)
-class _Call:
+class _OpenCall:
     name: str
     given: Any = None
     output: str = ""
     unshown: int = 0
-    """Characters of output that no update has had."""
+    """Characters of output that are not sent yet."""
     diffs: list[FileEditToolCallContent] = field(default_factory=list)
     is_shell: bool = False
 
 
 class ToolUpdates:
-    """The tool calls of one run."""
+    """Tracks the tool calls of one run."""
 
     def __init__(self, cwd: str) -> None:
-        """`cwd`: where the agent works: paths of the protocol are absolute."""
+        """Initialize without calls. `cwd` is the working directory: the protocol requires absolute paths."""
         self._cwd = cwd
-        self._open: dict[str, _Call] = {}
-        self._last: tuple[str, _Call] | None = None
-        """The call that ended last: changes of files belong to it."""
+        self._open: dict[str, _OpenCall] = {}
+        self._last: tuple[str, _OpenCall] | None = None
+        """The call that ended last; file changes belong to it."""
         self.handlers: Mapping[type, Callable[[Any], Iterable[Any]]] = {
             events.ToolCallStartEvent: lambda event: self._begin(event.tool_call_id, event.tool_name),
             events.ToolCallReadyEvent: self._ready,
@@ -57,38 +66,42 @@ class ToolUpdates:
             events.FileDeleteEvent: lambda event: self._touched(event.path, []),
             events.FileCreateEvent: self._created,
             events.FilePatchEvent: lambda event: self._touched(
-                event.path, diffs_of_patch(event.path, event.diff, self._cwd)
+                event.path, patch_diffs(event.path, event.diff, self._cwd)
             ),
         }
-        """What each type of event makes."""
+        """The handler of each event type."""
 
     def is_open(self, call_id: str) -> bool:
-        """It was begun, and is not done."""
+        """Return whether the call has started and not ended."""
         return call_id in self._open
 
-    def waiting(self, tool_name: str | None) -> str | None:
-        """The call of this tool that was begun last and is not done; None where there is none."""
+    def find_waiting(self, tool_name: str | None) -> str | None:
+        """Return the open call of this tool that started last, if any."""
         named = [call_id for call_id, call in self._open.items() if call.name == tool_name]
         return named[-1] if named else None
 
     def _begin(self, call_id: str, name: str) -> Iterable[Any]:
-        self._open[call_id] = _Call(name)
+        self._open[call_id] = _OpenCall(name)
         yield ToolCallStart(
-            session_update="tool_call", tool_call_id=call_id, title=one_line(name), kind=kind_of(name), status="pending"
+            session_update="tool_call",
+            tool_call_id=call_id,
+            title=shorten(name),
+            kind=tool_kind(name),
+            status="pending",
         )
 
     def _ready(self, event: events.ToolCallReadyEvent) -> Iterable[Any]:
         name, given = event.tool_name, event.input
-        call = self._open.setdefault(event.tool_call_id, _Call(name))
+        call = self._open.setdefault(event.tool_call_id, _OpenCall(name))
         call.given = given
         yield self._progress(
             event.tool_call_id,
-            title=title_of(name, given),
+            title=tool_title(name, given),
             status="in_progress",
             raw_input=given,
-            locations=locations_of(given, self._cwd) or None,
+            locations=tool_locations(given, self._cwd) or None,
         )
-        plan = plan_of(given)
+        plan = read_plan(given)
         if plan is not None:
             yield plan
 
@@ -99,22 +112,22 @@ class ToolUpdates:
         yield from self._whole(event.subagent_id, f"{event.agent_name}: {event.prompt}", {"prompt": event.prompt})
 
     def _whole(self, call_id: str, title: str, given: Any) -> Iterable[Any]:
-        self._open[call_id] = _Call(title, given)
+        self._open[call_id] = _OpenCall(title, given)
         yield ToolCallStart(
-            session_update="tool_call", tool_call_id=call_id, title=one_line(title), kind="other",
+            session_update="tool_call", tool_call_id=call_id, title=shorten(title), kind="other",
             status="in_progress", raw_input=given,
         )  # fmt: skip
 
     def _done(self, call_id: str, output: Any) -> Iterable[Any]:
-        yield self._end(call_id, "completed", output, shown(output))
+        yield self._end(call_id, "completed", output, output_text(output))
 
     def _failed(self, call_id: str, error: str) -> Iterable[Any]:
         yield self._end(call_id, "failed", error, error)
 
     def _end(self, call_id: str, status: str, output: Any, words: str) -> ToolCallProgress:
-        call = self._open.pop(call_id, None) or _Call("")
+        call = self._open.pop(call_id, None) or _OpenCall("")
         self._last = (call_id, call)
-        content = [said(words or call.output)] if words or call.output else None
+        content = [text_content(words or call.output)] if words or call.output else None
         return self._progress(call_id, status=status, content=content, raw_output=output)
 
     def _shell(self, _: events.ShellStartEvent) -> Iterable[Any]:
@@ -129,22 +142,22 @@ class ToolUpdates:
         if not running:
             return
         call_id, call = running[-1]
-        call.output = (call.output + delta)[-SHOWN:]
+        call.output = (call.output + delta)[-LONGEST_OUTPUT:]
         call.unshown += len(delta)
-        # Each update replaces the one before: so often that all of them together stay in proportion to the output.
+        # Each update replaces the previous one: sending a quarter at a time keeps the total proportional to the output.
         if call.unshown * 4 >= len(call.output):
             call.unshown = 0
-            yield self._progress(call_id, content=[said(call.output)])
+            yield self._progress(call_id, content=[text_content(call.output)])
 
     def _created(self, event: events.FileCreateEvent) -> Iterable[Any]:
         given = self._last[1].given if self._last is not None else None
-        yield from self._touched(event.path, diff_of_new_file(event.path, event.byte_count, given, self._cwd))
+        yield from self._touched(event.path, new_file_diffs(event.path, event.byte_count, given, self._cwd))
 
     def _touched(self, path: str, diffs: Sequence[FileEditToolCallContent]) -> Iterable[Any]:
         if self._last is None:
             return
         call_id, call = self._last
-        call.diffs += diffs  # in the place of what the tool said, which is that it did it
+        call.diffs += diffs  # replaces the tool's own message, which only confirms the change
         yield self._progress(call_id, content=call.diffs or None, locations=[location(path, self._cwd)])
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Messages of JSON-RPC over two pipes, one a line. Whatever comes in, the connection lives until its end.
+"""JSON-RPC messages over two pipes, one per line. Invalid input does not end the connection.
 
-The library's own transport ends the connection when a line is JSON and no message, and answers nothing to what is no
-JSON at all.
+The library's own transport ends the connection on a line that is JSON but not a message, and does not answer a line
+that is not JSON.
 """
 
 import asyncio
@@ -10,12 +10,12 @@ import os
 from asyncio.streams import FlowControlMixin
 from typing import Any
 
-LONGEST_MESSAGE = 64 << 20  # bytes: images are in prompts
+LONGEST_MESSAGE = 64 << 20  # bytes; prompts can contain images
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
 class PipeTransport:
-    """One connection. What its methods do is what `acp` expects of a transport."""
+    """One connection, with the transport interface of `acp`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -24,7 +24,7 @@ class PipeTransport:
 
     @classmethod
     async def over(cls, read_from: int, write_to: int) -> "PipeTransport":
-        """Over two open descriptors, which it takes. Raises `ValueError` for what is neither pipe nor socket."""
+        """Create a transport that owns two descriptors. Raise `ValueError` if one is neither pipe nor socket."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=LONGEST_MESSAGE)
         await loop.connect_read_pipe(
@@ -34,7 +34,7 @@ class PipeTransport:
         return cls(reader, asyncio.StreamWriter(pipe, protocol, None, loop))
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message, when there is room for it. Raises `OSError` if nobody reads."""
+        """Write a message, waiting for a slow reader. Raise `OSError` if the reader is gone."""
         try:
             self._writer.write(json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n")
             await self._writer.drain()
@@ -43,19 +43,19 @@ class PipeTransport:
             raise
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None when there are no more, or nobody reads ours."""
+        """Return the next message; None at the end of input, or if the reader of our messages is gone."""
         while True:
             line = await self._line()
             if not line:
                 return None
-            message, problem = _read(line)
+            message, problem = _parse_message(line)
             if message is not None:
                 return message
             if problem is not None:
-                await self._complain(problem)
+                await self._send_error(problem)
 
     async def close(self) -> None:
-        """No more messages."""
+        """Close the outgoing pipe of the connection."""
         self._writer.close()
 
     async def _line(self) -> bytes:
@@ -80,21 +80,21 @@ class PipeTransport:
             else:
                 return b"{too long" if is_too_long else line
 
-    async def _complain(self, problem: tuple[int, str]) -> None:
+    async def _send_error(self, problem: tuple[int, str]) -> None:
         code, words = problem
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}})
 
 
-def _read(line: bytes) -> tuple[dict[str, Any] | None, tuple[int, str] | None]:
-    """The message, or what is wrong with it; neither for an empty line."""
+def _parse_message(line: bytes) -> tuple[dict[str, Any] | None, tuple[int, str] | None]:
+    """Return the message or a JSON-RPC error code and message; neither for an empty line."""
     if not line.strip():
         return None, None
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return None, (PARSE_ERROR, "Parse error: one message of JSON-RPC on each line is expected")
+        return None, (PARSE_ERROR, "Parse error: expected one JSON-RPC message per line")
     if not isinstance(message, dict):
-        return None, (INVALID_REQUEST, "Invalid request: a message is an object")
+        return None, (INVALID_REQUEST, "Invalid request: a message must be an object")
     if not isinstance(message.get("method", ""), str) or not isinstance(message.get("id"), str | int | None):
-        return None, (INVALID_REQUEST, "Invalid request: its id or its method is of the wrong kind")
+        return None, (INVALID_REQUEST, "Invalid request: id or method has the wrong type")
     return message, None

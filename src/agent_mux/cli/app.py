@@ -1,5 +1,10 @@
-"""The commands of `amux`. This module and those of the commands import nothing heavy: `--help` must be quick."""
+"""Register the commands of `amux`.
 
+This module and the command modules import nothing heavy at the top: `--help` must be quick.
+"""
+
+import sys
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,42 +12,67 @@ import typer
 from typer.core import TyperGroup
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.acp_command import acp
-from agent_mux.cli.adapters_command import adapters, detect
-from agent_mux.cli.auth_command import auth
-from agent_mux.cli.completion_command import completion
-from agent_mux.cli.config_command import config
+from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
+from agent_mux.cli.config_commands import config
 from agent_mux.cli.cost_command import cost
-from agent_mux.cli.definition_commands import commands_for
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import demo
-from agent_mux.cli.detect_commands import capabilities, detect_host
 from agent_mux.cli.doctor_command import doctor
+from agent_mux.cli.event_commands import parse, schema, validate
 from agent_mux.cli.examples import examples_of
-from agent_mux.cli.hooks_command import hooks
-from agent_mux.cli.init_command import init
-from agent_mux.cli.install_commands import install, update
-from agent_mux.cli.mcp_command import mcp
-from agent_mux.cli.mcp_server_command import mcp_server
-from agent_mux.cli.models_command import models
+from agent_mux.cli.extension_commands import commands_for, plugin
+from agent_mux.cli.hook_commands import hooks
+from agent_mux.cli.mcp_commands import mcp
+from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
-from agent_mux.cli.parse_command import parse
-from agent_mux.cli.plugin_command import plugin
-from agent_mux.cli.profiles_command import profiles
-from agent_mux.cli.record_command import record
-from agent_mux.cli.replay_command import replay
-from agent_mux.cli.run_command import run
-from agent_mux.cli.schema_command import schema
+from agent_mux.cli.protocol_commands import acp, mcp_server
+from agent_mux.cli.recording_commands import record, replay
+from agent_mux.cli.run_commands import run
 from agent_mux.cli.serve_command import serve
-from agent_mux.cli.sessions_command import sessions
-from agent_mux.cli.token_command import token
-from agent_mux.cli.validate_command import validate
+from agent_mux.cli.session_commands import sessions
+from agent_mux.cli.settings_commands import init, profiles
+from agent_mux.cli.token_commands import token
 from agent_mux.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SERVED = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
-"""What can be about a service; of the groups, each command says whether it can."""
+
+COMPLETION_VARIABLE = "_AMUX_COMPLETE"
+"""The variable that the generated scripts set when they request completions."""
+
+
+class CompletionShell(StrEnum):
+    """The shells that have a completion script."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+@with_common_flags
+def completion(
+    context: typer.Context,
+    shell: Annotated[CompletionShell, typer.Argument(help="Shell to generate the script for.", show_default=False)],
+) -> int:
+    """Print the completion script for a shell.
+
+    It completes commands, options, and the names of agents and profiles.
+    """
+    from typer._completion_shared import get_completion_script  # `--show-completion` supports only the current shell
+
+    from agent_mux.cli.command_output import print_json
+
+    script = get_completion_script(prog_name="amux", complete_var=COMPLETION_VARIABLE, shell=shell.value)
+    if context.obj.json:
+        print_json({"shell": shell.value, "script": script})
+    else:
+        sys.stdout.write(f"{script}\n")
+    return 0
+
+
+_REMOTE_COMMANDS = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
+"""The commands and groups that accept `--server`; within a group, each command decides for itself."""
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
 app = typer.Typer(
@@ -82,17 +112,17 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     context: typer.Context,
-    agent: Annotated[str | None, typer.Option("--agent", "-a", help="The agent of `run`.", show_default=False)] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Its model.", show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", show_default=False)] = False,
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help="Agent for `run`.", show_default=False)] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Model for `run`.", show_default=False)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)] = False,
     debug: Debug = False,
     no_color: NoColor = False,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
     server: Server = None,
     server_token_file: ServerTokenFile = None,
-    version: Annotated[  # noqa: ARG001  # its callback has done it
-        bool, typer.Option("--version", "-V", help="Show the version.", callback=_show_version, is_eager=True)
+    version: Annotated[  # noqa: ARG001  # handled by its callback
+        bool, typer.Option("--version", "-V", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Drive any coding-agent CLI through one typed event stream."""
@@ -102,25 +132,25 @@ def root(
     given["server"] = server
     given["server_token_file"] = None if server_token_file is None else str(server_token_file)
     _check_server(given, context.invoked_subcommand)
-    said = {name: value for name, value in given.items() if value}
-    context.default_map = _defaults_of_all(context.command, said)
+    values = {name: value for name, value in given.items() if value}
+    context.default_map = _defaults_for_all(context.command, values)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def _check_server(given: "Mapping[str, Any]", subcommand: str | None) -> None:
-    """Raises a usage error for a command that does its work here."""
-    told = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
-    if told is not None and subcommand not in _SERVED:
-        from agent_mux.cli.server import not_for
+    """Raise a usage error if a service is named for a command that only works locally."""
+    option = next((name for name in ("server", "server_token_file") if given[name] is not None), None)
+    if option is not None and subcommand not in _REMOTE_COMMANDS:
+        from agent_mux.cli.remote import no_service_error
 
-        raise not_for(told, subcommand or "")
+        raise no_service_error(option, subcommand or "")
 
 
-def _defaults_of_all(group: Any, said: "Mapping[str, Any]") -> dict[str, Any]:
-    """An option before the command is the default of that option of every command."""
+def _defaults_for_all(group: Any, values: "Mapping[str, Any]") -> dict[str, Any]:
+    """Return click's default map: an option before the command is the default of that option for every command."""
     return {
-        name: _defaults_of_all(command, said) if isinstance(command, TyperGroup) else dict(said)
+        name: _defaults_for_all(command, values) if isinstance(command, TyperGroup) else dict(values)
         for name, command in group.commands.items()
     }
 
@@ -136,7 +166,7 @@ def help_command(
     context: typer.Context,
     topic: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", show_default=False)] = None,
 ) -> None:
-    """Show how a command is used."""
+    """Show the help of a command."""
     amux = context.find_root().command
     with amux.make_context("amux", [*(topic or ()), "--help"], obj=context.obj) as asked:
         amux.invoke(asked)
@@ -144,14 +174,14 @@ def help_command(
 
 @cache
 def command() -> Any:
-    """The whole command line. Typed by click, of which newer versions of typer have a copy of their own."""
+    """Build the whole command line once. Its type is click's, which newer versions of typer vendor privately."""
     root = typer.main.get_command(app)
     _show_examples(root)
     return root
 
 
 def _show_examples(group: Any, *before: str) -> None:
-    """Under the help of each command."""
+    """Add the examples below the help of each command."""
     for name, one in group.commands.items():
         if hasattr(one, "commands"):
             _show_examples(one, *before, name)

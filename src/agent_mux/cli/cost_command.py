@@ -1,4 +1,4 @@
-"""`amux cost`: what the stored sessions cost."""
+"""`amux cost`: the cost of stored sessions."""
 
 import sys
 from enum import StrEnum
@@ -6,19 +6,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.elsewhere import can_ask_a_service
-from agent_mux.cli.options import ConfigDir, Invocation, ProjectDir, with_common_flags
-from agent_mux.cli.session_options import Agent, Cwd, Directory, Model, Since, Tags, Until, reading, wanted_from
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags, with_service_flags
+from agent_mux.cli.options import ConfigDir, ProjectDir
+from agent_mux.cli.session_options import (
+    Agent,
+    Cwd,
+    Directory,
+    Model,
+    Since,
+    Tags,
+    Until,
+    open_sessions,
+    session_filter,
+)
 
 if TYPE_CHECKING:
     from agent_mux.sessions.costs import CostReport
 
-cost = typer.Typer(help="What the agents' sessions cost.", no_args_is_help=True)
+
+cost = typer.Typer(help="Cost of the agents' sessions.", no_args_is_help=True)
 BAR = 30  # characters of the longest bar
 
 
-class Group(StrEnum):
-    """What the costs are summed up by."""
+class CostGroup(StrEnum):
+    """What costs are grouped by."""
 
     agent = "agent"
     model = "model"
@@ -28,32 +40,32 @@ class Group(StrEnum):
 
 @cost.command("report")
 @with_common_flags
-@can_ask_a_service
-def report(
+@with_service_flags
+def report_cost(
     context: typer.Context,
-    by: Annotated[Group, typer.Option("--by", help="Sum up by.")] = Group.agent,
+    by: Annotated[CostGroup, typer.Option("--by", help="Group by.")] = CostGroup.agent,
     agent: Agent = None,
     model: Model = None,
     since: Since = None,
     until: Until = None,
     tag: Tags = None,
     cwd: Cwd = None,
-    csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.", show_default=False)] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.", show_default=False)] = False,
     directory: Directory = None,
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """Sum up what the stored sessions cost. Each model call counts once, also where a fork has a copy of it.
+    """Sum the cost of stored sessions. A model call counts once, even if a fork repeats it.
 
-    What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
-    price are counted (unpriced). By tag, a session with two of them is in both sums, and in the total once.
+    Reported costs (native) and costs from price lists (computed) are separate columns; calls without a known price are
+    counted as unpriced. By tag, a session with two tags is part of both sums, and of the total once.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import usage_error
 
     if csv and context.obj.json:
-        raise bad_input("--csv and --json exclude each other")
-    which = wanted_from(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
-    with reading(config_dir, project_dir, context.obj.service) as library:
+        raise usage_error("--csv cannot be combined with --json")
+    which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
         sums = library.total_cost(which, group_by=by.value)
     if csv:
         _print_csv(by.value, sums)
@@ -75,17 +87,17 @@ def _print_csv(by: str, sums: "CostReport") -> None:
 
 
 def _print_json(by: str, sums: "CostReport") -> None:
-    from agent_mux.cli.json_output import envelope
+    from agent_mux.cli.command_output import json_envelope
     from agent_mux.shapes.costs import cost_json
 
-    sys.stdout.write(envelope(cost_json(by, sums)) + "\n")
+    sys.stdout.write(json_envelope(cost_json(by, sums)) + "\n")
 
 
 def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
-    from agent_mux.cli.tables import print_rows
+    from agent_mux.cli.command_output import print_rows
 
     most = max((total.usd for total in sums.values()), default=0.0)
-    shares = [(name, total, _bar(total.usd, most)) for name, total in sums.items()]
+    shares = [(name, total, _format_bar(total.usd, most)) for name, total in sums.items()]
     if len(sums) > 1:
         shares.append(("total", sums.total, ""))
     rows = [
@@ -105,5 +117,5 @@ def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
     print_rows(rows, columns, invocation, empty="no sessions are stored")
 
 
-def _bar(usd: float, most: float) -> str:
+def _format_bar(usd: float, most: float) -> str:
     return "█" * round(BAR * usd / most) if most else ""

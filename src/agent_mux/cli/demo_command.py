@@ -1,4 +1,4 @@
-"""`amux demo`: the main job for whoever has neither an agent nor a key at hand."""
+"""`amux demo`: show a whole run without an installed agent or an API key."""
 
 import signal
 import sys
@@ -10,112 +10,115 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
-    from agent_mux.cli.demo_repository import Repository
+    from agent_mux.cli.demo_repository import DemoRepository
     from agent_mux.cli.terminal import Palette
     from agent_mux.options import RunOptions
     from agent_mux.run.result import RunResult
 
+
 RECORDED = ("replay", "demo")
-"""The adapter that plays recordings, and the one that is built in."""
+"""The replay adapter and its built-in recording."""
 EMBEDDED = "native"
-"""The adapter of the agent that is always installed."""
+"""The adapter of the embedded agent, which is always installed."""
 MODEL = "scripted:demo"
-"""Its model that knows how to mend the repository of the demo, without any network."""
+"""The scripted model that can repair the demo repository without network access."""
 TASK = "Fix the failing test"
-PATIENCE = 120.0  # seconds for the whole run; it takes about five
+RUN_TIMEOUT = 120.0  # seconds for the whole run; it takes about five
 
 Recorded = Annotated[
     bool, typer.Option("--recorded", help="Play a recorded session of a real agent instead.", show_default=False)
 ]
-Keep = Annotated[bool, typer.Option("--keep", help="Do not remove the repository.", show_default=False)]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the repository.", show_default=False)]
 
 
 @with_common_flags
 def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False, config_dir: ConfigDir = None) -> int:
-    """Watch the embedded agent mend a small repository: a real process, real edits, real tests.
+    """Watch the embedded agent repair a small repository.
 
-    A script stands in for the model, so it needs no key and no network. The repository is a temporary one. The command
-    succeeds if its tests do in the end.
+    The process, the edits and the tests are real. A script replaces the model, so no API key and no network are needed.
+    The repository is temporary. The exit code is 0 if its tests pass in the end.
 
-    With --recorded, a recorded session of another agent is played, by a real process through the whole pipeline.
+    With --recorded, a real process plays a recorded session of another agent through the whole pipeline.
     """
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import usage_error
 
     if recorded and keep:
-        raise bad_input("--recorded and --keep exclude each other: a recording has no repository")
-    return _play(context.obj, config_dir) if recorded else _mend(context.obj, config_dir, keep=keep)
+        raise usage_error("--recorded cannot be combined with --keep: a recording has no repository")
+    return _run_recorded(context.obj, config_dir) if recorded else _run_embedded(context.obj, config_dir, keep=keep)
 
 
-def _play(invocation: Invocation, config_dir: Path | None) -> int:
-    """Show what was recorded."""
-    from agent_mux.cli.run_command import exit_code_of
+def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
+    """Play the built-in recording."""
+    from agent_mux.cli.run_commands import exit_code_for
     from agent_mux.options import RunOptions
 
     agent, prompt = RECORDED
-    result = _run(RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), invocation, config_dir)
-    _say(*_what_next(result, "This was a recorded session of a real agent."))
-    return exit_code_of(result)
+    result = _drive_run(RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), invocation, config_dir)
+    _print_lines(*_next_steps(result, "This was a recorded session of a real agent."))
+    return exit_code_for(result)
 
 
-def _mend(invocation: Invocation, config_dir: Path | None, *, keep: bool) -> int:
-    """Make the repository, let the agent work in it, and see for ourselves how its tests go."""
-    from agent_mux.cli.demo_repository import repository
-    from agent_mux.cli.run_command import exit_code_of
+def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool) -> int:
+    """Create the repository, run the agent in it and test the result."""
+    from agent_mux.cli.demo_repository import make_repository
+    from agent_mux.cli.run_commands import exit_code_for
     from agent_mux.cli.terminal import palette_for
 
     _check_pytest()
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    with _ended_like_ctrl_c() as again, repository(keep=keep) as place:
-        _say(f"A repository with a failing test: {place.path}", f"The task: {TASK}", "")
-        result = _run(_options(place), invocation, config_dir)
-        again()
-        code = exit_code_of(result)
+    with _signals_as_interrupts() as reinstall_handlers, make_repository(keep=keep) as place:
+        _print_lines(f"Repository with a failing test: {place.path}", f"Task: {TASK}", "")
+        result = _drive_run(_run_options(place), invocation, config_dir)
+        reinstall_handlers()
+        code = exit_code_for(result)
         if code == exit_codes.OK:
-            code = _checked(place, palette)
+            code = _print_outcome(place, palette)
     if keep:
-        _say("", f"The repository stays: {place.path}")
+        _print_lines("", f"Kept the repository: {place.path}")
     if code == exit_codes.OK:
-        _say(*_what_next(result, "This was the embedded agent, with a script in place of its model."))
+        _print_lines(*_next_steps(result, "This was the embedded agent, with a script in place of its model."))
     return code
 
 
 @contextmanager
-def _ended_like_ctrl_c() -> Iterator[Callable[[], None]]:
-    """SIGTERM and SIGHUP raise, so that the repository is removed.
+def _signals_as_interrupts() -> Iterator[Callable[[], None]]:
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that the repository is removed.
 
-    A run has handlers of its own, and leaves the default ones: what this gives is to be called behind a run.
+    A run installs handlers of its own and restores the default ones: call the yielded function after a run.
     """
-    from agent_mux.cli.conduct import heeded
+    from agent_mux.cli.run_driver import ending_signals
 
-    before = {number: signal.getsignal(number) for number in heeded()}
+    before = {number: signal.getsignal(number) for number in ending_signals()}
 
-    def heed() -> None:
+    def install_handlers() -> None:
         for number in before:
             signal.signal(number, signal.default_int_handler)
 
-    heed()
+    install_handlers()
     try:
-        yield heed
+        yield install_handlers
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _check_pytest() -> None:
-    """Raises VALIDATION_ERROR where it is missing: it is the agent's tool, and our own proof."""
+    """Raise VALIDATION_ERROR if pytest is missing: the agent runs it, and so does the final check."""
     from importlib.util import find_spec
 
-    from agent_mux.cli.inputs import bad_input
+    from agent_mux.cli.errors import usage_error
 
     if find_spec("pytest") is None:
-        raise bad_input("`amux demo` runs tests, which needs the extra: pip install 'agent-mux[demo]'")
+        raise usage_error("`amux demo` runs tests, which requires the extra: pip install 'agent-mux[demo]'")
 
 
-def _options(place: "Repository") -> "RunOptions":
-    """Of a run in which nothing of the user's counts: no settings, no hooks, no environment."""
+def _run_options(place: "DemoRepository") -> "RunOptions":
+    """Return options for a run that ignores the user's settings, hooks and environment."""
     from agent_mux.options import RunOptions
 
     return RunOptions(
@@ -127,56 +130,55 @@ def _options(place: "Repository") -> "RunOptions":
         env=place.env,
         approval_mode="yolo",
         hooks=False,
-        timeout=PATIENCE,
+        timeout=RUN_TIMEOUT,
     )
 
 
-def _run(options: "RunOptions", invocation: Invocation, config_dir: Path | None) -> "RunResult":
-    """As `amux run` would, but for what profiles and configurations say."""
-    from agent_mux.cli.run_command import carry_out
+def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path | None) -> "RunResult":
+    """Run like `amux run`, but without profiles and configuration."""
+    from agent_mux.cli.run_commands import run_locally
     from agent_mux.cli.run_flags import RunFlags
     from agent_mux.preferences.settling import Settled
 
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
-    return carry_out(Settled(options=options), flags, invocation)
+    return run_locally(Settled(options=options), flags, invocation)
 
 
-def _checked(place: "Repository", palette: "Palette") -> int:
-    """Show what changed and how the tests go now; the exit code is theirs."""
-    from agent_mux.cli.demo_repository import PATIENCE as PATIENCE_OF_TESTS
-    from agent_mux.cli.demo_repository import TESTS
+def _print_outcome(place: "DemoRepository", palette: "Palette") -> int:
+    """Print the diff and the result of the tests. Return the exit code of the tests."""
+    from agent_mux.cli.demo_repository import COMMAND_TIMEOUT, TESTS
 
-    _say("", palette.bold("What changed" + ("" if place.is_git else " (git is not usable here; compared without it)")))
-    _say(*_painted(place.difference(), palette))
-    _say("", palette.bold(f"The tests now (python {' '.join(TESTS)})"))
+    _print_lines(
+        "", palette.bold("Changes" + ("" if place.is_git else " (compared without git, which is not usable here)"))
+    )
+    _print_lines(*_color_diff(place.difference(), palette))
+    _print_lines("", palette.bold(f"Tests after the run (python {' '.join(TESTS)})"))
     tested = place.test()
     paint = palette.good if tested.exit_code == 0 else palette.bad
-    _say(*map(paint, _lines(tested.output)))
+    _print_lines(*map(paint, _sanitized_lines(tested.output)))
     if tested.exit_code == 0:
         return exit_codes.OK
-    ended = (
-        f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {PATIENCE_OF_TESTS:g} s"
-    )
-    message = f"the agent did not mend the repository: its tests do not pass ({ended}); --keep leaves it to look at"
-    _say(f"{palette.bad('error:')} {message}")
+    ended = f"exit code {tested.exit_code}" if tested.exit_code is not None else f"no end within {COMMAND_TIMEOUT:g} s"
+    message = f"the agent did not repair the repository: its tests fail ({ended}); --keep leaves it for inspection"
+    _print_lines(f"{palette.bad('error:')} {message}")
     return exit_codes.GENERAL
 
 
-def _painted(difference: str, palette: "Palette") -> Iterator[str]:
-    for line in _lines(difference) or ["nothing"]:
+def _color_diff(difference: str, palette: "Palette") -> Iterator[str]:
+    for line in _sanitized_lines(difference) or ["nothing"]:
         paint = {"+": palette.good, "-": palette.bad}.get(line[:1], palette.dim)
         yield paint(line)
 
 
-def _lines(text: str) -> list[str]:
-    """As they may be shown at a terminal."""
+def _sanitized_lines(text: str) -> list[str]:
+    """Return lines that are safe to print on a terminal."""
     from agent_mux.cli.terminal import sanitize
 
     return sanitize(text).splitlines()
 
 
-def _what_next(result: "RunResult", was: str) -> Iterator[str]:
-    """Where the recording is, how to see the events, and which real agents are here."""
+def _next_steps(result: "RunResult", was: str) -> Iterator[str]:
+    """Yield the path of the recording, a command that prints its events, and the agents on this machine."""
     import shutil
 
     import anyio
@@ -189,13 +191,13 @@ def _what_next(result: "RunResult", was: str) -> Iterator[str]:
     amux = "amux" if shutil.which("amux") else sys.argv[0]
     here = [f'  {one.agent} {one.version or ""}: {amux} run {one.agent} "..."' for one in real if one.installed]
     yield from ("", f"{was} Its journal, which is also its recording:", f"  {result.journal}")
-    yield from ("The same events as JSON:", f"  {amux} replay {result.journal} --json", "Agents on this machine:")
+    yield from ("Print the same events as JSON:", f"  {amux} replay {result.journal} --json", "Agents on this machine:")
     yield from here or ["  none yet"]
     yield from (f"  {one.agent}: {one.problem}" for one in real if not one.installed)
 
 
-def _say(*lines: str) -> None:
-    """For people, behind what the run printed."""
+def _print_lines(*lines: str) -> None:
+    """Print lines on standard error, after the output of the run."""
     sys.stdout.flush()
     sys.stderr.write("".join(f"{line}\n" for line in lines))
     sys.stderr.flush()

@@ -1,7 +1,7 @@
-"""The repository of `amux demo`: made, looked at, tested and removed. Nothing of the user's counts in it.
+"""The temporary repository of `amux demo`.
 
-Everything in it gets a home directory of its own and the environment of a run that inherits none, so neither the
-settings of git and pytest nor those of agents change what the demo shows.
+Every program in it gets a separate home directory and a minimal environment, so that neither the user's git and pytest
+settings nor those of agents change the result.
 """
 
 import difflib
@@ -22,41 +22,41 @@ FILES: Mapping[str, str] = {
     "test_calculator.py": "from calculator import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
     "pytest.ini": "[pytest]\naddopts = -p no:cacheprovider\n",
 }
-"""With one bug. The ini file makes this the root for pytest, whatever lies in the directories above."""
+"""The files, with one bug. The ini file makes this directory the root for pytest, whatever its parents contain."""
 TESTS = ("-B", "-m", "pytest", "-q")
-"""Behind `python`: -B, as Python takes the bytecode of a file for new that has the same size and second."""
-PATIENCE = 60.0  # seconds for git, or for one test; a slow machine, not slow work
-_NAME = "amux-demo-"
-_PASSED_ON = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""Without them, the Python in there could be another one than this."""
-_GIT = (
+"""Arguments of `python`. -B, because Python reuses bytecode of a file with the same size and modification second."""
+COMMAND_TIMEOUT = 60.0  # seconds for one git command or test run; generous, for slow machines
+_PREFIX = "amux-demo-"
+_INHERITED = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables without which `python` could start another interpreter than the current one."""
+_GIT_COMMAND = (
     "git", "-c", "user.name=amux demo", "-c", "user.email=demo@example.invalid", "-c", "init.defaultBranch=main",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """What pytest said."""
+class TestOutcome:
+    """The output and exit code of pytest."""
 
     output: str
     exit_code: int | None
-    """None: it did not end in time."""
+    """The exit code; None after a timeout."""
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
-    """Where the agent works, and with what environment."""
+class DemoRepository:
+    """The directory in which the agent works, and its environment."""
 
     path: Path
     env: Mapping[str, str]
-    """What comes to a minimal environment."""
+    """Variables added to a minimal environment."""
     is_git: bool
-    """False: git is not on this machine, or refuses to work."""
+    """Whether git is installed and works."""
 
     def difference(self) -> str:
-        """What changed since it was made, as a unified diff."""
-        told = _git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
-        return told if told is not None else "".join(self._compared())
+        """Return the changes since the creation as a unified diff."""
+        diff = _run_git(self, "diff", "--no-color", "--no-ext-diff") if self.is_git else None
+        return diff if diff is not None else "".join(self._compared())
 
     def _compared(self) -> Iterator[str]:
         for name, before in FILES.items():
@@ -64,44 +64,44 @@ class Repository:
             lines = before.splitlines(keepends=True), now.splitlines(keepends=True)
             yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}")
 
-    def test(self) -> Tested:
-        """Run pytest in it, really."""
+    def test(self) -> TestOutcome:
+        """Run pytest in the repository."""
         try:
-            done = _carried_out(self, sys.executable, *TESTS)
+            done = _run_program(self, sys.executable, *TESTS)
         except subprocess.TimeoutExpired as error:
-            said = error.output or b""
-            return Tested(said.decode("utf-8", "replace") if isinstance(said, bytes) else said, None)
-        return Tested(done.stdout, done.returncode)
+            output = error.output or b""
+            return TestOutcome(output.decode("utf-8", "replace") if isinstance(output, bytes) else output, None)
+        return TestOutcome(done.stdout, done.returncode)
 
 
 @contextmanager
-def repository(*, keep: bool) -> Iterator[Repository]:
-    """A repository with a failing test. It is removed behind the block, unless it is to be kept."""
-    with TemporaryDirectory(prefix=_NAME, ignore_cleanup_errors=True) as directory:
+def make_repository(*, keep: bool) -> Iterator[DemoRepository]:
+    """Create a repository with a failing test; remove it at the end of the block unless `keep` is true."""
+    with TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as directory:
         root = Path(directory).resolve()
-        path = Path(mkdtemp(prefix=_NAME)).resolve() if keep else root / "repository"
+        path = Path(mkdtemp(prefix=_PREFIX)).resolve() if keep else root / "repository"
         path.mkdir(exist_ok=True)
         for name, text in FILES.items():
             (path / name).write_text(text, "utf-8")
-        made = Repository(path, _environment(root), is_git=True)
-        yield made if _committed(made) else Repository(path, made.env, is_git=False)
+        made = DemoRepository(path, _make_environment(root), is_git=True)
+        yield made if _commit(made) else DemoRepository(path, made.env, is_git=False)
 
 
-def _environment(root: Path) -> dict[str, str]:
+def _make_environment(root: Path) -> dict[str, str]:
     home = root / "home"
     home.mkdir()
     return {
-        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "HOME": str(home),
-        "PATH": os.pathsep.join((*_python(root / "bin"), os.environ.get("PATH", os.defpath))),
+        "PATH": os.pathsep.join((*_python_directories(root / "bin"), os.environ.get("PATH", os.defpath))),
         "GIT_CONFIG_NOSYSTEM": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def _python(directory: Path) -> Iterator[str]:
-    """Directories in which `python` is the interpreter that runs this: the one that has pytest."""
+def _python_directories(directory: Path) -> Iterator[str]:
+    """Yield directories in which `python` is the current interpreter, which has pytest."""
     beside = Path(sys.executable).parent
     python = beside / "python"
     if os.name == "posix" and not (python.exists() and python.samefile(sys.executable)):
@@ -113,22 +113,22 @@ def _python(directory: Path) -> Iterator[str]:
     yield str(beside)
 
 
-def _committed(made: Repository) -> bool:
+def _commit(made: DemoRepository) -> bool:
     steps = (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "A calculator with a bug"))
-    return all(_git(made, *step) is not None for step in steps)
+    return all(_run_git(made, *step) is not None for step in steps)
 
 
-def _git(made: Repository, *arguments: str) -> str | None:
-    """What git says; None where there is none, or it fails."""
+def _run_git(made: DemoRepository, *arguments: str) -> str | None:
+    """Return the output of git; None if git is missing or fails."""
     try:
-        done = _carried_out(made, *_GIT, *arguments)
+        done = _run_program(made, *_GIT_COMMAND, *arguments)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
 
 
-def _carried_out(made: Repository, *command: str) -> subprocess.CompletedProcess[str]:
-    """A program in the repository, to its end. Raises what `subprocess.run` does."""
+def _run_program(made: DemoRepository, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in the repository and wait for it. Raise what `subprocess.run` raises."""
     inherited = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
     return subprocess.run(
         command,
@@ -139,6 +139,6 @@ def _carried_out(made: Repository, *command: str) -> subprocess.CompletedProcess
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        timeout=PATIENCE,
+        timeout=COMMAND_TIMEOUT,
         check=False,
     )

@@ -1,16 +1,21 @@
-"""`amux doctor`: what this machine has, what stands in the way, and whether installed CLIs still are what we know."""
+"""`amux doctor`: check this machine, the installed agents, and agent-mux itself."""
 
 import os
 import sys
+from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_mux.cli.options import Invocation, with_common_flags
-from agent_mux.errors import AgentMuxError
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 
 if TYPE_CHECKING:
     from agent_mux.testing.live.drift import DriftReport
+    from agent_mux.testing.torture import Row
+
 
 EXIT_DRIFT = 1
 EXIT_PROBLEM = 1
@@ -22,92 +27,86 @@ def doctor(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="AGENT|CASE", help="Only these agents; default: all that are installed. With --torture: cases."
-        ),
+        typer.Argument(metavar="AGENT|CASE", help="Agents to check (default: installed ones); with --torture: cases."),
     ] = None,
     drift: Annotated[
         bool,
         typer.Option(
             "--drift",
-            help="Drive the installed CLIs through scripted scenarios, offline, and say what is new or missing "
-            "against their recordings; exit code 1 when something is.",
+            help="Drive the installed CLIs through scripted scenarios offline; exit 1 if they "
+            "differ from their recordings.",
         ),
     ] = False,
     torture: Annotated[
         bool,
         typer.Option(
             "--torture",
-            help="Let a scripted agent misbehave in every way we know, on this machine, and say what that did; exit "
-            "code 1 when anything is not as it must be.",
+            help="Run a scripted agent that misbehaves in every known way; exit 1 if a case fails.",
         ),
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --torture: cases that take long are played smaller.")
-    ] = False,
-    backend: Annotated[
-        str, typer.Option(metavar="asyncio|trio", help="With --torture: the event loop that is used.")
-    ] = "asyncio",
+    quick: Annotated[bool, typer.Option("--quick", help="With --torture: run smaller versions of long cases.")] = False,
+    backend: Annotated[str, typer.Option(metavar="asyncio|trio", help="With --torture: event loop.")] = "asyncio",
 ) -> int:
-    """Check this machine and the agents on it: versions, credentials, configuration, and what to do where one lacks.
+    """Check this machine and its agents, and show how to fix what is missing.
 
-    The exit code is 1 where there is a problem, or where an agent that was named is not ready.
+    The checks cover versions, credentials and configuration. The exit code is 1 if there is a problem, or if a named
+    agent is not ready.
     """
     if torture:
-        from agent_mux.cli.torture_table import torture_cases
-
-        return torture_cases(names, context.obj, quick=quick, backend=backend)
-    return _drift(names or [], context.obj) if drift else _health(names or [], context.obj)
+        return _run_torture(names, context.obj, quick=quick, backend=backend)
+    return _check_drift(names or [], context.obj) if drift else _check_health(names or [], context.obj)
 
 
-def _health(agents: list[str], invocation: Invocation) -> int:
+def _check_health(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux.cli.progress import progress
+    from agent_mux.cli.terminal import progress
     from agent_mux.health import examine
     from agent_mux.homes import Homes
 
-    with progress("looking around"):
+    with progress("checking"):
         found = anyio.run(examine, Homes(), agents)
     rows = [
         {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
         for one in found
     ]
-    _print(rows, invocation)
+    _print_checks(rows, invocation)
     return EXIT_PROBLEM if any(row["status"] == "problem" or (agents and not row["ok"]) for row in rows) else 0
 
 
-def _drift(agents: list[str], invocation: Invocation) -> int:
+def _check_drift(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
     from agent_mux.testing.live.drift import find_drift
     from agent_mux.testing.offline import enter_offline
 
-    installations = _installations(agents)
+    installations = _find_installations(agents)
     try:
         enter_offline()
     except OSError as error:
-        why = f"drift is looked for offline, and the network cannot be cut off here ({error}); run it as root on Linux"
+        why = (
+            f"drift detection runs offline, and the network cannot be disabled here ({error}); run it as root on Linux"
+        )
         raise AgentMuxError("SPAWN_ERROR", why) from error
     rows: list[dict[str, Any]] = []
     for agent, installation in installations.items():
-        found = _rows_of(anyio.run(find_drift, agent, installation))
+        found = _drift_rows(anyio.run(find_drift, agent, installation))
         rows += found
-        if not invocation.json:  # all together take minutes
-            _write(found)
+        if not invocation.json:  # all agents together take minutes
+            _write_checks(found)
     if invocation.json:
-        _print(rows, invocation)
+        _print_checks(rows, invocation)
     return 0 if all(row["ok"] for row in rows) else EXIT_DRIFT
 
 
-def _rows_of(report: "DriftReport") -> list[dict[str, Any]]:
+def _drift_rows(report: "DriftReport") -> list[dict[str, Any]]:
     ran = f"no drift in {len(report.scenarios)} scenarios"
     found = [{"check": report.agent, "ok": False, "said": finding} for finding in report.findings]
     return found or [{"check": report.agent, "ok": True, "said": ran}]
 
 
-def _installations(agents: list[str]) -> dict[str, Any]:
-    """The programs to look at: as installed, and found before the network is cut off."""
+def _find_installations(agents: list[str]) -> dict[str, Any]:
+    """Find the programs to check. This happens before the network is disabled."""
     from agent_mux.registry import AdapterRegistry
     from agent_mux.run.plan import find_executable
     from agent_mux.testing.live.drift import Installation
@@ -126,28 +125,74 @@ def _installations(agents: list[str]) -> dict[str, Any]:
             continue
         found[agent] = Installation(program=program, path=os.environ.get("PATH", os.defpath))
     if not found:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", "none of the agents that drift is known of is installed here")
+        raise AgentMuxError("AGENT_NOT_INSTALLED", "no agent with a drift baseline is installed")
     return found
 
 
-def _print(rows: list[dict[str, Any]], invocation: Invocation) -> None:
+def _print_checks(rows: list[dict[str, Any]], invocation: Invocation) -> None:
     from agent_mux.redaction import redact_text
 
     rows = [row | {"said": redact_text(str(row["said"]))} for row in rows]
     if invocation.json:
-        from agent_mux.cli.json_output import envelope
+        from agent_mux.cli.command_output import json_envelope
 
-        sys.stdout.write(envelope(rows) + "\n")
+        sys.stdout.write(json_envelope(rows) + "\n")
     else:
-        _write(rows)
+        _write_checks(rows)
 
 
-def _write(rows: list[dict[str, Any]]) -> None:
-    from agent_mux.cli.terminal import homely, sanitize
+def _write_checks(rows: list[dict[str, Any]]) -> None:
+    from agent_mux.cli.terminal import sanitize, shorten_home
 
     width = max([12, *(len(row["check"]) + 2 for row in rows)])
     for row in rows:
         mark = _MARKS[row.get("status") or ("ok" if row["ok"] else "problem")]
-        fix = f"; do: {row['fix']}" if row.get("fix") else ""
-        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(homely(row['said'] + fix))}\n")
+        fix = f"; fix: {row['fix']}" if row.get("fix") else ""
+        sys.stdout.write(f"{mark}{row['check']:<{width}}{sanitize(shorten_home(row['said'] + fix))}\n")
+    sys.stdout.flush()
+
+
+EXIT_TORTURE_FAILED = 1
+_BACKENDS = ("asyncio", "trio")
+
+
+def _run_torture(names: list[str] | None, invocation: Invocation, *, quick: bool, backend: str) -> int:
+    """Run the named torture cases, or all of them. Return the exit code."""
+    import anyio
+
+    from agent_mux.cli.command_output import json_envelope
+    from agent_mux.testing.torture import run_torture, wanted_cases
+
+    _check_backend(backend)
+    cases = wanted_cases(names)
+    if not invocation.json:
+        sys.stdout.write(f"    {'case':<28}{'verdict':<12}{'seconds':>8}{'settle':>8}{'MiB':>7}\n")
+    on_row = None if invocation.json else _write_torture_row
+    rows = anyio.run(partial(run_torture, cases, full=not quick, on_row=on_row), backend=backend)
+    wrong = [row.case for row in rows if not row.ok]
+    if invocation.json:
+        sys.stdout.write(json_envelope([row.to_dict() for row in rows]) + "\n")
+    elif wrong:
+        sys.stdout.write(f"{len(wrong)} of {len(rows)} cases failed: {', '.join(wrong)}\n")
+    else:
+        sys.stdout.write(f"all {len(rows)} cases passed on {backend}\n")
+    return EXIT_TORTURE_FAILED if wrong else 0
+
+
+def _check_backend(backend: str) -> None:
+    if backend not in _BACKENDS:
+        raise ValidationError([FieldError("backend", backend, " or ".join(_BACKENDS))])
+    if find_spec(backend) is None:
+        raise AgentMuxError("VALIDATION_ERROR", f"{backend} is not installed; try: pip install 'agent-mux[{backend}]'")
+
+
+def _write_torture_row(row: "Row") -> None:
+    from agent_mux.cli.terminal import sanitize
+
+    mark = "ok  " if row.ok else "  ! "
+    settle_time = "" if row.settle is None else f"{row.settle:.2f}"
+    peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
+    sys.stdout.write(f"{mark}{row.case:<28}{row.verdict:<12}{row.seconds:>8.2f}{settle_time:>8}{peak:>7}\n")
+    for finding in row.findings:
+        sys.stdout.write(f"      {sanitize(finding)}\n")
     sys.stdout.flush()

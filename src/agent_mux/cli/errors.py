@@ -1,4 +1,4 @@
-"""Errors as the user sees them: one line that says what happened, and what to do. Never a traceback for bad input."""
+"""Report errors to the user: one line with the cause, one with the next step, and never a traceback for bad input."""
 
 import os
 import sys
@@ -7,22 +7,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.options import Invocation
+from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.terminal import Palette, one_line, palette_for
 from agent_mux.errors import AgentMuxError, AnyCode
 
 LONGEST_MESSAGE = 2000
 _HINTS: dict[AnyCode, str] = {
-    "AGENT_NOT_FOUND": "`amux adapters list` shows the agents there are",
-    "AGENT_NOT_INSTALLED": "`amux adapters detect` shows what is installed here",
-    "PROFILE_NOT_FOUND": "`amux profiles list` shows the profiles there are",
-    "INTERNAL": "an error of agent-mux itself; --debug shows where",
+    "AGENT_NOT_FOUND": "`amux adapters list` shows the available agents",
+    "AGENT_NOT_INSTALLED": "`amux adapters detect` shows the installed agents",
+    "PROFILE_NOT_FOUND": "`amux profiles list` shows the available profiles",
+    "INTERNAL": "internal error of agent-mux; --debug prints the traceback",
 }
 
 
+def usage_error(message: str) -> AgentMuxError:
+    """Return the VALIDATION_ERROR for unusable command-line input."""
+    return AgentMuxError("VALIDATION_ERROR", message)
+
+
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """An error, ready to be shown."""
+class ErrorReport:
+    """An error as it is printed, with its hint and exit code."""
 
     code: AnyCode
     message: str
@@ -31,29 +36,29 @@ class Complaint:
     exit_code: int = exit_codes.GENERAL
 
 
-def report(error: BaseException, invocation: Invocation | None = None) -> int:
-    """Show an error and return the exit code that belongs to it."""
+def report_error(error: BaseException, invocation: Invocation | None = None) -> int:
+    """Print an error and return its exit code."""
     invocation = invocation or Invocation()
-    cause = _unwrapped(error)
+    cause = _unwrap(error)
     if isinstance(cause, BrokenPipeError):
-        abandon_output()
+        discard_output()
         return exit_codes.BROKEN_PIPE
-    complaint = complaint_about(cause)
+    complaint = error_report(cause)
     try:
         if invocation.debug and not isinstance(cause, KeyboardInterrupt):
-            sys.stderr.write(_clean("".join(traceback.format_exception(error))))
-        show(complaint, invocation)
+            sys.stderr.write(_redacted("".join(traceback.format_exception(error))))
+        print_error(complaint, invocation)
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        abandon_output()
-        if invocation.json:  # standard output is what is broken
-            show(complaint, replace(invocation, json=False))
+        discard_output()
+        if invocation.json:  # standard output itself is broken
+            print_error(complaint, replace(invocation, json=False))
     return complaint.exit_code
 
 
-def show(complaint: Complaint, invocation: Invocation) -> None:
-    """Say it: as JSON on standard output where that was asked for, else on standard error."""
+def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
+    """Print an error as JSON on standard output with `--json`, else as text on standard error."""
     if invocation.json:
         from agent_mux.plain_json import to_json
 
@@ -61,63 +66,66 @@ def show(complaint: Complaint, invocation: Invocation) -> None:
         sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")
         return
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
-    sys.stderr.write(sentence(complaint, palette) + "\n")
+    sys.stderr.write(format_error(complaint, palette) + "\n")
     if complaint.hint:
         sys.stderr.write(f"{palette.dim('hint:')} {one_line(complaint.hint, LONGEST_MESSAGE)}\n")
 
 
-def sentence(complaint: Complaint, palette: Palette) -> str:
-    """What happened, on one line."""
+def format_error(complaint: ErrorReport, palette: Palette) -> str:
+    """Format an error as one line."""
     message = one_line(complaint.message, LONGEST_MESSAGE)
     return f"{palette.bad('error:')} {message} {palette.dim(f'[{complaint.code}]')}"
 
 
-def _clean(text: str) -> str:
+def _redacted(text: str) -> str:
     from agent_mux.redaction import redact_text
 
     return redact_text(text)
 
 
-def complaint_about(error: BaseException) -> Complaint:
-    """What to say about an exception. Never a secret."""
-    complaint = _complaint_about(error)
-    return replace(complaint, message=_clean(complaint.message))
+def error_report(error: BaseException) -> ErrorReport:
+    """Return the report for an exception, with secrets redacted."""
+    complaint = _unredacted_report(error)
+    return replace(complaint, message=_redacted(complaint.message))
 
 
-def _complaint_about(error: BaseException) -> Complaint:
+def _unredacted_report(error: BaseException) -> ErrorReport:
     match error:
         case AgentMuxError(code=code, message=message, recoverable=recoverable):
-            return Complaint(code, message, recoverable, _HINTS.get(code, ""), exit_codes.of_error(code))
+            return ErrorReport(code, message, recoverable, _HINTS.get(code, ""), exit_codes.for_error(code))
         case KeyboardInterrupt():
-            return Complaint("ABORTED", "aborted", False, "", exit_codes.ABORTED)
+            return ErrorReport("ABORTED", "aborted", False, "", exit_codes.ABORTED)
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
-            return Complaint("INTERNAL", f"{where}{error.strerror or error}")
-    usage = _usage_complaint(error)
+            return ErrorReport("INTERNAL", f"{where}{error.strerror or error}")
+    usage = _usage_error_report(error)
     if usage is not None:
         return usage
-    return Complaint("INTERNAL", f"{type(error).__name__}: {error}", hint=_HINTS["INTERNAL"])
+    return ErrorReport("INTERNAL", f"{type(error).__name__}: {error}", hint=_HINTS["INTERNAL"])
 
 
-def _usage_complaint(error: BaseException) -> Complaint | None:
-    """For what typer raises. Its exceptions are click's, which newer versions of typer keep to themselves."""
-    say: Any = getattr(error, "format_message", None)
-    if say is None:
+def _usage_error_report(error: BaseException) -> ErrorReport | None:
+    """Return the report for an error of typer, else None.
+
+    The error classes are click's, which newer versions of typer vendor privately.
+    """
+    format_message: Any = getattr(error, "format_message", None)
+    if format_message is None:
         return None
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "amux"
-    return Complaint("VALIDATION_ERROR", say(), hint=f"`{command} --help` shows how", exit_code=exit_codes.USAGE)
+    return ErrorReport("VALIDATION_ERROR", format_message(), hint=f"see `{command} --help`", exit_code=exit_codes.USAGE)
 
 
-def _unwrapped(error: BaseException) -> BaseException:
-    """Task groups wrap what happens inside of them, however lonely it is."""
+def _unwrap(error: BaseException) -> BaseException:
+    """Return the first error inside the exception groups that task groups raise."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def abandon_output() -> None:
-    """Nobody reads: what is still buffered goes nowhere, so that Python does not complain about it at its end."""
+def discard_output() -> None:
+    """Discard buffered output when its reader has closed, so that Python prints no error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

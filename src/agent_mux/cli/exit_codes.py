@@ -1,8 +1,8 @@
-"""What the exit code of `amux` says. Source: run API, section 8.
+"""The exit codes of `amux`. See docs/spec/run-api.md, section 8.
 
-Three choices that the source leaves open: a turn limit that was reached is 16, like a budget (a limit that the caller
-set); a queue that takes no more runs is 14, like a rate limit (try later); a reader that goes away
-(`amux ... | head -1`) is 141, as for any program that SIGPIPE ends.
+Three choices go beyond the specification: a reached turn limit is 16, like a budget (both are limits set by the
+caller); a full queue is 14, like a rate limit (retry later); a reader that closes standard output (`amux ... | head
+-1`) is 141, as for any program that SIGPIPE ends.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from agent_mux.errors import AnyCode
 
-if TYPE_CHECKING:  # `--help` does without the core
+if TYPE_CHECKING:
     from agent_mux.assembler import ExitReason
+
 
 OK = 0
 GENERAL = 1
@@ -21,23 +22,23 @@ BROKEN_PIPE = 141
 
 MEANINGS: Mapping[int, str] = {
     OK: "ok",
-    GENERAL: "the agent failed or was cut off, or another error",
-    USAGE: "usage: bad options or input",
+    GENERAL: "agent failed or was cut off, or other error",
+    USAGE: "usage: invalid options or input",
     3: "agent not found",
     4: "agent not installed",
     5: "not authenticated",
-    6: "the agent cannot do that",
+    6: "capability not supported by the agent",
     7: "configuration",
     8: "session",
     9: "profile",
     10: "plugin",
     11: "timeout",
-    12: "the agent crashed or was killed",
+    12: "agent crashed or was killed",
     ABORTED: "aborted or interrupted",
-    14: "rate limited, or too many runs wait",
+    14: "rate limited, or queue full",
     15: "context exceeded",
-    16: "a limit was reached: budget or turns",
-    BROKEN_PIPE: "nobody reads the output any more",
+    16: "limit reached: budget or turns",
+    BROKEN_PIPE: "reader of the output is gone",
 }
 
 _BY_CODE: Mapping[AnyCode, int] = {
@@ -76,13 +77,16 @@ _BY_REASON: "Mapping[ExitReason, int]" = {
 }
 
 
-def of_error(code: AnyCode) -> int:
-    """For an error that kept the command from doing its work."""
+def for_error(code: AnyCode) -> int:
+    """Return the exit code for an error that prevented the command from completing."""
     return _BY_CODE.get(code, GENERAL)
 
 
-def of_run(reason: "ExitReason", code: AnyCode | None) -> int:
-    """For a run that ended. One that `failed` is told apart by its error; an error of the model's API is general."""
+def for_run(reason: "ExitReason", code: AnyCode | None) -> int:
+    """Return the exit code for a finished run.
+
+    A `failed` run is classified by its error; an error of the model's API is general.
+    """
     if reason in _BY_REASON:
         return _BY_REASON[reason]
-    return GENERAL if code is None or code == "AGENT_CRASH" else of_error(code)
+    return GENERAL if code is None or code == "AGENT_CRASH" else for_error(code)

@@ -1,16 +1,24 @@
-"""Values from the command line and the files it names. What cannot be used is a VALIDATION_ERROR that says where."""
+"""Parse values from the command line and from the files that it names.
+
+Unusable values raise VALIDATION_ERROR with a message that names the option or file.
+"""
 
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
 from agent_mux.options import Attachment, McpServer
+from agent_mux.preferences.documents import parse_object, parse_value
+from agent_mux.preferences.fields import takes_text
 from agent_mux.run.retry import RetryPolicy
 
 STDIN = "-"
@@ -18,13 +26,8 @@ _URL = ("http://", "https://")
 _OLD_TRANSPORT = "sse+"
 
 
-def bad_input(message: str) -> AgentMuxError:
-    """What was given cannot be used."""
-    return AgentMuxError("VALIDATION_ERROR", message)
-
-
 def read_bytes(source: str | Path) -> bytes:
-    """A whole file, or standard input for `-`."""
+    """Read a whole file, or standard input for `-`."""
     if str(source) == STDIN:
         return sys.stdin.buffer.read()
     try:
@@ -34,69 +37,69 @@ def read_bytes(source: str | Path) -> bytes:
 
 
 def unreadable(source: str | Path, error: OSError | ValueError) -> AgentMuxError:
-    """A file that cannot be opened."""
+    """Return the VALIDATION_ERROR for a file that cannot be read."""
     reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    return bad_input(f"cannot read {source}: {reason}")
+    return usage_error(f"cannot read {source}: {reason}")
 
 
 def read_json_object(path: Path, what: str) -> dict[str, Any]:
-    """A file that holds one JSON object."""
+    """Read a file that contains one JSON object. `what` describes the object in error messages."""
     try:
         value = json.loads(read_bytes(path))
     except json.JSONDecodeError as error:
-        raise bad_input(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise usage_error(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from error
     except (UnicodeDecodeError, RecursionError) as error:
-        raise bad_input(f"{path} is not JSON: {error}") from error
+        raise usage_error(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise bad_input(f"{path} holds no JSON object: {what} is expected")
+        raise usage_error(f"{path} does not contain a JSON object ({what} is expected)")
     return value
 
 
 def pipe_prompt() -> str:
-    """The prompt from standard input, where that is no terminal."""
+    """Read the prompt from standard input. Raise VALIDATION_ERROR if that is a terminal."""
     if is_terminal(sys.stdin):
-        raise bad_input("no prompt; give it as an argument, with --prompt, or on standard input")
+        raise usage_error("no prompt: pass PROMPT or --prompt, or pipe it on stdin")
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
 def command(text: str) -> tuple[str, ...]:
-    """A program and its arguments, quoted as in a shell. Nothing of it is expanded."""
+    """Split a command with shell quoting; nothing is expanded."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise bad_input(f"--command {text!r}: {error}") from error
+        raise usage_error(f"--command {text!r}: {error}") from error
     if not words:
-        raise bad_input("--command is empty; name a program")
+        raise usage_error("--command is empty; name a program")
     return words
 
 
 def environment(assignments: Iterable[str]) -> dict[str, str]:
-    """`NAME=VALUE` each. A value may be a secret: it is never shown."""
+    """Parse `NAME=VALUE` assignments. Values may be secrets and never appear in messages."""
     pairs = [assignment.partition("=") for assignment in assignments]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise bad_input("--env wants NAME=VALUE")
+            raise usage_error("--env expects NAME=VALUE")
     return {name: value for name, _, value in pairs}
 
 
 def retry_policy(attempts: int | None, delay: float | None) -> dict[str, Any] | None:
-    """The fields of a `RetryPolicy` that are said: how often and how soon a run that fails is tried again."""
+    """Return the `RetryPolicy` fields that the flags set: number of attempts and initial delay; None without flags."""
     if attempts is None:
         if delay is not None:
-            raise bad_input("--retry-delay says how soon; say how often with --retry")
+            raise usage_error("--retry-delay requires --retry")
         return None
     if attempts < 1:
-        raise bad_input(f"--retry wants the number of attempts, at least 1; got {attempts}")
+        raise usage_error(f"--retry expects the total number of attempts, at least 1; got {attempts}")
     if delay is None:
         return {"max_attempts": attempts}
     if not 0 <= delay < math.inf:
-        raise bad_input(f"--retry-delay wants seconds, at least 0; got {delay:g}")
+        raise usage_error(f"--retry-delay expects seconds, at least 0; got {delay:g}")
     longer = {"max_delay": delay} if delay > RetryPolicy().max_delay else {}
     return {"max_attempts": attempts, "base_delay": delay, **longer}
 
 
 def names_agent(word: str) -> bool:
-    """The word is the name of an agent, or so near to one that it was meant to be: then it is no prompt."""
+    """Return whether a word is, or closely resembles, the name of an agent; otherwise it is a prompt."""
     from difflib import get_close_matches
 
     from agent_mux.registry import AdapterRegistry
@@ -108,7 +111,7 @@ def names_agent(word: str) -> bool:
 
 
 def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:
-    """Files and URLs."""
+    """Convert file names and URLs to attachments."""
     return tuple(
         Attachment(url=name) if name.startswith(_URL) else Attachment(file_path=str(Path(name).absolute()))
         for name in named
@@ -116,7 +119,7 @@ def attachments(named: Iterable[str]) -> tuple[Attachment, ...]:
 
 
 def mcp_servers(specs: Iterable[str]) -> tuple[McpServer, ...]:
-    """`NAME=COMMAND ARGS...`, `NAME=URL`, or `@FILE`: see the help of `--mcp-server`."""
+    """Parse `NAME=COMMAND ARGS...`, `NAME=URL` or `@FILE`; see the help of `--mcp-server`."""
     return tuple(server for spec in specs for server in _mcp_servers(spec))
 
 
@@ -126,42 +129,107 @@ def _mcp_servers(spec: str) -> list[McpServer]:
         listed = read_json_object(path, "an object of MCP servers")
         servers = listed.get("mcpServers", listed)
         if not isinstance(servers, dict):
-            raise bad_input(f"{path}: mcpServers is no object")
-        return [_from_json(path, name, server) for name, server in servers.items()]
+            raise usage_error(f"{path}: mcpServers is not an object")
+        return [_server_from_json(path, name, server) for name, server in servers.items()]
     name, _, target = spec.partition("=")
     if not name or not target.strip():
-        raise bad_input(f"--mcp-server wants NAME=COMMAND, NAME=URL or @FILE, got {spec!r}")
+        raise usage_error(f"--mcp-server expects NAME=COMMAND, NAME=URL or @FILE; got {spec!r}")
     old, address = target.startswith(_OLD_TRANSPORT), target.removeprefix(_OLD_TRANSPORT)
     if address.startswith(_URL):
         return [McpServer(name, "sse" if old else "streamable-http", url=address)]
     try:
         command, *arguments = shlex.split(target)
     except ValueError as error:
-        raise bad_input(f"--mcp-server {name}: the command cannot be split into words: {error}") from error
+        raise usage_error(f"--mcp-server {name}: the command has invalid quoting: {error}") from error
     return [McpServer(name, command=command, args=tuple(arguments))]
 
 
 _TRANSPORTS: Mapping[Any, Any] = {"sse": "sse", "http": "streamable-http", "streamable-http": "streamable-http"}
 
 
-def _from_json(path: Path, name: str, server: Any) -> McpServer:
+def _server_from_json(path: Path, name: str, server: Any) -> McpServer:
     known = {"type", "command", "args", "env", "url", "headers"}
     if not isinstance(server, dict) or not known.issuperset(server):
-        raise bad_input(f"{path}: the server {name!r} must be an object of {', '.join(sorted(known))}")
+        raise usage_error(f"{path}: server {name!r} must be an object with the fields {', '.join(sorted(known))}")
     texts: dict[str, Any] = {key: server.get(key) for key in ("command", "url")}
     maps = {key: server.get(key, {}) for key in ("env", "headers")}
     arguments = server.get("args", [])
-    sound = (
+    is_valid = (
         all(value is None or isinstance(value, str) for value in texts.values())
         and all(isinstance(value, dict) and _all_text(value.values()) for value in maps.values())
         and isinstance(arguments, list)
         and _all_text(arguments)
     )
-    if not sound:
-        raise bad_input(f"{path}: the server {name!r} has a field of the wrong type")
+    if not is_valid:
+        raise usage_error(f"{path}: server {name!r} has a field of the wrong type")
     transport = "stdio" if texts["command"] is not None else _TRANSPORTS.get(server.get("type"), "streamable-http")
     return McpServer(name=name, args=tuple(arguments), **{**texts, **maps, "transport": transport})
 
 
 def _all_text(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
+
+
+_AGO = re.compile(r"(\d{1,6})([mhdw])")
+LONGEST_DURATION = timedelta(days=36525)
+_TIME_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_time(text: str | None, flag: str, *, now: datetime | None = None) -> datetime | None:
+    """Parse a day, a point in time, or a time ago such as `7d` (m, h, d, w). Local time unless an offset is given."""
+    if text is None:
+        return None
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return (now or datetime.now().astimezone()) - timedelta(**{_TIME_UNITS[ago[2]]: int(ago[1])})
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except (ValueError, OverflowError) as error:
+        allowed = "give a day (2026-11-21), a time (2026-11-21T14:30) or how long ago (7d, 12h)"
+        raise usage_error(f"{flag} {text!r} is not a valid time; {allowed}") from error
+
+
+def parse_duration(text: str, flag: str) -> timedelta:
+    """Parse a duration such as `24h` (m, h, d, w)."""
+    found = _AGO.fullmatch(text.strip())
+    length = None if found is None else timedelta(**{_TIME_UNITS[found[2]]: int(found[1])})
+    if length is None or length > LONGEST_DURATION:
+        raise usage_error(
+            f"{flag} {text!r} is not a valid duration; give a number and m, h, d or w (24h, 90d), up to 100 years"
+        )
+    return length
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Parse `KEY=VALUE` assignments; `a.b` is a key in an object.
+
+    A value is JSON, or else text. None (from `KEY=`) removes the key.
+    """
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not all(key.split(".")):
+            raise usage_error(f"expected KEY=VALUE, got {assignment!r}")
+        if key in values:
+            raise usage_error(f"{key} is given twice")
+        values[key] = value if value and takes_text(key) else _assigned_value(value)
+    return values
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a file, or from standard input for `-`."""
+    try:
+        return parse_object(read_bytes(path).decode(), str(path))
+    except AgentMuxError as error:
+        raise usage_error(error.message) from error
+    except UnicodeDecodeError as error:
+        raise usage_error(f"{path} is not UTF-8: byte {error.start}") from error
+
+
+def _assigned_value(text: str) -> Any:
+    if not text:
+        return None
+    try:
+        return parse_value(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,53 +1,35 @@
-"""Options that several commands have, and how a command gets them."""
+"""Options that several commands share, and the completion of their values."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from agent_mux.cli.server import Service
-
-
-@dataclass(slots=True)
-class Invocation:
-    """What holds for the whole command line. It is the `obj` of typer's context."""
-
-    json: bool = False
-    """Print JSON, for programs; errors, too."""
-    debug: bool = False
-    no_color: bool = False
-    service: "Service | None" = None
-    """Who is asked instead of this machine."""
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs; errors, too.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, including errors.", show_default=False)]
 Compact = Annotated[
-    bool, typer.Option("--compact", help="Leave the text so far off the delta events.", show_default=False)
+    bool, typer.Option("--compact", help="Omit accumulated text from delta events.", show_default=False)
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Say more: logs, and where errors happened.", show_default=False)]
-NoColor = Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only what was asked for.", show_default=False)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show debug logs and tracebacks.", show_default=False)]
+NoColor = Annotated[bool, typer.Option("--no-color", help="Disable colours (also NO_COLOR=1).", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the requested output.", show_default=False)]
 ConfigDir = Annotated[
     Path | None,
-    typer.Option("--config-dir", help="Instead of ~/.agent-mux (or $AGENT_MUX_CONFIG_DIR).", show_default=False),
+    typer.Option(
+        "--config-dir", help="Global directory (default ~/.agent-mux; $AGENT_MUX_CONFIG_DIR).", show_default=False
+    ),
 ]
 ProjectDir = Annotated[
     Path | None,
     typer.Option(
         "--project-dir",
-        help="The project's .agent-mux, instead of looking for it (or $AGENT_MUX_PROJECT_DIR).",
+        help="Project directory (default: nearest .agent-mux; $AGENT_MUX_PROJECT_DIR).",
         show_default=False,
     ),
 ]
 Server = Annotated[
     str | None,
     typer.Option(
-        "--server", metavar="URL", help="Run at a service (amux serve); default: $AGENT_MUX_SERVER.", show_default=False
+        "--server", metavar="URL", help="Run on a service (amux serve; default $AGENT_MUX_SERVER).", show_default=False
     ),
 ]
 ServerTokenFile = Annotated[
@@ -55,61 +37,22 @@ ServerTokenFile = Annotated[
     typer.Option(
         "--server-token-file",
         metavar="PATH",
-        help="A file with the token of the service; default: $AGENT_MUX_SERVER_TOKEN.",
+        help="File with the service token (default $AGENT_MUX_SERVER_TOKEN).",
         show_default=False,
     ),
 ]
-_COMMON = {"json": Json, "debug": Debug, "no_color": NoColor}
 
 
-def with_common_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """The command `function(context, ...)` with `--json`, `--debug` and `--no-color`, which go to its `Invocation`."""
-    takes_server = "server" in inspect.signature(function).parameters
+def agent_names(incomplete: str) -> list[str]:
+    """Return the agent names that start with `incomplete`."""
+    from agent_mux.registry import AdapterRegistry
 
-    def command(**given: Any) -> int:
-        if not takes_server:
-            _check_server(given["context"])
-        invocation: Invocation = given["context"].obj
-        for name in _COMMON:
-            setattr(invocation, name, given.pop(name) or getattr(invocation, name))
-        return function(**given)
-
-    added = [keyword(name, annotation, default=False) for name, annotation in _COMMON.items()]
-    return extended(command, function, added)
+    return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
 
 
-def _check_server(context: typer.Context) -> None:
-    """Raises a usage error where a service is named in front of a command that does its work here."""
-    root = context.find_root()
-    told = next((name for name in ("server", "server_token_file") if root.params.get(name) is not None), None)
-    if told is not None:
-        from agent_mux.cli.server import not_for
+def profile_names(incomplete: str) -> list[str]:
+    """Return the names of project and global profiles that start with `incomplete`."""
+    from agent_mux.paths import config_dir
+    from agent_mux.profiles import profiles_of
 
-        raise not_for(told, context.command_path.partition(" ")[2])
-
-
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """One option, as a parameter."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def extended(
-    command: Callable[..., int],
-    function: Callable[..., int],
-    added: Sequence[inspect.Parameter],
-    without: str | None = None,
-) -> Callable[..., int]:
-    """`command` as typer shall see it: with the parameters of `function`, and these."""
-    signature = inspect.signature(function)
-    own = [parameter for name, parameter in signature.parameters.items() if name != without]
-    wraps(function)(command)
-    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
-    command.__doc__ = reflowed(function.__doc__)
-    return command
-
-
-def reflowed(docstring: str | None) -> str:
-    """A docstring as help: its paragraphs without their line breaks, which are those of the source."""
-    paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]

@@ -1,7 +1,7 @@
-"""Writing to standard output and standard error while a run goes on.
+"""Buffer the output of a run and write it to standard output and standard error.
 
-A reader of ours that stops reading (a pager, a stopped terminal) must not stop the agent: writing happens in a
-thread, and what comes meanwhile is one batch. Events wait in the run's own window and journal, not here.
+A reader that stops reading (a pager, a suspended terminal) must not stop the agent: a thread writes, and chunks that
+arrive meanwhile form one batch. Unread events wait in the run's window and journal, not here.
 """
 
 import os
@@ -9,102 +9,179 @@ import select
 import sys
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import anyio
 from anyio import to_thread
 
-from agent_mux.cli.paper import Piece
-from agent_mux.cli.terminal import is_terminal
-
-MOST_WAITING = 1 << 18  # characters; more is left where it comes from until these are written
+from agent_mux.cli.terminal import Palette, is_terminal, sanitize
 
 
-class Output:
-    """Writes pieces in order. `broken` is set when standard output cannot be written any more; `error` says why."""
+class Chunk(NamedTuple):
+    """A text and the stream that it goes to."""
+
+    stream: Literal["out", "err"]
+    text: str
+
+
+class Screen(NamedTuple):
+    """The properties of the terminal or pipe behind the two streams."""
+
+    palette: Palette = Palette(enabled=False)
+    """Styles for standard error."""
+    width: int = 100
+    out_is_terminal: bool = False
+    """Whether to sanitize standard output; otherwise it is written verbatim."""
+    shared: bool = False
+    """Whether both streams share a terminal, so that one must not write into an unfinished line of the other."""
+    verbose: bool = False
+    """Whether to show debug notes."""
+    asks: bool = False
+    """Whether approvals and questions are shown in full by a prompt, so that the renderer skips them."""
+
+
+class OutputBuffer:
+    """Collects chunks for both streams and keeps their lines apart on a shared terminal."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self._chunks: list[Chunk] = []
+        self._out_open = False
+        """Whether standard output is in the middle of a line."""
+        self._err_open = False
+
+    def out(self, text: str) -> None:
+        """Add a fragment of the answer."""
+        if self.screen.out_is_terminal:
+            text = sanitize(text)
+        if not text:
+            return
+        if self.screen.shared:
+            self.close_err()
+        self._chunks.append(Chunk("out", text))
+        self._out_open = not text.endswith("\n")
+
+    def err(self, text: str) -> None:
+        """Add a sanitized fragment of a line on standard error."""
+        if not text:
+            return
+        if self._out_open and self.screen.shared:
+            self._chunks.append(Chunk("err", "\n"))
+            self._out_open = False
+        self._chunks.append(Chunk("err", text))
+        self._err_open = not text.endswith("\n")
+
+    def line(self, text: str) -> None:
+        """Add a sanitized line on standard error."""
+        self.close_err()
+        self.err(text + "\n")
+
+    def close_out(self) -> None:
+        """End an unfinished line on standard output."""
+        if self._out_open:
+            self._chunks.append(Chunk("out", "\n"))
+            self._out_open = False
+
+    def close_err(self) -> None:
+        """End an unfinished line on standard error."""
+        if self._err_open:
+            self._chunks.append(Chunk("err", "\n"))
+            self._err_open = False
+
+    def take(self) -> list[Chunk]:
+        """Return the chunks collected since the last call."""
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+
+BUFFER_LIMIT = 1 << 18  # characters; the producer waits until fewer are queued
+
+
+class OutputWriter:
+    """Writes chunks in order. `broken` is set when standard output fails; `error` is the reason."""
 
     def __init__(self, encoding: str | None = None) -> None:
-        """`encoding`: instead of that of the streams."""
+        """Initialize an empty queue. `encoding` overrides the encoding of standard output."""
         self._encoding = encoding
-        self._waiting: list[Piece] = []
+        self._queued: list[Chunk] = []
         self._size = 0
         self._writing = False
-        self._news = anyio.Event()
+        self._has_chunks = anyio.Event()
         self._progress = anyio.Event()
-        self._has_errors = True
-        self._show: Callable[[Literal["out", "err"], str], None] | None = None
+        self._stderr_is_open = True
+        self._redirect: Callable[[Literal["out", "err"], str], None] | None = None
         self.broken = anyio.Event()
         self.error: OSError | None = None
 
-    def show_with(self, show: Callable[[Literal["out", "err"], str], None]) -> None:
-        """What goes to a terminal is given to this, in a thread: it shares the terminal with what is typed there."""
-        self._show = show
+    def redirect_to(self, write: Callable[[Literal["out", "err"], str], None]) -> None:
+        """Send terminal output to `write`, in a thread, instead of the streams: a line editor shares the terminal."""
+        self._redirect = write
 
-    def add(self, pieces: Iterable[Piece]) -> None:
-        """Write these soon."""
-        for piece in pieces:
-            self._waiting.append(piece)
-            self._size += len(piece.text)
-        if self._waiting:
-            self._news.set()
+    def add(self, chunks: Iterable[Chunk]) -> None:
+        """Queue chunks for writing in the background."""
+        for chunk in chunks:
+            self._queued.append(chunk)
+            self._size += len(chunk.text)
+        if self._queued:
+            self._has_chunks.set()
 
-    async def room(self) -> None:
-        """Wait until not too much is waiting to be written."""
-        while self._size > MOST_WAITING and self.error is None:
+    async def wait_for_capacity(self) -> None:
+        """Wait until the queue is below its limit."""
+        while self._size > BUFFER_LIMIT and self.error is None:
             await self._progress.wait()
 
     async def drain(self) -> None:
         """Wait until everything is written."""
-        while (self._waiting or self._writing) and self.error is None:
+        while (self._queued or self._writing) and self.error is None:
             await self._progress.wait()
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write queued chunks until cancelled."""
         while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            batch, self._waiting, self._size = self._waiting, [], 0
+            await self._has_chunks.wait()
+            self._has_chunks = anyio.Event()
+            batch, self._queued, self._size = self._queued, [], 0
             self._writing = True
             try:
                 await to_thread.run_sync(self._write, batch, abandon_on_cancel=True)
             except OSError as error:
-                self._break(error)
+                self._fail(error)
             self._writing = False
-            self._tell_progress()
+            self._notify_progress()
 
     async def watch(self, descriptor: int) -> None:
-        """Notice that nobody can read standard output any more, also while there is nothing to write."""
-        await until_reader_is_gone(descriptor)
-        self._break(BrokenPipeError())
+        """Report a closed standard output even while nothing is written."""
+        await wait_until_reader_closes(descriptor)
+        self._fail(BrokenPipeError())
 
-    def _break(self, error: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         self.error = self.error or error
         self.broken.set()
-        self._tell_progress()
+        self._notify_progress()
 
-    def _tell_progress(self) -> None:
+    def _notify_progress(self) -> None:
         progress, self._progress = self._progress, anyio.Event()
         progress.set()
 
-    def _write(self, batch: list[Piece]) -> None:
-        for stream, pieces in groupby(batch, key=lambda piece: piece.stream):
-            text = "".join(piece.text for piece in pieces)
-            if self._show is not None and (stream == "err" or is_terminal(sys.stdout)):
-                self._show(stream, text)
+    def _write(self, batch: list[Chunk]) -> None:
+        for stream, chunks in groupby(batch, key=lambda chunk: chunk.stream):
+            text = "".join(chunk.text for chunk in chunks)
+            if self._redirect is not None and (stream == "err" or is_terminal(sys.stdout)):
+                self._redirect(stream, text)
             elif stream == "out" and self.error is None:
                 write_all(sys.stdout.fileno(), text.encode(self._encoding or sys.stdout.encoding, "replace"))
-            elif stream == "err" and self._has_errors:
+            elif stream == "err" and self._stderr_is_open:
                 self._write_error(text)
 
     def _write_error(self, text: str) -> None:
         try:
             write_all(sys.stderr.fileno(), text.encode(sys.stderr.encoding, "replace"))
         except OSError:
-            self._has_errors = False  # the answer still has a reader
+            self._stderr_is_open = False  # standard output may still have a reader
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, also where somebody made the descriptor non-blocking."""
+    """Write all data, even if the descriptor is non-blocking."""
     rest = memoryview(data)
     while rest:
         try:
@@ -113,8 +190,8 @@ def write_all(descriptor: int, data: bytes) -> None:
             select.select([], [descriptor], [])
 
 
-async def until_reader_is_gone(descriptor: int) -> None:
-    """Return when nobody can read a pipe any more, without writing to it. Where that cannot be known, never."""
+async def wait_until_reader_closes(descriptor: int) -> None:
+    """Return when the reader of a pipe has closed it, without writing; never, if the platform cannot detect that."""
     try:
         watch = select.epoll()
         watch.register(descriptor, 0)  # errors and hang-ups are always reported

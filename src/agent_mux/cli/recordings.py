@@ -1,4 +1,4 @@
-"""What `amux replay` can play and `amux parse` can read: the journal of a run, or a fixture folder."""
+"""Open the recordings that `amux replay` and `amux parse` accept: journals, fixture folders and transcripts."""
 
 import re
 import tempfile
@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from agent_mux.cli.inputs import STDIN, bad_input, read_bytes, unreadable
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
 from agent_mux.parsing import detect_protocol, observing_normalizer, read_transcript, records_of
 from agent_mux.registry import AdapterRegistry
@@ -18,11 +19,11 @@ from agent_mux.testing.conformance.recorded import Recorded
 from agent_mux.testing.fixtures import load_fixture
 
 _JOURNAL = re.compile(rb"H \d+ \d+\n")
-_HEAD = 64  # bytes that show a journal
+_HEAD = 64  # bytes needed to recognize a journal
 
 
-class Recording(NamedTuple):
-    """Events to come, and the normalizer, which knows about them when they have come."""
+class OpenRecording(NamedTuple):
+    """The events of a recording, derived lazily, and the normalizer that derives them."""
 
     events: Iterator[AgentEvent]
     normalizer: Normalizer
@@ -32,9 +33,11 @@ class Recording(NamedTuple):
 
 
 @contextmanager
-def opened(source: str, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> Iterator[Recording]:
-    """A file or standard input (`-`): a journal, or a transcript of this agent."""
-    if source != STDIN and _JOURNAL.match(_head(source)):
+def open_source(
+    source: str, agent: str | None, protocol: str | None, adapters: AdapterRegistry
+) -> Iterator[OpenRecording]:
+    """Open a file or standard input (`-`): a journal, or a transcript of `agent`."""
+    if source != STDIN and _JOURNAL.match(_read_head(source)):
         yield open_journal(Path(source), adapters)
         return
     data = read_bytes(source)
@@ -47,34 +50,36 @@ def opened(source: str, agent: str | None, protocol: str | None, adapters: Adapt
         yield open_journal(Path(file.name), adapters)
 
 
-def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> Recording:
-    """Somebody's conversation with an agent, or only what the agent printed. Raises PARSE_ERROR for anything else."""
+def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapters: AdapterRegistry) -> OpenRecording:
+    """Open native output of an agent, with or without its input. Raise PARSE_ERROR for anything else."""
     if agent is None:
-        raise bad_input("whose transcript is it? name the agent with --agent (`amux adapters list` shows them)")
+        raise usage_error(
+            "which agent wrote this transcript? name it with --agent (`amux adapters list` shows the agents)"
+        )
     adapter = adapters.get(agent)
     transcript = read_transcript(data)
     spoken = find_protocol(adapter, protocol, adapters.get) if protocol else detect_protocol(adapter, transcript)
     normalizer = observing_normalizer(adapter, spoken)
     events = (event for record in records_of(transcript, spoken.framing) for event in normalizer.feed(record))
-    return Recording(events, normalizer, "", adapter.agent)
+    return OpenRecording(events, normalizer, "", adapter.agent)
 
 
-def open_recording(path: Path, adapters: AdapterRegistry) -> Recording:
-    """A journal or a fixture folder. Raises VALIDATION_ERROR or PARSE_ERROR for anything else."""
+def open_recording(path: Path, adapters: AdapterRegistry) -> OpenRecording:
+    """Open a journal or a fixture folder. Raise VALIDATION_ERROR or PARSE_ERROR for anything else."""
     return _open_fixture(path, adapters) if path.is_dir() else open_journal(path, adapters)
 
 
-def open_journal(path: Path, adapters: AdapterRegistry) -> Recording:
-    """The journal of a run; one without an exit is of a run that was cut off."""
+def open_journal(path: Path, adapters: AdapterRegistry) -> OpenRecording:
+    """Open the journal of a run. One without an exit record belongs to a run that was cut off."""
     try:
         derived = JournalEvents(path, codec_maker(adapters))
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     stream = derived.header.stream
-    return Recording(_events_of(derived), derived.normalizer, stream.run_id, stream.agent, path)
+    return OpenRecording(_journal_events(derived), derived.normalizer, stream.run_id, stream.agent, path)
 
 
-def _head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             return file.read(_HEAD)
@@ -82,25 +87,25 @@ def _head(path: str) -> bytes:
         raise unreadable(path, error) from error
 
 
-def _events_of(journal: JournalEvents) -> Iterator[AgentEvent]:
+def _journal_events(journal: JournalEvents) -> Iterator[AgentEvent]:
     while (batch := journal.next_batch()) is not None:
         yield from batch
     yield from journal.cut_off()
 
 
-def _open_fixture(folder: Path, adapters: AdapterRegistry) -> Recording:
+def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
     try:
         fixture = load_fixture(folder)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise bad_input(f"{folder} is no fixture folder: {_reason(error)}") from error
+        raise usage_error(f"{folder} is not a fixture folder: {_reason(error)}") from error
     recorded = Recorded(adapters.get(fixture.agent), folder)
     header = recorded.header()
     normalizer = Normalizer(header, recorded.protocol.codec)
     events = (event for record in recorded.records for event in normalizer.feed(record))
-    return Recording(events, normalizer, header.stream.run_id, header.stream.agent)
+    return OpenRecording(events, normalizer, header.stream.run_id, header.stream.agent)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"it has no {Path(str(error.filename)).name}"
+        return f"{Path(str(error.filename)).name} is missing"
     return f"{error} is missing" if isinstance(error, KeyError) else str(error)

@@ -1,4 +1,4 @@
-"""From words and flags to `RunOptions`, and to how the run is shown."""
+"""Convert words and flags to `RunOptions`, and choose how the run is shown and who answers its requests."""
 
 import os
 import stat
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent_mux.cli import inputs
-from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.inputs import bad_input, names_agent
-from agent_mux.cli.output import Output
-from agent_mux.cli.paper import Screen
-from agent_mux.cli.person import Person
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.inputs import names_agent
+from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
+from agent_mux.cli.output import OutputWriter, Screen
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView, View
@@ -24,88 +23,91 @@ OUTPUT_FORMATS = ("text", "json", "jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What this process is connected to."""
+class StandardStreams:
+    """What the standard streams of this process are connected to."""
 
     asks: bool
-    """A person sits at standard input and standard error."""
+    """Whether standard input and standard error are terminals, so that a person can be asked."""
     in_pipeline: bool
-    """Standard input and standard output are both pipes: JSONL is implied."""
+    """Whether standard input and standard output are both pipes; JSON lines are then the default."""
 
 
-def look_around() -> Surroundings:
-    """Look at the standard streams."""
-    return Surroundings(
+def inspect_streams() -> StandardStreams:
+    """Inspect the standard streams of this process."""
+    return StandardStreams(
         asks=is_terminal(sys.stdin) and is_terminal(sys.stderr),
         in_pipeline=_is_pipe(sys.stdin) and _is_pipe(sys.stdout),
     )
 
 
-def wants_json(flags: RunFlags, around: Surroundings) -> bool:
-    """As JSONL: asked for, or implied by two pipes where nothing else is asked for."""
+def wants_json(flags: RunFlags, streams: StandardStreams) -> bool:
+    """Return whether to print JSON lines: on request, or between two pipes if no other format is given."""
     if flags.json and flags.quiet:
-        raise bad_input("--json and --quiet exclude each other")
+        raise usage_error("--json cannot be combined with --quiet")
     if flags.output_format is not None:
-        return _is_json(flags, flags.output_format)
-    return flags.json if flags.json is not None else around.in_pipeline and not flags.quiet
+        return _format_is_json(flags, flags.output_format)
+    return flags.json if flags.json is not None else streams.in_pipeline and not flags.quiet
 
 
-def _is_json(flags: RunFlags, form: str) -> bool:
+def _format_is_json(flags: RunFlags, form: str) -> bool:
     if form not in OUTPUT_FORMATS:
-        raise bad_input(f"--output-format wants one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
+        raise usage_error(f"--output-format expects one of {', '.join(OUTPUT_FORMATS)}; got {form!r}")
     is_json = form != "text"
     if (flags.json is not None and flags.json != is_json) or (flags.quiet and is_json):
-        raise bad_input(f"--output-format {form} is something else than {'--quiet' if flags.quiet else '--json'} says")
+        other = "--quiet" if flags.quiet else "--json" if flags.json else "--no-json"
+        raise usage_error(f"--output-format {form} cannot be combined with {other}")
     if flags.interactive and form == "json":
-        raise bad_input("--output-format json has one result; a conversation has more: use jsonl")
+        raise usage_error("--output-format json has one result, but a conversation has several; use jsonl")
     return is_json
 
 
 def view_for(flags: RunFlags, *, as_json: bool, asks: bool = False) -> View:
-    """How the run is shown."""
+    """Return the view that formats the run."""
     if as_json:
         return ResultView() if flags.output_format == "json" else JsonView(compact=flags.compact)
     screen = screen_for(no_color=flags.no_color, verbose=flags.debug)._replace(asks=asks)
     if flags.interactive:
-        screen = screen._replace(shared=False)  # the editor keeps the lines of the two streams apart
+        screen = screen._replace(shared=False)  # the line editor keeps the two streams apart
     return QuietView(screen) if flags.quiet else HumanView(screen)
 
 
-def company_for(flags: RunFlags, around: Surroundings, *, as_json: bool) -> Callable[[Output, Palette], Company]:
-    """Who is with the run."""
+def handler_for(
+    flags: RunFlags, streams: StandardStreams, *, as_json: bool
+) -> Callable[[OutputWriter, Palette], InteractionHandler]:
+    """Return the factory of the handler that answers the run's requests."""
     if not flags.interactive:
-        return Person if around.asks and not flags.non_interactive else Unattended
+        return TerminalHandler if streams.asks and not flags.non_interactive else DenyingHandler
     if flags.quiet:
-        raise bad_input("--interactive and --quiet exclude each other")
+        raise usage_error("--interactive cannot be combined with --quiet")
     if as_json:
-        from agent_mux.cli.talk.jsonl import JsonTalk
+        from agent_mux.cli.interactive.jsonl import JsonlHandler
 
-        return partial(JsonTalk, is_attended=not flags.non_interactive)
-    if not around.asks or os.environ.get("TERM", "dumb") == "dumb":
-        raise bad_input("--interactive needs a terminal that can move its cursor; for programs there is --json")
-    from agent_mux.cli.talk.repl import Repl
+        return partial(JsonlHandler, is_attended=not flags.non_interactive)
+    if not streams.asks or os.environ.get("TERM", "dumb") == "dumb":
+        raise usage_error("--interactive requires a terminal with cursor movement; programs can use --json")
+    from agent_mux.cli.interactive.repl import ReplHandler
 
-    return partial(Repl, is_attended=not flags.non_interactive)
+    return partial(ReplHandler, is_attended=not flags.non_interactive)
 
 
 def screen_for(*, no_color: bool, verbose: bool = False) -> Screen:
-    """What the two streams are."""
+    """Describe the terminal behind standard output and standard error."""
     out, err = is_terminal(sys.stdout), is_terminal(sys.stderr)
     return Screen(palette_for(sys.stderr, no_color=no_color), width_of(sys.stderr), out, out and err, verbose)
 
 
-def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
-    """The fields of `RunOptions` that the command line says.
+def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], str] = str) -> dict[str, Any]:
+    """Return the fields of `RunOptions` that the command line sets.
 
-    Reads the prompt from standard input if nothing else gives one. `default_agent`: that of runs that name none; empty:
-    there is none.
+    Reads the prompt from standard input if neither a word nor a flag gives one. `default_agent` returns the agent of
+    runs that name none, or an empty string.
     """
     _check_text([*words, *(getattr(flags, spec.name) for spec in fields(flags))])
-    agent, prompt = _agent_and_prompt(words, flags, default_agent)
+    agent, prompt = _split_words(words, flags, default_agent)
     if flags.yolo and flags.deny:
-        raise bad_input("--yolo and --deny exclude each other")
+        raise usage_error("--yolo cannot be combined with --deny")
     if flags.journal is not None and flags.no_journal:
-        raise bad_input("--journal and --no-journal exclude each other")
+        raise usage_error("--journal cannot be combined with --no-journal")
     schema = flags.output_schema
     given: dict[str, Any] = {
         "agent": agent,
@@ -139,7 +141,7 @@ def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str
         "max_cost_usd": flags.max_cost,
         "max_tokens_total": flags.max_tokens_total,
         "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
-        "interactive": flags.interactive,  # always said: who talks is here, and not in a file
+        "interactive": flags.interactive,  # always set: only the command line decides whether a run is interactive
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
         "policy": None if flags.policy is None else read_policy(flags.policy),
         "hooks": flags.hooks,
@@ -156,7 +158,7 @@ def said_with(words: list[str], flags: RunFlags, default_agent: Callable[[], str
 
 
 def _check_text(given: Iterable[Any]) -> None:
-    """Everything is text: it goes into JSON, which cannot hold other bytes."""
+    """Raise VALIDATION_ERROR for values that are not valid UTF-8 and thus cannot be stored in JSON."""
     for value in given:
         if isinstance(value, list):
             _check_text(value)
@@ -164,28 +166,31 @@ def _check_text(given: Iterable[Any]) -> None:
             try:
                 str(value).encode()
             except UnicodeEncodeError as error:
-                raise bad_input(f"{str(value)!r} is not UTF-8") from error
+                raise usage_error(f"{str(value)!r} is not UTF-8") from error
 
 
-def _agent_and_prompt(
+def _split_words(
     words: list[str], flags: RunFlags, default_agent: Callable[[], str]
 ) -> tuple[str | None, str | list[str]]:
-    """No agent: it is the default one. Where there is one, a single word that names no agent is the prompt."""
-    agent, rest = _agent_of(words, flags, default_agent)
+    """Split words into agent and prompt. The agent is None if the default agent applies.
+
+    With a default agent, a single word that names no agent is the prompt.
+    """
+    agent, rest = _find_agent(words, flags, default_agent)
     if len(rest) > 1:
-        raise bad_input(f"one prompt is expected, got {len(rest)} words; quote it")
+        raise usage_error(f"expected one prompt, got {len(rest)} words; quote it")
     if rest and flags.prompt:
-        raise bad_input("give the prompt as an argument or with --prompt, not both")
+        raise usage_error("give the prompt as an argument or with --prompt, not both")
     if flags.prompt:
         return agent, flags.prompt
     if flags.interactive:
         if rest == [inputs.STDIN]:
-            raise bad_input("with --interactive, standard input is read line by line; leave the - out")
+            raise usage_error("--interactive reads prompts from standard input; omit the -")
         return agent, rest[0] if rest else ""
     return agent, rest[0] if rest and rest != [inputs.STDIN] else inputs.pipe_prompt()
 
 
-def _agent_of(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
+def _find_agent(words: list[str], flags: RunFlags, default_agent: Callable[[], str]) -> tuple[str | None, list[str]]:
     if flags.agent is not None:
         return flags.agent, words
     if len(words) > 1 or (words and names_agent(words[0])):
@@ -193,7 +198,7 @@ def _agent_of(words: list[str], flags: RunFlags, default_agent: Callable[[], str
     if default_agent():
         return None, words
     if not words:
-        raise bad_input("no agent; name one: amux run AGENT PROMPT")
+        raise usage_error("no agent given; use amux run AGENT PROMPT")
     return words[0], []
 
 

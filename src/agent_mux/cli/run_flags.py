@@ -1,4 +1,4 @@
-"""The flags of `amux run` and `amux record`, as data: they mirror `RunOptions`."""
+"""The flags of the commands that start runs, as data: they mirror `RunOptions`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -8,18 +8,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from agent_mux.cli.completion_command import profile_names
-from agent_mux.cli.options import (
-    Compact,
-    ConfigDir,
-    Debug,
-    NoColor,
-    ProjectDir,
-    Server,
-    ServerTokenFile,
-    extended,
-    keyword,
-)
+from agent_mux.cli.decorators import keyword_parameter, with_parameters
+from agent_mux.cli.options import Compact, ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile, profile_names
 
 _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
     "Task",
@@ -31,22 +21,23 @@ _TASK, _MODEL, _SESSION, _LIMITS, _TOOLS, _OUTPUT = (
 )
 
 
-def _flag(*names: str, panel: str, help: str, metavar: str | None = None, **more: Any) -> Any:  # noqa: A002  # as typer calls it
+def _flag(*names: str, panel: str, help: str, metavar: str | None = None, **more: Any) -> Any:  # noqa: A002  # typer's name
     return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """What was said on the command line. None and empty: nothing was said."""
+    """The values of the flags. None, False and empty mean that a flag was not given."""
 
-    agent: Annotated[str | None, _flag("--agent", "-a", panel=_TASK, help="The agent, instead of the first word.")] = (
+    agent: Annotated[str | None, _flag("--agent", "-a", panel=_TASK, help="Agent to run (alternative to AGENT).")] = (
         None
     )
     prompt: Annotated[
-        list[str] | None, _flag("--prompt", "-p", panel=_TASK, help="The prompt. Several are joined with a blank line.")
+        list[str] | None, _flag("--prompt", "-p", panel=_TASK, help="Prompt (repeatable; joined by blank lines).")
     ] = None
     attach: Annotated[
-        list[str] | None, _flag("--attach", panel=_TASK, metavar="FILE|URL", help="A file for the agent to see.")
+        list[str] | None,
+        _flag("--attach", panel=_TASK, metavar="FILE|URL", help="File or image to attach (repeatable)."),
     ] = None
     command: Annotated[
         str | None,
@@ -54,7 +45,7 @@ class RunFlags:
             "--command",
             panel=_TASK,
             metavar="'PROGRAM ARGS...'",
-            help="The program, for agents that stand for any (acp, terminal); quoted as in a shell, run without one.",
+            help="Command for acp/terminal; shell quoting, no shell.",
         ),
     ] = None
     interactive: Annotated[
@@ -63,7 +54,7 @@ class RunFlags:
             "--interactive",
             "-i",
             panel=_TASK,
-            help="Talk to the agent: each line is a prompt, or a command such as /help. With --json: for programs.",
+            help="Converse: each line is a prompt or /command (--json: JSON lines).",
         ),
     ] = False
     profile: Annotated[
@@ -72,117 +63,152 @@ class RunFlags:
             "--profile",
             panel=_TASK,
             metavar="NAME",
-            help="What it says holds where the command line says nothing.",
+            help="Use options from this profile; flags override them.",
             autocompletion=profile_names,
         ),
     ] = None
-    no_profile: Annotated[
-        bool, _flag("--no-profile", panel=_TASK, help="No profile, also where a configuration names one.")
-    ] = False
-    cwd: Annotated[Path | None, _flag("--cwd", panel=_TASK, help="Where the agent works.")] = None
+    no_profile: Annotated[bool, _flag("--no-profile", panel=_TASK, help="Ignore the configured default profile.")] = (
+        False
+    )
+    cwd: Annotated[
+        Path | None, _flag("--cwd", panel=_TASK, help="Working directory of the agent (default: current directory).")
+    ] = None
     isolation: Annotated[
         str | None,
         _flag(
             "--isolation",
             panel=_TASK,
             metavar="none|worktree",
-            help="worktree: in a git worktree of its own, which stays if the agent changes something in it.",
+            help="worktree: use a separate git worktree; kept if changed.",
         ),
     ] = None
     env: Annotated[
-        list[str] | None, _flag("--env", panel=_TASK, metavar="NAME=VALUE", help="Add to the agent's environment.")
+        list[str] | None,
+        _flag(
+            "--env", panel=_TASK, metavar="NAME=VALUE", help="Set an environment variable for the agent (repeatable)."
+        ),
     ] = None
-    system: Annotated[str | None, _flag("--system", panel=_TASK, help="A system prompt.")] = None
+    system: Annotated[str | None, _flag("--system", panel=_TASK, help="System prompt.")] = None
     system_mode: Annotated[
-        str | None, _flag("--system-mode", panel=_TASK, metavar="append|prepend|replace", help="Where it goes.")
+        str | None,
+        _flag(
+            "--system-mode",
+            panel=_TASK,
+            metavar="append|prepend|replace",
+            help="How to combine it with the agent's own system prompt.",
+        ),
     ] = None
     agents_doc: Annotated[
         Path | None,
-        _flag("--agents-doc", panel=_TASK, metavar="FILE", help="Instructions, as AGENTS.md has, for this run only."),
+        _flag(
+            "--agents-doc", panel=_TASK, metavar="FILE", help="Extra instructions file (like AGENTS.md) for this run."
+        ),
     ] = None
     skill: Annotated[
         list[str] | None,
-        _flag("--skill", panel=_TASK, metavar="FOLDER", help="A skill (a folder with SKILL.md), for this run only."),
+        _flag("--skill", panel=_TASK, metavar="FOLDER", help="Skill folder (with SKILL.md) for this run (repeatable)."),
     ] = None
     output_schema: Annotated[
-        Path | None, _flag("--output-schema", panel=_TASK, metavar="FILE", help="JSON Schema of the answer.")
+        Path | None,
+        _flag("--output-schema", panel=_TASK, metavar="FILE", help="JSON Schema that the answer must match."),
     ] = None
 
-    model: Annotated[str | None, _flag("--model", "-m", panel=_MODEL, help="The model, as the agent names it.")] = None
+    model: Annotated[str | None, _flag("--model", "-m", panel=_MODEL, help="Model name, as the agent spells it.")] = (
+        None
+    )
     thinking_effort: Annotated[
-        str | None, _flag("--thinking-effort", panel=_MODEL, metavar="low|medium|high|max", help="How hard to think.")
+        str | None, _flag("--thinking-effort", panel=_MODEL, metavar="low|medium|high|max", help="Thinking effort.")
     ] = None
     thinking_budget: Annotated[
         int | None,
-        _flag("--thinking-budget", panel=_MODEL, metavar="TOKENS", help="At least 1024; wins over the effort."),
+        _flag(
+            "--thinking-budget",
+            panel=_MODEL,
+            metavar="TOKENS",
+            help="Thinking budget (at least 1024; overrides the effort).",
+        ),
     ] = None
-    temperature: Annotated[float | None, _flag("--temperature", panel=_MODEL, help="0 to 2.")] = None
-    top_p: Annotated[float | None, _flag("--top-p", panel=_MODEL, help="0 to 1.")] = None
-    top_k: Annotated[int | None, _flag("--top-k", panel=_MODEL, help="At least 1.")] = None
-    max_tokens: Annotated[int | None, _flag("--max-tokens", panel=_MODEL, help="Output tokens at most.")] = None
+    temperature: Annotated[
+        float | None, _flag("--temperature", panel=_MODEL, help="Sampling temperature (0 to 2).")
+    ] = None
+    top_p: Annotated[float | None, _flag("--top-p", panel=_MODEL, help="Nucleus sampling (0 to 1).")] = None
+    top_k: Annotated[int | None, _flag("--top-k", panel=_MODEL, help="Top-k sampling (at least 1).")] = None
+    max_tokens: Annotated[int | None, _flag("--max-tokens", panel=_MODEL, help="Maximum output tokens.")] = None
     stream: Annotated[
-        bool | None, _flag("--stream/--no-stream", panel=_MODEL, help="Text as it is written; default: where possible.")
+        bool | None, _flag("--stream/--no-stream", panel=_MODEL, help="Stream partial text (default: where supported).")
     ] = None
 
-    session: Annotated[str | None, _flag("--session", panel=_SESSION, metavar="ID", help="Continue a session.")] = None
-    fork: Annotated[str | None, _flag("--fork", panel=_SESSION, metavar="ID", help="Begin with its history.")] = None
-    no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Leave no session behind.")] = False
+    session: Annotated[str | None, _flag("--session", panel=_SESSION, metavar="ID", help="Resume this session.")] = None
+    fork: Annotated[
+        str | None,
+        _flag("--fork", panel=_SESSION, metavar="ID", help="Start a new session from this session's history."),
+    ] = None
+    no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Do not store a session.")] = False
 
-    max_turns: Annotated[int | None, _flag("--max-turns", panel=_LIMITS, help="Model calls at most.")] = None
+    max_turns: Annotated[int | None, _flag("--max-turns", panel=_LIMITS, help="Maximum number of model calls.")] = None
     max_cost: Annotated[
-        float | None, _flag("--max-cost", panel=_LIMITS, metavar="USD", help="Stop when it is seen to cost more.")
+        float | None, _flag("--max-cost", panel=_LIMITS, metavar="USD", help="Stop once reported cost exceeds USD.")
     ] = None
     max_tokens_total: Annotated[
         int | None,
-        _flag(
-            "--max-tokens-total", panel=_LIMITS, metavar="TOKENS", help="Stop when it is seen to use more, all in all."
-        ),
+        _flag("--max-tokens-total", panel=_LIMITS, metavar="TOKENS", help="Stop once total tokens exceed this."),
     ] = None
     timeout: Annotated[
-        float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="For the whole run.")
+        float | None, _flag("--timeout", panel=_LIMITS, metavar="SECONDS", help="Time limit for the whole run.")
     ] = None
     inactivity_timeout: Annotated[
-        float | None, _flag("--inactivity-timeout", panel=_LIMITS, metavar="SECONDS", help="Without any output.")
+        float | None,
+        _flag("--inactivity-timeout", panel=_LIMITS, metavar="SECONDS", help="Time limit without any output."),
     ] = None
     grace_period: Annotated[
         float | None,
-        _flag("--grace-period", panel=_LIMITS, metavar="SECONDS", help="Between asking to leave and killing; 5."),
+        _flag("--grace-period", panel=_LIMITS, metavar="SECONDS", help="Seconds from SIGTERM to SIGKILL (default 5)."),
     ] = None
     retry: Annotated[
         int | None,
         _flag(
-            "--retry", panel=_LIMITS, metavar="ATTEMPTS", help="Attempts in all when the agent crashes or is limited."
+            "--retry", panel=_LIMITS, metavar="ATTEMPTS", help="Total attempts if the agent crashes or is rate limited."
         ),
     ] = None
     retry_delay: Annotated[
         float | None,
-        _flag("--retry-delay", panel=_LIMITS, metavar="SECONDS", help="Before the second attempt, then doubled; 1."),
+        _flag(
+            "--retry-delay",
+            panel=_LIMITS,
+            metavar="SECONDS",
+            help="Initial retry delay; doubles each time (default 1).",
+        ),
     ] = None
 
     yolo: Annotated[bool, _flag("--yolo", panel=_TOOLS, help="Allow everything.")] = False
-    deny: Annotated[bool, _flag("--deny", panel=_TOOLS, help="Allow nothing that needs permission.")] = False
+    deny: Annotated[bool, _flag("--deny", panel=_TOOLS, help="Deny everything that needs permission.")] = False
     policy: Annotated[
         Path | None,
-        _flag("--policy", panel=_TOOLS, metavar="FILE", help="Rules about what is allowed, denied or asked (TOML)."),
+        _flag("--policy", panel=_TOOLS, metavar="FILE", help="Rules that allow, deny or ask (TOML)."),
     ] = None
     hooks: Annotated[
         bool | None,
-        _flag("--hooks/--no-hooks", panel=_TOOLS, help="Call the hooks that are registered here; as a rule, it does."),
+        _flag("--hooks/--no-hooks", panel=_TOOLS, help="Run registered hooks (default: on)."),
     ] = None
     approval_timeout: Annotated[
         float | None,
-        _flag("--approval-timeout", panel=_TOOLS, metavar="SECONDS", help="No answer in time is no; 0: for ever."),
+        _flag(
+            "--approval-timeout",
+            panel=_TOOLS,
+            metavar="SECONDS",
+            help="Deny unanswered requests after SECONDS (0 = wait forever).",
+        ),
     ] = None
-    non_interactive: Annotated[
-        bool, _flag("--non-interactive", panel=_TOOLS, help="Ask nobody: what would be asked is denied.")
-    ] = False
+    non_interactive: Annotated[bool, _flag("--non-interactive", panel=_TOOLS, help="Never prompt; deny instead.")] = (
+        False
+    )
     mcp_server: Annotated[
         list[str] | None,
         _flag(
             "--mcp-server",
             panel=_TOOLS,
             metavar="SPEC",
-            help="For this run only: NAME=COMMAND ARGS..., NAME=URL (NAME=sse+URL for the old transport), or "
+            help="MCP server for this run: NAME=COMMAND ARGS..., NAME=URL (NAME=sse+URL for the SSE transport), or "
             '@FILE with {"mcpServers": {NAME: {command, args, env} | {url, headers, type}}}.',
         ),
     ] = None
@@ -190,7 +216,9 @@ class RunFlags:
     json: Annotated[
         bool | None,
         _flag(
-            "--json/--no-json", panel=_OUTPUT, help="One event per line, then the result; implied between two pipes."
+            "--json/--no-json",
+            panel=_OUTPUT,
+            help="Print events as JSON lines, then the result (default between pipes).",
         ),
     ] = None
     output_format: Annotated[
@@ -199,23 +227,23 @@ class RunFlags:
             "--output-format",
             panel=_OUTPUT,
             metavar="text|json|jsonl",
-            help="text: for people; jsonl: as --json; json: the result alone.",
+            help="text: for people; jsonl: same as --json; json: only the result.",
         ),
     ] = None
     compact: Compact = False
-    quiet: Annotated[bool, _flag("--quiet", "-q", panel=_OUTPUT, help="Only the final text.")] = False
+    quiet: Annotated[bool, _flag("--quiet", "-q", panel=_OUTPUT, help="Print only the final text.")] = False
     include_subagent_events: Annotated[
-        bool, _flag("--include-subagent-events", panel=_OUTPUT, help="Show the inside of sub-agents.")
+        bool, _flag("--include-subagent-events", panel=_OUTPUT, help="Include the events of sub-agents.")
     ] = False
     journal: Annotated[
-        Path | None, _flag("--journal", panel=_OUTPUT, metavar="PATH", help="Where the recording of the run goes.")
+        Path | None, _flag("--journal", panel=_OUTPUT, metavar="PATH", help="Path of the run's recording.")
     ] = None
-    no_journal: Annotated[bool, _flag("--no-journal", panel=_OUTPUT, help="Record nothing.")] = False
-    tag: Annotated[list[str] | None, _flag("--tag", panel=_OUTPUT, help="A label for the run.")] = None
+    no_journal: Annotated[bool, _flag("--no-journal", panel=_OUTPUT, help="Do not record the run.")] = False
+    tag: Annotated[list[str] | None, _flag("--tag", panel=_OUTPUT, help="Label for the run (repeatable).")] = None
     run_id: Annotated[
-        str | None, _flag("--run-id", panel=_OUTPUT, metavar="ULID", help="Its id; default: a new one.")
+        str | None, _flag("--run-id", panel=_OUTPUT, metavar="ULID", help="Run id (default: generated).")
     ] = None
-    project_id: Annotated[str | None, _flag("--project-id", panel=_OUTPUT, help="Which project it belongs to.")] = None
+    project_id: Annotated[str | None, _flag("--project-id", panel=_OUTPUT, help="Project id of the run.")] = None
     server: Server = None
     server_token_file: ServerTokenFile = None
     debug: Debug = False
@@ -225,22 +253,24 @@ class RunFlags:
 
 
 def with_run_flags(function: Callable[..., int]) -> Callable[..., int]:
-    """The command `function(..., flags: RunFlags)`, with each field of `RunFlags` as a parameter of its own."""
+    """Add every field of `RunFlags` as a parameter to the command `function(..., flags: RunFlags)`."""
     return _with_flags(function, frozenset())
 
 
 def with_run_flags_but(*left_out: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """As `with_run_flags`, for a command of which one run is only a part: without these fields."""
+    """Return a decorator like `with_run_flags` without these fields, for commands that set them differently."""
     return partial(_with_flags, left_out=frozenset(left_out))
 
 
 def _with_flags(function: Callable[..., int], left_out: frozenset[str]) -> Callable[..., int]:
-    told = get_type_hints(RunFlags, include_extras=True)
-    hints = {name: hint for name, hint in told.items() if name not in left_out}
+    all_hints = get_type_hints(RunFlags, include_extras=True)
+    hints = {name: hint for name, hint in all_hints.items() if name not in left_out}
 
     def command(**given: Any) -> int:
         flags = RunFlags(**{name: given.pop(name) for name in hints})
         return function(**given, flags=flags)
 
-    added = [keyword(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints]
-    return extended(command, function, added, without="flags")
+    added = [
+        keyword_parameter(spec.name, hints[spec.name], spec.default) for spec in fields(RunFlags) if spec.name in hints
+    ]
+    return with_parameters(command, function, added, without="flags")

@@ -1,5 +1,9 @@
-"""`amux serve`: the service. With `service_options` and `token_command`, the one door between the two shells."""
+"""`amux serve`, and the options that it shares with `amux token`.
 
+Only this module and `token_commands` import the service.
+"""
+
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -8,17 +12,72 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import RECORDED
-from agent_mux.cli.options import ConfigDir, Invocation, with_common_flags
-from agent_mux.cli.service_options import DatabaseUrl
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
     from agent_mux.service.serving import Server
     from agent_mux.service.settings import Settings
 
 
-class Level(StrEnum):
-    """Of logs."""
+DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
+_REQUIRED_PACKAGES = (
+    "aiosqlite",
+    "alembic",
+    "fastapi",
+    "httpx",
+    "prometheus_client",
+    "sqlalchemy",
+    "uvicorn",
+    "websockets",
+)
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        help="Database URL without password (postgresql://... or sqlite:///PATH); with a password, set "
+        f"${DATABASE_VARIABLE}. Default: a SQLite file.",
+        show_default=False,
+    ),
+]
+
+
+def require_extra(command: str) -> None:
+    """Raise VALIDATION_ERROR if a package that the service requires is missing."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
+        raise usage_error(f"{command} requires the extra: pip install 'agent-mux[service]'")
+
+
+def database_url(url: str | None) -> str | None:
+    """Return the database URL; None selects the service's SQLite file.
+
+    Raises VALIDATION_ERROR for a URL with a password: every user of the machine can read command-line arguments.
+    """
+    from agent_mux.service.store.database import has_password
+
+    if url is not None and has_password(url):
+        raise usage_error(
+            f"--database contains a password, which other local users can read; set ${DATABASE_VARIABLE} instead"
+        )
+    return url if url is not None else os.environ.get(DATABASE_VARIABLE) or None
+
+
+def config_directory(path: Path | None) -> Path:
+    """Return the absolute path of the global directory."""
+    from agent_mux.paths import config_dir
+
+    return (path or config_dir()).absolute()
+
+
+class LogLevel(StrEnum):
+    """Log levels of the service."""
 
     debug = "debug"
     info = "info"
@@ -31,7 +90,7 @@ Roots = Annotated[
     typer.Option(
         "--root",
         metavar="DIR",
-        help="Runs may work in this directory and below; several: in each. Default: the current directory.",
+        help="Allowed directory for runs (repeatable; default: current directory).",
         show_default=False,
     ),
 ]
@@ -40,13 +99,15 @@ AllowedHosts = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="A further name under which clients call the service: that of a reverse proxy.",
+        help="Additional allowed Host name (repeatable).",
         show_default=False,
     ),
 ]
 MaxRunsPerAgent = Annotated[
     list[str] | None,
-    typer.Option("--max-runs-per-agent", metavar="AGENT=N", help="The same for one agent.", show_default=False),
+    typer.Option(
+        "--max-runs-per-agent", metavar="AGENT=N", help="Limit for one agent (repeatable).", show_default=False
+    ),
 ]
 
 KeepDays = Annotated[
@@ -54,7 +115,7 @@ KeepDays = Annotated[
     typer.Option(
         "--keep-days",
         min=0,
-        help="Forget runs that ended longer ago, with their recordings. Default: none.",
+        help="Delete runs (and recordings) older than N days. Default: keep.",
         show_default=False,
     ),
 ]
@@ -63,7 +124,7 @@ KeepRuns = Annotated[
     typer.Option(
         "--keep-runs",
         min=0,
-        help="Keep that many runs that are over, the latest. Default: all.",
+        help="Keep only the N most recent finished runs. Default: all.",
         show_default=False,
     ),
 ]
@@ -72,7 +133,7 @@ KeepBytes = Annotated[
     typer.Option(
         "--keep-bytes",
         min=0,
-        help="Keep the recordings of runs that are over below that, together. Default: all.",
+        help="Max total size of finished runs' recordings. Default: no limit.",
         show_default=False,
     ),
 ]
@@ -81,35 +142,34 @@ KeepBytes = Annotated[
 @with_common_flags
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here it needs a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8642,
+    host: Annotated[str, typer.Option("--host", help="Bind address; non-loopback requires a token.")] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port (0 = any free port).")] = 8642,
     database: DatabaseUrl = None,
     root: Roots = None,
     allow_host: AllowedHosts = None,
-    max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Agents at work at a time; 0: any number.")] = 8,
+    max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Maximum concurrent runs (0 = unlimited).")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
-    queue_limit: Annotated[int, typer.Option("--queue-limit", min=0, help="Runs that may wait; 0: any number.")] = 1000,
+    queue_limit: Annotated[
+        int, typer.Option("--queue-limit", min=0, help="Maximum queued runs (0 = unlimited).")
+    ] = 1000,
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
     allow_private_webhooks: Annotated[
         bool,
-        typer.Option("--allow-private-webhooks", help="Webhooks may call this machine and private networks."),
+        typer.Option("--allow-private-webhooks", help="Allow webhooks to loopback and private networks."),
     ] = False,
-    log_level: Annotated[Level, typer.Option("--log-level", help="What is told on standard error.")] = Level.warning,
+    log_level: Annotated[LogLevel, typer.Option("--log-level", help="Log level on standard error.")] = LogLevel.warning,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Serve runs over HTTP: start them, watch them, answer them, find them again.
+    """Serve runs over HTTP: start, watch, answer and find them.
 
-    For this machine alone, unless --host says otherwise; then every request needs a token: `amux token create`. Stops
-    at Ctrl-C or SIGTERM: the runs are ended, and whoever watches them sees how.
+    The default address accepts connections from this machine only; with another --host, every request needs a token
+    (`amux token create`). Ctrl-C or SIGTERM ends all runs and reports their results to subscribers.
     """
     import logging
 
-    from agent_mux.cli.logs import logs_of_server
-    from agent_mux.cli.service_options import config_directory, database_url, require_extra
+    from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
     from agent_mux.roots import Roots as Allowed
@@ -122,7 +182,7 @@ def serve(
         port=port,
         database=database_url(database),
         max_concurrent_runs=max_runs or None,
-        max_concurrent_runs_per_agent=limits_of(max_runs_per_agent or ()),
+        max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
         keep_days=keep_days,
         keep_runs=keep_runs,
@@ -131,7 +191,7 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,
     )
-    with logs_of_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
+    with logs_for_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
         _serve(settings, invocation)
     return 0
 
@@ -140,57 +200,57 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
     from agent_mux.service.application import make_application
     from agent_mux.service.serving import Server
 
-    server = Server(make_application(settings), settings, on_start=lambda: _tell(server, invocation))
+    server = Server(make_application(settings), settings, on_start=lambda: _announce(server, invocation))
     server.run()
 
 
-def limits_of(said: Iterable[str]) -> dict[str, int]:
-    """`AGENT=N` each. Raises VALIDATION_ERROR, AGENT_NOT_FOUND."""
-    from agent_mux.cli.inputs import bad_input
+def parse_agent_limits(values: Iterable[str]) -> dict[str, int]:
+    """Parse `AGENT=N` values. Raise VALIDATION_ERROR or AGENT_NOT_FOUND for invalid ones."""
+    from agent_mux.cli.errors import usage_error
     from agent_mux.registry import AdapterRegistry
 
     limits: dict[str, int] = {}
-    for one in said:
+    for one in values:
         agent, _, number = one.partition("=")
         if not (agent and number.isascii() and number.isdigit() and int(number)):
-            raise bad_input(f"--max-runs-per-agent wants AGENT=N with N at least 1, got {one!r}")
+            raise usage_error(f"--max-runs-per-agent expects AGENT=N with N at least 1, got {one!r}")
         limits[AdapterRegistry().get(agent).agent] = int(number)
     return limits
 
 
-def _tell(server: "Server", invocation: Invocation) -> None:
-    """That it listens, and what to do now: for people on standard error, for programs one line on standard output."""
-    from agent_mux.cli.json_output import envelope
+def _announce(server: "Server", invocation: Invocation) -> None:
+    """Print the address and first steps on standard error, or one JSON line on standard output."""
+    from agent_mux.cli.command_output import json_envelope
 
     service = server.service
-    told = {
+    details = {
         "url": server.url,
         "database": service.database.shown,
         "roots": [str(root) for root in service.settings.roots],
         "needsToken": service.callers.need_token,
     }
     if invocation.json:
-        sys.stdout.write(envelope(told) + "\n")
+        sys.stdout.write(json_envelope(details) + "\n")
         sys.stdout.flush()
         return
-    sys.stderr.write("\n".join(_lines(told, invocation)) + "\n")
+    sys.stderr.write("\n".join(_announcement_lines(details, invocation)) + "\n")
     sys.stderr.flush()
 
 
-def _lines(told: Mapping[str, Any], invocation: Invocation) -> list[str]:
-    from agent_mux.cli.terminal import homely, one_line, palette_for
+def _announcement_lines(details: Mapping[str, Any], invocation: Invocation) -> list[str]:
+    from agent_mux.cli.terminal import one_line, palette_for, shorten_home
 
     agent, recording = RECORDED
-    url, needs_token = told["url"], told["needsToken"]
-    tokens = "every request needs one" if needs_token else "none: whoever is on this machine may do everything"
+    url, needs_token = details["url"], details["needsToken"]
+    tokens = "required for every request" if needs_token else "not required: every local user has full access"
     key = """ -H "Authorization: Bearer $TOKEN\"""" if needs_token else ""
     bold = palette_for(sys.stderr, no_color=invocation.no_color).bold
     return [
         f"listening on {bold(url)}",
-        f"  database  {one_line(homely(told['database']), 1000)}",
-        f"  roots     {one_line(homely(', '.join(told['roots'])), 1000)}",
+        f"  database  {one_line(shorten_home(details['database']), 1000)}",
+        f"  roots     {one_line(shorten_home(', '.join(details['roots'])), 1000)}",
         f"  tokens    {tokens} (`amux token create`)",
-        "Try it, with a recording that is built in; the answer has a runId, whose events are the second line:",
+        "Try it with a built-in recording; the response contains the runId for the second command:",
         f"""  curl{key} {url}/v1/runs --json '{{"agent":"{agent}","prompt":"{recording}"}}'""",
         f"  curl{key} -N {url}/v1/runs/RUN_ID/events",
     ]

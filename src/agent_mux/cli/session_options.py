@@ -1,4 +1,4 @@
-"""What the commands about stored sessions have in common."""
+"""Options and helpers of the commands that read stored sessions."""
 
 import sys
 from collections.abc import Iterator
@@ -8,57 +8,64 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_mux.cli.completion_command import agent_names
+from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.cli.server import Service
+    from agent_mux.cli.remote import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.filter import SessionFilter
 
+
 Agent = Annotated[
     str | None,
-    typer.Option("--agent", "-a", help="Only those of this agent.", show_default=False, autocompletion=agent_names),
+    typer.Option("--agent", "-a", help="Only sessions of this agent.", show_default=False, autocompletion=agent_names),
 ]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="Only those with this model.", show_default=False)]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Only sessions with this model.", show_default=False)]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Changed since: 2026-11-21, or 7d.", show_default=False)
+    str | None,
+    typer.Option(
+        "--since", metavar="TIME", help="Only sessions changed since (2026-11-21, or 7d).", show_default=False
+    ),
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Changed before, as --since.", show_default=False)
+    str | None,
+    typer.Option(
+        "--until", metavar="TIME", help="Only sessions changed before (format as --since).", show_default=False
+    ),
 ]
 Cwd = Annotated[
-    Path | None, typer.Option("--cwd", help="Only those held in this directory, or below.", show_default=False)
+    Path | None, typer.Option("--cwd", help="Only sessions in this directory or below.", show_default=False)
 ]
 Tags = Annotated[
     list[str] | None,
     typer.Option(
-        "--tag", metavar="TAG", help="Only those of runs with this tag; several: with all of them.", show_default=False
+        "--tag", metavar="TAG", help="Only runs with this tag (repeat to require several).", show_default=False
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum number of results (0 = all).")]
 Directory = Annotated[
     Path | None,
-    typer.Option("--dir", help="Read a copy of the agent's own directory; needs --agent.", show_default=False),
+    typer.Option("--dir", help="Read a copy of the agent's directory (needs --agent).", show_default=False),
 ]
 SessionId = Annotated[
     str,
-    typer.Argument(metavar="SESSION", help="Its id, <agent>:<id>, or how the id begins.", show_default=False),
+    typer.Argument(metavar="SESSION", help="Session id, <agent>:<id>, or a unique id prefix.", show_default=False),
 ]
 
 
 @contextmanager
-def reading(
-    config_dir: Path | None, project_dir: Path | None = None, service: "Service | None" = None
+def open_sessions(
+    config_dir: Path | None, project_dir: Path | None = None, service: "ServiceEndpoint | None" = None
 ) -> "Iterator[Sessions | RemoteSessions]":
-    """The sessions of all agents, with a sign of life. What cannot be read is told on standard error at the end.
+    """Open the stored sessions of all agents and show progress; print skipped files as warnings at the end.
 
-    `service`: those of its machine.
+    With `service`, the sessions are those of its machine.
     """
-    from agent_mux.cli.progress import progress
+    from agent_mux.cli.terminal import progress
 
     if service is not None:
-        with progress("asking the service"):
+        with progress("querying the service"):
             yield service.client().sessions
         return
     from agent_mux.cli.terminal import one_line
@@ -81,7 +88,7 @@ def reading(
         sys.stderr.writelines(f"warning: {one}\n" for one in passed_over)
 
 
-def wanted_from(
+def session_filter(
     *,
     agent: str | None,
     directory: Path | None = None,
@@ -91,21 +98,21 @@ def wanted_from(
     tags: list[str] | None = None,
     cwd: Path | None = None,
 ) -> "SessionFilter":
-    """Which sessions the flags mean. Raises VALIDATION_ERROR."""
-    from agent_mux.cli.inputs import bad_input
-    from agent_mux.cli.times import moment
+    """Build the filter for the given flags. Raise VALIDATION_ERROR for unusable ones."""
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.inputs import parse_time
     from agent_mux.sessions.filter import SessionFilter
 
     if directory is not None and agent is None:
-        raise bad_input("--dir needs --agent: whose directory is it?")
+        raise usage_error("--dir needs --agent")
     if directory is not None and not directory.is_dir():
-        raise bad_input(f"--dir {directory} is no directory")
+        raise usage_error(f"--dir {directory} is not a directory")
     return SessionFilter(
         agent=agent,
         directory=directory,
         model=model,
-        since=moment(since, "--since"),
-        until=moment(until, "--until"),
+        since=parse_time(since, "--since"),
+        until=parse_time(until, "--until"),
         tags=tuple(tags or ()),
         cwd=None if cwd is None else str(cwd.absolute()),
     )

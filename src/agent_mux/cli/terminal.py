@@ -1,6 +1,11 @@
-"""A terminal: what may reach it (`sanitize`, `one_line`), how wide it is, its colours."""
+"""Terminals: sanitized text, width, colours and the progress line."""
 
 import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -9,11 +14,11 @@ from agent_mux.telling.inert import one_line, sanitize
 __all__ = [
     "WIDTH_WITHOUT_TERMINAL",
     "Palette",
-    "homely",
     "is_terminal",
     "one_line",
     "palette_for",
     "sanitize",
+    "shorten_home",
     "wants_color",
     "width_of",
 ]
@@ -21,19 +26,19 @@ __all__ = [
 WIDTH_WITHOUT_TERMINAL = 160
 
 
-def homely(text: str) -> str:
-    """The text with paths in the home directory as `~/...`, for people."""
+def shorten_home(text: str) -> str:
+    """Return the text with the home directory abbreviated to `~`."""
     home = os.environ.get("HOME", "").rstrip("/")
     return text.replace(f"{home}/", "~/") if len(home) > 1 else text
 
 
 def width_of(stream: TextIO) -> int:
-    """Columns of the terminal, or a width for logs."""
+    """Return the number of columns of a terminal, or a fixed width for other streams."""
     if not is_terminal(stream):
         return WIDTH_WITHOUT_TERMINAL
-    told = os.environ.get("COLUMNS", "")
-    if told.isdigit() and int(told):
-        return int(told)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or WIDTH_WITHOUT_TERMINAL
     except OSError:
@@ -41,7 +46,7 @@ def width_of(stream: TextIO) -> int:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """The stream is an open terminal."""
+    """Return whether the stream is an open terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -49,39 +54,39 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def wants_color(stream: TextIO, *, no_color: bool) -> bool:
-    """Colours only on a terminal that has them, unless the user does not want any (https://no-color.org)."""
+    """Return whether to use colours: on a capable terminal, unless disabled (https://no-color.org)."""
     unwanted = no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     return is_terminal(stream) and not unwanted
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Styles by meaning. Without colours, text stays as it is."""
+    """Text styles by meaning. Text stays unchanged if disabled."""
 
     enabled: bool
 
     def dim(self, text: str) -> str:
-        """Less important than the answer."""
+        """Style text of secondary importance."""
         return self._paint(text, "2")
 
     def bold(self, text: str) -> str:
-        """What to look at."""
+        """Style a heading or a prompt."""
         return self._paint(text, "1")
 
     def good(self, text: str) -> str:
-        """It went well."""
+        """Style a message about a success."""
         return self._paint(text, "32")
 
     def warning(self, text: str) -> str:
-        """It may go on well."""
+        """Style a warning or a prompt for a decision."""
         return self._paint(text, "33")
 
     def bad(self, text: str) -> str:
-        """It failed."""
+        """Style a message about a failure."""
         return self._paint(text, "31")
 
     def accent(self, text: str) -> str:
-        """Names of tools and agents."""
+        """Style the name of a tool or agent."""
         return self._paint(text, "36")
 
     def _paint(self, text: str, code: str) -> str:
@@ -89,5 +94,61 @@ class Palette:
 
 
 def palette_for(stream: TextIO, *, no_color: bool) -> Palette:
-    """The styles for a stream."""
+    """Return the styles for a stream."""
     return Palette(wants_color(stream, no_color=no_color))
+
+
+PROGRESS_DELAY = 1.0  # seconds before anything is shown
+PROGRESS_INTERVAL = 0.2  # seconds between updates
+_ERASE_LINE = "\r\x1b[K"
+
+
+class Progress:
+    """The state of a progress line: what is being done, how many items are done, how many seconds have passed."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began = time.monotonic()
+        self.count = 0
+        """The number of finished items; the worker increments it."""
+
+    def sentence(self) -> str:
+        """Format the line for the current moment."""
+        seconds = int(time.monotonic() - self._began)
+        return f"{self._what}... {f'{self.count:,}, ' if self.count else ''}{seconds} s"
+
+    def tick(self) -> None:
+        """Count one more finished item."""
+        self.count += 1
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress]:
+    """Show a progress line on standard error while the block runs.
+
+    The line appears after a second, disappears at the end and is never written to a pipe.
+    """
+    shown = Progress(what)
+    if not is_terminal(sys.stderr):
+        yield shown
+        return
+    over = threading.Event()
+    teller = threading.Thread(target=_show_progress, args=(shown, over), name="progress", daemon=True)
+    teller.start()
+    try:
+        yield shown
+    finally:
+        over.set()
+        teller.join()
+
+
+def _show_progress(shown: Progress, over: threading.Event) -> None:
+    if over.wait(PROGRESS_DELAY):
+        return
+    while True:
+        sys.stderr.write(_ERASE_LINE + shown.sentence()[: width_of(sys.stderr) - 1])
+        sys.stderr.flush()
+        if over.wait(PROGRESS_INTERVAL):
+            break
+    sys.stderr.write(_ERASE_LINE)
+    sys.stderr.flush()

@@ -1,101 +1,132 @@
-"""The three ways to watch a run: as a person, as a program, or only for the answer."""
+"""The views of a run: for people, as JSON lines, as one JSON result, or the final text only."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
-from agent_mux.cli.ending import ending, trouble
-from agent_mux.cli.paper import Piece, Screen
-from agent_mux.cli.render import Renderer
+from agent_mux.cli.output import Chunk, Screen
+from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
 from agent_mux.plain_json import to_json
 from agent_mux.run.result import RunResult
+from agent_mux.telling.event_lines import Line, Mark
+from agent_mux.telling.phrases import count, duration, money
+
+_MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
+
+
+def summary_lines(result: RunResult) -> Iterable[Line]:
+    """Return the last lines of a run: exit reason, figures, recording and error."""
+    yield Line(
+        _MARK_OF_REASON.get(result.exit_reason, "bad"), result.exit_reason.replace("_", " "), _format_figures(result)
+    )
+    if result.journal is not None:
+        yield Line("note", f"journal: {result.journal}", whole=True)
+    yield from error_lines(result)
+
+
+def error_lines(result: RunResult) -> Iterable[Line]:
+    """Return the error line of a run that did not complete."""
+    if result.error is not None:
+        yield Line("error", result.error.message, f"[{result.error.code}] ({result.agent})", whole=True)
+
+
+def _format_figures(result: RunResult) -> str:
+    usage = result.token_usage
+    figures = (
+        count(result.turn_count, "turn"),
+        duration(result.duration_ms),
+        f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out" if usage is not None else "",
+        money(result.cost),
+    )
+    return ", ".join(figure for figure in figures if figure)
 
 
 class View(Protocol):
-    """What is written for the events of a run, and for its end."""
+    """Formats the events and the result of a run."""
 
-    def show(self, event: BaseEvent) -> list[Piece]:
-        """For one event."""
+    def show(self, event: BaseEvent) -> list[Chunk]:
+        """Format one event; often as no text."""
         ...
 
-    def end(self, result: RunResult) -> list[Piece]:
-        """When it is over."""
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Format the result when the run is over."""
         ...
 
-    def fit(self, width: int) -> None:
-        """The window has so many columns from now on."""
+    def set_width(self, width: int) -> None:
+        """Set the number of columns."""
         ...
 
 
 class HumanView:
-    """The answer on standard output, everything else on standard error."""
+    """Prints the answer on standard output, everything else on standard error."""
 
     def __init__(self, screen: Screen) -> None:
         self._renderer = Renderer(screen)
 
-    def show(self, event: BaseEvent) -> list[Piece]:
-        """What a person wants to know."""
+    def show(self, event: BaseEvent) -> list[Chunk]:
+        """Render one event for people."""
         return self._renderer.show(event)
 
-    def end(self, result: RunResult) -> list[Piece]:
-        """A summary."""
-        return self._renderer.finish(ending(result))
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Render the summary of the run."""
+        return self._renderer.finish(summary_lines(result))
 
-    def fit(self, width: int) -> None:
-        """Lines are cut there."""
-        self._renderer.fit(width)
+    def set_width(self, width: int) -> None:
+        """Set the column at which lines are cut."""
+        self._renderer.set_width(width)
 
 
 class JsonView:
-    """One event per line, then the result."""
+    """Prints one event per line, then the result."""
 
     def __init__(self, *, compact: bool) -> None:
         self._accumulated = not compact
 
-    def show(self, event: BaseEvent) -> list[Piece]:
-        """The event."""
-        return [Piece("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
+    def show(self, event: BaseEvent) -> list[Chunk]:
+        """Encode the event as one line."""
+        return [Chunk("out", encode_event(event, accumulated=self._accumulated).decode() + "\n")]
 
-    def end(self, result: RunResult) -> list[Piece]:
-        """The result, of type `run_result`."""
-        return [Piece("out", to_json(result.to_dict()) + "\n")]
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Encode the result, of type `run_result`, as one line."""
+        return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def fit(self, width: int) -> None:
-        """Nothing is cut."""
+    def set_width(self, width: int) -> None:
+        """Ignore the width: lines are not cut."""
 
 
 class ResultView:
-    """The result alone, as JSON."""
+    """Prints only the result, as JSON."""
 
-    def show(self, event: BaseEvent) -> list[Piece]:  # noqa: ARG002  # that is the point
-        """Nothing."""
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
+        """Return nothing: events are not shown."""
         return []
 
-    def end(self, result: RunResult) -> list[Piece]:
-        """The result, of type `run_result`."""
-        return [Piece("out", to_json(result.to_dict()) + "\n")]
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Encode the result, of type `run_result`, as one line."""
+        return [Chunk("out", to_json(result.to_dict()) + "\n")]
 
-    def fit(self, width: int) -> None:
-        """Nothing is cut."""
+    def set_width(self, width: int) -> None:
+        """Ignore the width: lines are not cut."""
 
 
 class QuietView:
-    """Only the final text."""
+    """Prints only the final text."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def show(self, event: BaseEvent) -> list[Piece]:  # noqa: ARG002  # that is the point
-        """Nothing."""
+    def show(self, event: BaseEvent) -> list[Chunk]:  # noqa: ARG002  # part of the interface
+        """Return nothing: events are not shown."""
         return []
 
-    def end(self, result: RunResult) -> list[Piece]:
-        """The text of the last turn; and the error, if it failed."""
+    def end(self, result: RunResult) -> list[Chunk]:
+        """Render the text of the last turn, and the error of a failed run."""
         screen = self._screen
         text = sanitize(result.text) if screen.out_is_terminal else result.text
-        said = [Piece("out", text.removesuffix("\n") + "\n")] if text else []
-        return said + Renderer(screen).finish(trouble(result))
+        chunks = [Chunk("out", text.removesuffix("\n") + "\n")] if text else []
+        return chunks + Renderer(screen).finish(error_lines(result))
 
-    def fit(self, width: int) -> None:
-        """The error is cut there."""
+    def set_width(self, width: int) -> None:
+        """Set the column at which the error is cut."""
         self._screen = self._screen._replace(width=width)

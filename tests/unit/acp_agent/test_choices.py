@@ -1,8 +1,8 @@
-"""What a person can choose in the editor."""
+"""The choices of a session in the editor."""
 
 import pytest
 
-from agent_mux.acp_agent.choices import Choices
+from agent_mux.acp_agent.choices import SessionChoices
 from agent_mux.capabilities import AgentCapabilities
 from agent_mux.errors import ValidationError
 
@@ -10,14 +10,16 @@ CAN = AgentCapabilities(agent="a", approval_modes=("yolo", "prompt"), thinking_e
 SETTLED = {"approval_mode": "prompt", "model": "mine", "thinking_effort": None}
 
 
-def choices() -> Choices:
-    return Choices(CAN, [("big", "The big one")], SETTLED)
+def choices() -> SessionChoices:
+    return SessionChoices(CAN, [("big", "The big one")], SETTLED)
 
 
-def test_only_what_the_agent_can_is_offered() -> None:
+def test_only_supported_choices_are_offered() -> None:
     assert [mode.id for mode in choices().modes().available_modes] == ["prompt", "yolo"]
     assert [option.id for option in choices().options()] == ["mode", "model", "thought_level"]
-    bare = Choices(AgentCapabilities(agent="a", approval_modes=("yolo",)), [], {**SETTLED, "approval_mode": "yolo"})
+    bare = SessionChoices(
+        AgentCapabilities(agent="a", approval_modes=("yolo",)), [], {**SETTLED, "approval_mode": "yolo"}
+    )
     assert [option.id for option in bare.options()] == ["mode"]
 
 
@@ -27,7 +29,7 @@ def test_a_model_of_the_command_line_is_a_choice_too() -> None:
     assert [option.value for option in model.options] == ["default", "big", "mine"]
 
 
-def test_what_is_chosen_holds_and_default_leaves_it_to_the_agent() -> None:
+def test_a_choice_is_kept_and_default_resets_it() -> None:
     chosen = choices()
     before = chosen.current()
     chosen.choose("model", "big")
@@ -39,7 +41,7 @@ def test_what_is_chosen_holds_and_default_leaves_it_to_the_agent() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("mode", "deny"), ("model", "small"), ("colour", "red"), ("mode", True)])
-def test_what_is_not_offered_is_refused(name: str, value: object) -> None:
+def test_a_value_that_is_not_offered_is_rejected(name: str, value: object) -> None:
     chosen = choices()
     with pytest.raises(ValidationError, match=name):
         chosen.choose(name, value)

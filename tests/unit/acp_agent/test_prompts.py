@@ -1,4 +1,4 @@
-"""What an editor sends as a prompt."""
+"""The conversion of prompts from the editor."""
 
 from pathlib import Path
 from typing import Any
@@ -16,34 +16,33 @@ from acp import (
 from acp.schema import HttpMcpServer, SseMcpServer
 
 from agent_mux import Attachment, McpServer
-from agent_mux.acp_agent.pictures import Pictures
-from agent_mux.acp_agent.prompts import prompt_of
-from agent_mux.acp_agent.servers import servers_of
+from agent_mux.acp_agent.prompts import ImageStore, read_prompt
+from agent_mux.acp_agent.session_factory import merge_servers
 from agent_mux.errors import ValidationError
 
 
 def test_text_and_links_in_their_order() -> None:
     blocks = [text_block("see "), resource_link_block("a b.py", "file:///w/a%20b.py#L3"), text_block(" and "),
               resource_link_block("docs", "https://docs.example/")]  # fmt: skip
-    assert prompt_of(blocks).text == "see @/w/a b.py#L3 and [docs](https://docs.example/)"
+    assert read_prompt(blocks).text == "see @/w/a b.py#L3 and [docs](https://docs.example/)"
 
 
-def test_the_text_of_a_file_stands_behind_the_prompt() -> None:
+def test_file_contents_follow_the_prompt() -> None:
     file = resource_block(embedded_text_resource("file:///w/a.py", "x = 1"))
-    assert prompt_of([file, text_block(" explain")]).text == (
+    assert read_prompt([file, text_block(" explain")]).text == (
         '@/w/a.py explain\n\n<context ref="file:///w/a.py">\nx = 1\n</context>'
     )
 
 
 def test_an_image_is_an_attachment() -> None:
-    prompt = prompt_of([text_block("what is it?"), image_block("aGk=", "image/png")])
+    prompt = read_prompt([text_block("what is it?"), image_block("aGk=", "image/png")])
     assert prompt.attachments == (Attachment(base64="aGk=", mime_type="image/png"),)
-    assert prompt_of([image_block("aGk=", "image/png")]).text
+    assert read_prompt([image_block("aGk=", "image/png")]).text
 
 
 def test_images_are_files_until_the_connection_ends() -> None:
-    pictures = Pictures()
-    [image] = pictures.stored(prompt_of([image_block("aGk=", "image/png")])).attachments
+    pictures = ImageStore()
+    [image] = pictures.store_images(read_prompt([image_block("aGk=", "image/png")])).attachments
     assert image.file_path is not None
     assert (Path(image.file_path).read_bytes(), Path(image.file_path).suffix) == (b"hi", ".png")
     assert Path(image.file_path).parent.stat().st_mode & 0o077 == 0
@@ -51,9 +50,9 @@ def test_images_are_files_until_the_connection_ends() -> None:
     assert not Path(image.file_path).parent.exists()
 
 
-def test_an_image_that_is_none() -> None:
+def test_invalid_base64_is_rejected() -> None:
     with pytest.raises(ValidationError, match="base64"):
-        Pictures().stored(prompt_of([image_block("*", "image/png")]))
+        ImageStore().store_images(read_prompt([image_block("*", "image/png")]))
 
 
 @pytest.mark.parametrize(
@@ -61,12 +60,12 @@ def test_an_image_that_is_none() -> None:
     [[], [text_block("")], [text_block(" \n")], [audio_block("aGk=", "audio/wav")],
      [resource_block(embedded_blob_resource("file:///w/x.bin", "aGk="))]],
 )  # fmt: skip
-def test_what_no_agent_can_take(blocks: list[Any]) -> None:
+def test_unsupported_blocks_are_rejected(blocks: list[Any]) -> None:
     with pytest.raises(ValidationError, match="prompt"):
-        prompt_of(blocks)
+        read_prompt(blocks)
 
 
-def test_servers_get_names_that_agents_take_and_keep_apart() -> None:
+def test_servers_get_valid_and_unique_names() -> None:
     own = [McpServer("files", command="/bin/mine")]
     told = [
         HttpMcpServer(type="http", name="files", url="https://a.example", headers=[]),
@@ -74,7 +73,7 @@ def test_servers_get_names_that_agents_take_and_keep_apart() -> None:
         SseMcpServer(type="sse", name="my.files", url="https://c.example", headers=[]),
         SseMcpServer(type="sse", name="x" * 70, url="https://d.example", headers=[]),
     ]
-    servers = servers_of(told, own)
+    servers = merge_servers(told, own)
     names = ["files", "files-2", "my_files", "my_files-2", "x" * 64]
     assert [server.name for server in servers] == names
     assert [server.transport for server in servers] == ["stdio", "streamable-http", "sse", "sse", "sse"]

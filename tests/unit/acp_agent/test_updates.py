@@ -1,4 +1,4 @@
-"""Events as updates: pure, so tests read as what an editor would see."""
+"""Events to updates: pure, so tests read as what an editor receives."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from acp.schema import SessionNotification
 from acp.utils import serialize_params
 
 from agent_mux import decode_event, events
-from agent_mux.acp_agent.updates import NO_UPDATE, Updates
+from agent_mux.acp_agent.updates import NO_UPDATE, RunUpdates
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 GOLDENS = sorted(FIXTURES.glob("*/*/*/events.jsonl"))
@@ -20,9 +20,9 @@ COST = {"totalUsd": 0.5, "inputTokens": 1, "outputTokens": 1, "source": "native"
 
 def wire(*told: dict[str, Any], **arguments: Any) -> list[dict[str, Any]]:
     """What an editor gets for these events."""
-    updates = Updates("/w", run_id="R", **arguments)
+    updates = RunUpdates("/w", run_id="R", **arguments)
     decoded = [decode_event(json.dumps({"runId": "0" * 26, "agent": "a", "timestamp": 1, **one})) for one in told]
-    return sent(update for event in decoded for update in updates.of(cast("events.AgentEvent", event)))
+    return sent(update for event in decoded for update in updates.convert(cast("events.AgentEvent", event)))
 
 
 def sent(updates: Iterable[Any]) -> list[dict[str, Any]]:
@@ -30,13 +30,13 @@ def sent(updates: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def test_every_event_has_updates_or_is_known_to_have_none() -> None:
-    handled = set(Updates("/")._handlers)
+    handled = set(RunUpdates("/")._handlers)
     assert handled.isdisjoint(NO_UPDATE)
     assert handled | set(NO_UPDATE) == set(events.ALL_EVENTS)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_recording_makes_lawful_updates(agent: str) -> None:
+def test_every_recording_makes_valid_updates(agent: str) -> None:
     """Each tool call is begun once, changed only after that, and over at the end."""
     for path in (path for path in GOLDENS if path.parents[2].name == agent):
         told = [json.loads(line) for line in path.read_bytes().splitlines()]
@@ -67,7 +67,7 @@ def test_text_and_thoughts_are_chunks_of_messages_with_ids_of_their_own() -> Non
     ]
 
 
-def test_a_message_that_came_whole_is_told_whole() -> None:
+def test_a_message_without_deltas_is_sent_whole() -> None:
     [chunk] = wire({"type": "message_start"}, {"type": "message_stop", "text": "all of it"})
     assert chunk["content"]["text"] == "all of it"
 
@@ -109,7 +109,7 @@ def test_updates_of_long_output_stay_in_proportion_to_it() -> None:
     assert size < 6 * len(line) * len(printed)
 
 
-def test_an_edit_shows_its_hunks_in_the_place_of_what_the_tool_said() -> None:
+def test_an_edit_shows_its_hunks_instead_of_the_tool_output() -> None:
     first, second = "@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n", "@@ -9 +9,2 @@\n nine\n+ten\n"
     diff = f"--- a/x\n+++ b/x\n{first}{second}\\ No newline at end of file"
     *_, last = wire(*edited({"type": "file_patch", "path": "x", "diff": diff}))
@@ -153,7 +153,7 @@ def test_tools_of_servers_and_sub_agents_are_tool_calls() -> None:
     assert (told[1]["rawOutput"], told[1]["content"]) == ({"a": 1}, [text('{\n "a": 1\n}')])
 
 
-def test_what_happens_inside_of_a_sub_agent_stays_there() -> None:
+def test_events_inside_a_sub_agent_are_not_sent() -> None:
     assert wire({"type": "message_stop", "text": "x", "subagentId": "2"}) == []
 
 
@@ -182,7 +182,7 @@ def test_a_plan_is_a_plan() -> None:
     }
 
 
-def test_usage_is_told_where_the_window_is_known_and_once() -> None:
+def test_usage_is_sent_once_if_the_window_is_known() -> None:
     used = {"type": "token_usage", "inputTokens": 5, "outputTokens": 2, "cachedTokens": 10}
     assert wire(used) == []
     assert wire(used, used, {"type": "cost", "cost": COST}, window=100, spent=1.0) == [
@@ -191,7 +191,7 @@ def test_usage_is_told_where_the_window_is_known_and_once() -> None:
     ]
 
 
-def test_a_cost_that_nobody_knows_is_not_told() -> None:
+def test_an_unknown_cost_is_not_sent() -> None:
     used = {"type": "token_usage", "inputTokens": 5, "outputTokens": 2}
     unknown = {"type": "cost", "cost": {**COST, "totalUsd": 0.0, "source": "unknown"}}
     assert [one.get("cost") for one in wire(used, unknown, window=100)] == [None]

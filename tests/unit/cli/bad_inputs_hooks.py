@@ -1,4 +1,4 @@
-"""What is wrong with what the user gave, for the commands about hooks."""
+"""Bad input for the commands about hooks: arguments, exit code, message."""
 
 Case = tuple[list[object], int, str]
 
@@ -14,21 +14,21 @@ CASES: list[Case] = [
     (["hooks", "add", "a", "builtin", "log", "--priority", "x"], 2, "--priority"),
     (["hooks", "add", "a"], 2, "handler"),
     (["hooks", "add", "\x1b[2Ja", "builtin", "log"], 2, "is no name"),
-    (["hooks", "add", "a", "builtin", "log", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "add", "a", "builtin", "log", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "remove", "x"], 2, "no hook is named 'x'"),
     (["hooks", "remove"], 2, "ID"),
     (["hooks", "remove", "x", "--scope", "project"], 2, "no hook is named 'x'"),
     (["hooks", "enable", "x"], 2, "no hook is named 'x'"),
     (["hooks", "enable"], 2, "ID"),
-    (["hooks", "enable", "x", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "enable", "x", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "disable", "x"], 2, "no hook is named 'x'"),
     (["hooks", "disable"], 2, "ID"),
-    (["hooks", "disable", "x", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "disable", "x", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "trust"], 2, "no project here has hooks"),
     (["hooks", "trust", "x"], 2, "x"),
-    (["hooks", "trust", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "trust", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "list", "x"], 2, "x"),
-    (["hooks", "list", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "list", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "list", "--nonsense"], 2, "--nonsense"),
     (["hooks", "install"], 2, "AGENT"),
     (["hooks", "install", "clade"], 3, "did you mean 'claude'?"),
@@ -41,7 +41,7 @@ CASES: list[Case] = [
     (["hooks", "uninstall", "claude", "--type", "x"], 2, "it has: "),
     (["hooks", "status", "clade"], 3, "did you mean 'claude'?"),
     (["hooks", "status", "a", "b"], 2, "b"),
-    (["hooks", "status", "--cwd", "nowhere"], 2, "nowhere is no directory"),
+    (["hooks", "status", "--cwd", "nowhere"], 2, "nowhere is not a directory"),
     (["hooks", "claude", "handel", "stop"], 2, "claude"),
     (["hooks", "handle", "claude"], 2, "TYPE"),
     (["hooks", "handle", "claude", "stopp"], 2, "it has: "),

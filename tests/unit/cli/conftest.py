@@ -1,4 +1,4 @@
-"""`amux` in this process: what it prints, and its exit code."""
+"""Run `amux` in this process and return its output and exit code."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""`amux acp`, as far as there is no editor."""
+"""`amux acp` without an editor."""
 
 import sys
 
@@ -6,17 +6,17 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 
-def test_without_the_extra_it_says_what_to_install(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported_with_its_install_command(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "acp" or "acp_agent" in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "acp", None)
     done = amux("acp", "--agent", "claude")
     assert (done.code, done.out) == (2, "")
-    assert "needs the extra: pip install 'agent-mux[acp]'" in done.err
+    assert "requires the extra: pip install 'agent-mux[acp]'" in done.err
     assert "Traceback" not in done.err
 
 
-def test_help_has_the_flags_of_a_run_that_say_something_here(amux: Amux) -> None:
+def test_help_lists_only_applicable_run_flags(amux: Amux) -> None:
     told = amux("acp", "--help").out
     assert "--model" in told
     assert "--policy" in told

@@ -1,4 +1,4 @@
-"""Whatever is wrong with what the user gave: one line that says it, the right exit code, nothing on standard output."""
+"""Bad input prints one line on standard error, nothing on standard output, and sets the right exit code."""
 
 import json
 import os
@@ -77,20 +77,20 @@ servers_list = file("servers_list.json", b'{"mcpServers": []}')
 
 CASES: list[tuple[list[object], int, str]] = [
     # stored sessions
-    (["sessions", "list", "--since", "soon"], 2, "--since 'soon' is no time; give a day"),
-    (["sessions", "list", "--until", "2026-13-01"], 2, "--until '2026-13-01' is no time"),
+    (["sessions", "list", "--since", "soon"], 2, "--since 'soon' is not a valid time; give a day"),
+    (["sessions", "list", "--until", "2026-13-01"], 2, "--until '2026-13-01' is not a valid time"),
     (["sessions", "list", "--limit", "-1"], 2, "Invalid value for '--limit'"),
     (["sessions", "list", "--sort", "name"], 2, "Invalid value for '--sort'"),
     (["sessions", "list", "--dir", missing], 2, "--dir needs --agent"),
-    (["sessions", "list", "-a", "claude", "--dir", missing], 2, "--dir .*missing is no directory"),
+    (["sessions", "list", "-a", "claude", "--dir", missing], 2, "--dir .*missing is not a directory"),
     (["sessions", "list", "-a", "nobody"], 3, "no agent is named 'nobody'"),
     (["sessions", "list", "-a", "replay"], 6, "replay does not support stored sessions"),
     (["sessions", "show"], 2, "Missing argument 'SESSION'"),
     (["sessions", "show", "nothing"], 8, "no stored session has the id 'nothing'"),
     (["sessions", "show", "claude:../../x", "--events"], 8, "no stored session has the id"),
-    (["sessions", "search", " "], 2, "search for what"),
+    (["sessions", "search", " "], 2, "search text is empty"),
     (["sessions", "search"], 2, "Missing argument 'TEXT'"),
-    (["sessions", "search", "x", "--since", "x"], 2, "--since 'x' is no time"),
+    (["sessions", "search", "x", "--since", "x"], 2, "--since 'x' is not a valid time"),
     (["sessions", "export", "nothing"], 8, "no stored session has the id 'nothing'"),
     (["sessions", "export", "x", "--format", "pdf"], 2, "Invalid value for '--format'"),
     (["sessions", "export"], 2, "Missing argument 'SESSION'"),
@@ -102,13 +102,13 @@ CASES: list[tuple[list[object], int, str]] = [
     (["sessions", "tail", "x", "-a", "nobody"], 3, "no agent is named 'nobody'"),
     (["sessions", "resume"], 2, "Missing argument 'SESSION'"),
     (["sessions", "resume", "nothing", "go on"], 8, "no stored session has the id 'nothing'"),
-    (["sessions", "resume", "x", "go on", "--session", "y"], 2, "--session, --fork and --no-session say which"),
+    (["sessions", "resume", "x", "go on", "--session", "y"], 2, "--no-session cannot be used here"),
     (["sessions", "fork", "nothing", "go on"], 8, "no stored session has the id 'nothing'"),
-    (["sessions", "fork", "x", "go on", "--no-session"], 2, "--session, --fork and --no-session say which"),
+    (["sessions", "fork", "x", "go on", "--no-session"], 2, "--no-session cannot be used here"),
     (["sessions", "fork", "x", "go on", "-a", "nobody"], 3, "no agent is named 'nobody'"),
     (["cost", "report", "--by", "colour"], 2, "Invalid value for '--by'"),
     (["cost", "report", "--dir", missing], 2, "--dir needs --agent"),
-    (["cost", "report", "--since", "soon"], 2, "--since 'soon' is no time"),
+    (["cost", "report", "--since", "soon"], 2, "--since 'soon' is not a valid time"),
     # what there is no file to read from
     (["parse", "-a", "claude", missing], 2, "cannot read .*missing: No such file"),
     (["parse", "-a", "claude", folder], 2, "cannot read .*folder: Is a directory"),
@@ -123,25 +123,25 @@ CASES: list[tuple[list[object], int, str]] = [
     (["parse", "-a", "codex", TRANSCRIPT], 1, "no line of this transcript is Codex CLI's"),
     (["parse", "-a", "claude", "--protocol", "morse", TRANSCRIPT], 2, "claude has no protocol 'morse'; it has"),
     (["parse", "-a", "clade", TRANSCRIPT], 3, "did you mean 'claude'"),
-    (["parse", TRANSCRIPT], 2, "whose transcript is it"),
+    (["parse", TRANSCRIPT], 2, "which agent wrote this transcript"),
     (["parse", wrong_journal], 1, "cannot be read as a journal"),
     (["parse", newer_journal], 1, "cannot be read as a journal"),
-    (["validate", garbage], 1, "no stream of events"),
-    (["validate", some_list], 1, "no stream of events"),
-    (["validate", deep_json], 1, "no stream of events"),
+    (["validate", garbage], 1, "not an event stream"),
+    (["validate", some_list], 1, "not an event stream"),
+    (["validate", deep_json], 1, "not an event stream"),
     (["replay", garbage], 1, "is damaged at byte 0|is not a journal"),
     (["replay", empty], 1, "is not a journal"),
     (["replay", some_dict], 1, "is not a journal|is damaged"),
     (["replay", wrong_journal], 1, "cannot be read as a journal"),
     (["replay", damaged_journal], 1, "is damaged at byte 0"),
-    (["replay", folder], 2, "no fixture folder: it has no run.toml"),
-    (["replay", fixture_without("stdout.jsonl")], 2, "it has no stdout.jsonl"),
-    (["replay", fixture_without("exit.json", b"{")], 2, "no fixture folder"),
+    (["replay", folder], 2, "not a fixture folder: run.toml is missing"),
+    (["replay", fixture_without("stdout.jsonl")], 2, "stdout.jsonl is missing"),
+    (["replay", fixture_without("exit.json", b"{")], 2, "not a fixture folder"),
     (["replay", fixture_without("exit.json", b"{}")], 2, "'code' is missing"),
-    (["replay", fixture_without("times.json", b"5")], 2, "no fixture folder"),
-    (["replay", fixture_without("run.toml", b"agent = \n")], 2, "no fixture folder: .*line 1"),
+    (["replay", fixture_without("times.json", b"5")], 2, "not a fixture folder"),
+    (["replay", fixture_without("run.toml", b"agent = \n")], 2, "not a fixture folder: .*line 1"),
     (["replay", fixture_without("run.toml", b"agent = 'claude'\n")], 2, "'version' is missing"),
-    (["replay", fixture_without("run.toml", b"\xff\xfe")], 2, "no fixture folder"),
+    (["replay", fixture_without("run.toml", b"\xff\xfe")], 2, "not a fixture folder"),
     (["replay", "--speed", "-1", TRANSCRIPT], 2, "--speed"),
     (["replay", "--speed", "fast", TRANSCRIPT], 2, "--speed"),
     # usage
@@ -156,14 +156,14 @@ CASES: list[tuple[list[object], int, str]] = [
     (["help", "rnu"], 2, "Did you mean 'run'"),
     # runs that cannot start
     (["run"], 2, "no agent"),
-    (["run", "claude", "a", "b"], 2, "one prompt is expected, got 2 words; quote it"),
+    (["run", "claude", "a", "b"], 2, "expected one prompt, got 2 words; quote it"),
     (["run", "claude", "a", "-p", "b"], 2, "not both"),
     (["run", "clade", "hi"], 3, "did you mean 'claude'"),
     (["run", "", "hi"], 2, "agent: got ''"),
     (["run", "claude", ""], 2, "prompt: got ''"),
     (["run", "claude", "a\0b"], 2, "NUL"),
-    (["run", "claude", "hi", "--yolo", "--deny"], 2, "exclude each other"),
-    (["run", "claude", "hi", "--journal", "j", "--no-journal"], 2, "exclude each other"),
+    (["run", "claude", "hi", "--yolo", "--deny"], 2, "cannot be combined with"),
+    (["run", "claude", "hi", "--journal", "j", "--no-journal"], 2, "cannot be combined with"),
     (["run", "claude", "hi", "--temperature", "9"], 2, "temperature: got 9.0; allowed: a number from 0 to 2"),
     (["run", "claude", "hi", "--temperature", "warm"], 2, "--temperature"),
     (["run", "claude", "hi", "--temperature", "nan"], 2, "temperature: got nan"),
@@ -176,31 +176,31 @@ CASES: list[tuple[list[object], int, str]] = [
     (["run", "claude", "hi", "--cwd", missing], 2, "cwd: got '.*missing'"),
     (["run", "claude", "hi", "--isolation", "jail"], 2, "isolation: got 'jail'; allowed: none, worktree"),
     (["run", "replay", "hi", "--isolation", "worktree", "--cwd", folder], 2, "isolation: got 'worktree'; .*git"),
-    (["run", "claude", "hi", "--env", "KEY"], 2, "--env wants NAME=VALUE"),
+    (["run", "claude", "hi", "--env", "KEY"], 2, "--env expects NAME=VALUE"),
     (["run", "claude", "hi", "--env", "1 2=x"], 2, "names of letters"),
     (["run", "claude", "hi", "--attach", missing], 2, "existing file"),
     (["run", "claude", "hi", "--output-schema", missing], 2, "cannot read .*missing"),
     (["run", "claude", "hi", "--output-schema", folder], 2, "Is a directory"),
     (["run", "claude", "hi", "--output-schema", cut_json], 2, "cut.json is not JSON: line 2, column"),
-    (["run", "claude", "hi", "--output-schema", some_list], 2, "holds no JSON object: a JSON Schema is expected"),
+    (["run", "claude", "hi", "--output-schema", some_list], 2, "does not contain a JSON object"),
     (["run", "claude", "hi", "--output-schema", deep_json], 2, "is not JSON"),
     (["run", "claude", "hi", "--output-schema", latin_json], 2, "is not JSON"),
     (["run", "claude", "hi", "--output-schema", garbage], 2, "is not JSON"),
-    (["run", "claude", "hi", "--mcp-server", "nothing"], 2, "--mcp-server wants"),
-    (["run", "claude", "hi", "--mcp-server", "x="], 2, "--mcp-server wants"),
-    (["run", "claude", "hi", "--mcp-server", "x='open"], 2, "cannot be split into words"),
+    (["run", "claude", "hi", "--mcp-server", "nothing"], 2, "--mcp-server expects"),
+    (["run", "claude", "hi", "--mcp-server", "x="], 2, "--mcp-server expects"),
+    (["run", "claude", "hi", "--mcp-server", "x='open"], 2, "invalid quoting"),
     (["run", "claude", "hi", "--mcp-server", "x y=true"], 2, r"mcp_servers\[0\].name"),
     (["run", "claude", "hi", "--mcp-server", ["@", missing]], 2, "cannot read"),
     (["run", "claude", "hi", "--mcp-server", ["@", bad_servers]], 2, "field of the wrong type"),
-    (["run", "claude", "hi", "--mcp-server", ["@", odd_servers]], 2, "must be an object of args, command"),
-    (["run", "claude", "hi", "--mcp-server", ["@", servers_list]], 2, "mcpServers is no object"),
-    (["run", "claude", "hi", "--mcp-server", ["@", some_dict]], 2, "must be an object of"),
+    (["run", "claude", "hi", "--mcp-server", ["@", odd_servers]], 2, "must be an object with the fields args, command"),
+    (["run", "claude", "hi", "--mcp-server", ["@", servers_list]], 2, "mcpServers is not an object"),
+    (["run", "claude", "hi", "--mcp-server", ["@", some_dict]], 2, "must be an object with"),
     (["run", "claude", "\udcff"], 2, "is not UTF-8"),
     (["run", "claude", "hi", "--tag", "a", "--tag", "\udcff"], 2, "is not UTF-8"),
     (["run", "claude", "hi", "--cwd", "/\udcff"], 2, "is not UTF-8"),
     (["record", "claude", "hi", "--to", some_dict], 2, "is not a folder"),
     (["record", "claude", "hi", "--to", fixture_without("exit.json")], 2, "is not empty; --force"),
-    (["record", "claude", "hi", "--to", missing, "--no-journal"], 2, "nothing to make a fixture of"),
+    (["record", "claude", "hi", "--to", missing, "--no-journal"], 2, "--no-journal cannot be used here"),
     (["run", "claude", "hi"], 4, "claude is not installed .*; try: npm install"),
     (["run", "replay", missing], 2, "does not exist"),
     # our own files
@@ -213,7 +213,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["profiles", "show"], 2, "Missing argument 'NAME'"),
     (["profiles", "show", "fast"], 9, "no profile is named 'fast'; there are: none"),
     (["profiles", "show", "../fast"], 2, "1 to 64 letters"),
-    (["profiles", "set", "fast"], 2, "KEY=VALUE..., or --file"),
+    (["profiles", "set", "fast"], 2, "give either KEY=VALUE"),
     (["profiles", "set", "fast", "modle=m"], 2, "modle: got 'm'; .*did you mean 'model'"),
     (["profiles", "set", "fast", "timeout=soon"], 2, "timeout: got 'soon'; allowed: a number"),
     (["profiles", "set", "fast", "--file", cut_json], 2, "cut.json is not JSON: line 2"),
@@ -221,28 +221,28 @@ CASES: list[tuple[list[object], int, str]] = [
     (["profiles", "delete"], 2, "Missing argument 'NAME'"),
     (["profiles", "delete", "fast"], 9, "no profile is named 'fast'"),
     (["profiles", "delete", "fast", "--scope", "galaxy"], 2, "Invalid value for '--scope'"),
-    (["profiles", "apply"], 2, "say which profile, or --none"),
-    (["profiles", "apply", "fast", "--none"], 2, "say which profile, or --none"),
+    (["profiles", "apply"], 2, "give a profile NAME, or --none"),
+    (["profiles", "apply", "fast", "--none"], 2, "give a profile NAME, or --none"),
     (["profiles", "apply", "fast", "--scope", "global"], 9, "no profile is named 'fast'"),
     (["--server", "http://localhost:1", "run", "replay", "demo"], 1, "cannot be reached"),
     (["run", "--server", "localhost", "replay", "demo"], 2, "url: got 'localhost'"),
     (["run", "--server", "http://me:pw@localhost", "replay", "demo"], 2, "no name and password"),
-    (["run", "--server", "http://localhost:1", "replay", "demo", "--no-journal"], 2, "--no-journal is about this"),
-    (["run", "--server", "http://localhost:1", "--server-token-file", missing, "replay", "demo"], 2, "cannot be read"),
-    (["run", "--server-token-file", missing, "replay", "demo"], 2, "name it with --server"),
-    (["--server", "http://localhost:1", "sessions", "tail", "x"], 2, "`amux sessions tail` is about this machine"),
-    (["--server", "http://localhost:1", "models", "refresh"], 2, "`amux models refresh` is about this machine"),
-    (["--server", "http://localhost:1", "config", "get", "claude"], 2, "`amux config` is about this machine"),
+    (["run", "--server", "http://localhost:1", "replay", "demo", "--no-journal"], 2, "--no-journal refers to this"),
+    (["run", "--server", "http://localhost:1", "--server-token-file", missing, "replay", "demo"], 2, "cannot read"),
+    (["run", "--server-token-file", missing, "replay", "demo"], 2, "requires --server"),
+    (["--server", "http://localhost:1", "sessions", "tail", "x"], 2, "`amux sessions tail` works on this machine only"),
+    (["--server", "http://localhost:1", "models", "refresh"], 2, "`amux models refresh` works on this machine only"),
+    (["--server", "http://localhost:1", "config", "get", "claude"], 2, "`amux config` works on this machine only"),
     (["--server", "http://localhost:1", "sessions", "list"], 1, "cannot be reached"),
     (["sessions", "search", "x", "--server", "http://localhost:1"], 1, "cannot be reached"),
     (["cost", "report", "--server", "localhost"], 2, "url: got 'localhost'"),
-    (["cost", "report", "--server-token-file", missing], 2, "name it with --server"),
-    (["models", "list", "--server", "http://localhost:1", "--server-token-file", missing], 2, "cannot be read"),
-    (["profiles", "show", "x", "--server", "http://localhost:1", "--config-dir", "."], 2, "--config-dir is about this"),
-    (["sessions", "show", "x", "-a", "pi", "--dir", ".", "--server", "http://localhost:1"], 2, "--dir is about this"),
+    (["cost", "report", "--server-token-file", missing], 2, "requires --server"),
+    (["models", "list", "--server", "http://localhost:1", "--server-token-file", missing], 2, "cannot read"),
+    (["profiles", "show", "x", "--server", "http://localhost:1", "--config-dir", "."], 2, "--config-dir refers"),
+    (["sessions", "show", "x", "-a", "pi", "--dir", ".", "--server", "http://localhost:1"], 2, "--dir refers to this"),
     (["adapters", "detect", "--server", "http://localhost:1"], 1, "cannot be reached"),
-    (["record", "--server", "http://localhost:1", "replay", "demo", "--to", missing], 2, "--server is for `amux run`"),
-    (["sessions", "resume", "x", "hi", "--server", "http://localhost:1"], 2, "--server is for `amux run`"),
+    (["record", "--server", "http://localhost:1", "replay", "demo", "--to", missing], 2, "--server is supported by"),
+    (["sessions", "resume", "x", "hi", "--server", "http://localhost:1"], 2, "--server is supported by"),
     (["run", "claude", "hi", "--profile", "fast"], 9, "no profile is named 'fast'"),
     (["run", "claude", "hi", "--profile", "a b"], 2, "profile: got 'a b'"),
     *bad_inputs_around.CASES,
@@ -270,7 +270,7 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
-def test_is_one_line_on_standard_error(
+def test_bad_input_prints_one_line_on_standard_error(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
 ) -> None:
     given = [built(argument, tmp_path) for argument in arguments]
@@ -307,7 +307,7 @@ def test_every_command_has_three_bad_inputs() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), CASES, ids=[name_of(case[0]) for case in CASES])
-def test_is_an_envelope_on_standard_output_with_json(
+def test_bad_input_with_json_prints_an_error_object(
     amux: Amux, tmp_path: Path, arguments: list[object], code: int, message: str
 ) -> None:
     done = amux("--json", *[built(argument, tmp_path) for argument in arguments])
@@ -318,7 +318,7 @@ def test_is_an_envelope_on_standard_output_with_json(
     assert set(told["error"]) == {"code", "message", "recoverable"}
 
 
-def test_a_file_that_may_not_be_read(amux: Amux, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(amux: Amux, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     done = amux("validate", unreadable(tmp_path))
@@ -326,10 +326,10 @@ def test_a_file_that_may_not_be_read(amux: Amux, tmp_path: Path) -> None:
     assert "Permission denied" in done.err
 
 
-def test_two_formats_exclude_each_other(amux: Amux) -> None:
+def test_two_output_formats_cannot_be_combined(amux: Amux) -> None:
     done = amux("run", "claude", "hi", "--json", "--quiet")
     assert done.code == 2
-    assert "exclude each other" in done.out
+    assert "cannot be combined with" in done.out
 
 
 def test_a_secret_in_the_arguments_is_not_repeated(amux: Amux) -> None:
@@ -337,7 +337,7 @@ def test_a_secret_in_the_arguments_is_not_repeated(amux: Amux) -> None:
     assert "sk-12345" not in amux("run", "claude", "hi", "--env", "A=sk-12345\0").err
 
 
-def test_what_nobody_expected_is_a_line_too_and_a_traceback_on_demand(
+def test_an_unexpected_error_prints_one_line_and_a_traceback_with_debug(
     amux: Amux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -350,7 +350,7 @@ def test_what_nobody_expected_is_a_line_too_and_a_traceback_on_demand(
     assert "Traceback" in amux("validate", "x", "--debug").err
 
 
-def test_an_interrupted_command_says_so(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_reports_it(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

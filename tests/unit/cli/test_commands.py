@@ -1,4 +1,4 @@
-"""The commands that start no agent."""
+"""Commands that start no agent."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from tests.unit.cli.conftest import CLAUDE, CODEX, Amux
 
 from agent_mux import validate
-from agent_mux.cli import replay_command
+from agent_mux.cli import recording_commands
 from agent_mux.events import ALL_EVENTS, decode_event, event_to_dict
 from agent_mux.registry import AdapterRegistry
 from agent_mux.run.journal import JournalWriter
@@ -85,7 +85,7 @@ def test_help_of_a_subcommand(amux: Amux) -> None:
 # -- parse
 
 
-def test_parse_makes_lawful_events_of_what_an_agent_printed(amux: Amux) -> None:
+def test_parse_converts_agent_output_to_conforming_events(amux: Amux) -> None:
     done = amux("parse", "--agent", "claude", PLAIN / "stdout.jsonl")
     events = [decode_event(line) for line in done.out.splitlines()]
     assert done.code == 0
@@ -96,7 +96,7 @@ def test_parse_makes_lawful_events_of_what_an_agent_printed(amux: Amux) -> None:
     assert done.err.endswith(" 0 unknown\n")
 
 
-def test_parse_reads_standard_input_and_leaves_off_what_is_accumulated(amux: Amux) -> None:
+def test_parse_reads_standard_input_and_omits_accumulated_text(amux: Amux) -> None:
     done = amux(
         "parse", "-a", "claude-code", "--compact", "-q", stdin=(CLAUDE / "many_deltas" / "stdout.jsonl").read_bytes()
     )
@@ -106,7 +106,7 @@ def test_parse_reads_standard_input_and_leaves_off_what_is_accumulated(amux: Amu
     assert '"text_delta"' in done.out
 
 
-def test_parse_guesses_the_protocol_of_a_two_way_transcript(amux: Amux, tmp_path: Path) -> None:
+def test_parse_detects_the_protocol_of_a_two_way_transcript(amux: Amux, tmp_path: Path) -> None:
     lines = [("->", line) for line in (TWO_WAY / "stdin.jsonl").read_text().splitlines()]
     lines += [("<-", line) for line in (TWO_WAY / "stdout.jsonl").read_text().splitlines()]
     transcript = tmp_path / "both.jsonl"
@@ -119,7 +119,7 @@ def test_parse_guesses_the_protocol_of_a_two_way_transcript(amux: Amux, tmp_path
     assert validate([decode_event(line) for line in done.out.splitlines()]) == []
 
 
-def test_parse_can_be_told_the_protocol(amux: Amux) -> None:
+def test_parse_accepts_a_protocol(amux: Amux) -> None:
     source = CODEX / "as_plain" / "stdout.jsonl"
     told, guessed = (amux("parse", "-a", "codex", *how, source) for how in (["--protocol", "app-server"], []))
     assert told.code == 0
@@ -133,7 +133,7 @@ def test_parse_accepts_a_journal_as_a_file_and_on_standard_input(amux: Amux, tmp
     assert amux("parse", "-q", stdin=journal.read_bytes()) == (0, replayed, "")
 
 
-def test_parse_counts_what_it_does_not_know(amux: Amux) -> None:
+def test_parse_counts_unknown_lines(amux: Amux) -> None:
     strange = b'{"type":"of_the_future","session_id":"x"}\n'
     done = amux("parse", "-a", "claude", stdin=(PLAIN / "stdout.jsonl").read_bytes() + strange)
     assert done.code == 0
@@ -147,22 +147,22 @@ def events_of(amux: Amux, folder: Path) -> list[str]:
     return amux("replay", folder, "--json").out.splitlines(keepends=True)
 
 
-def test_validate_finds_nothing_in_what_amux_prints(amux: Amux, tmp_path: Path) -> None:
+def test_validate_accepts_the_output_of_amux(amux: Amux, tmp_path: Path) -> None:
     lines = events_of(amux, TWO_WAY)
     path = tmp_path / "events.jsonl"
     path.write_text("".join(lines) + '{"type":"run_result"}\n')
-    assert amux("validate", path) == (0, "", f"{len(lines) + 1} events: the contract is kept\n")
+    assert amux("validate", path) == (0, "", f"{len(lines) + 1} events: valid\n")
     told = json.loads(amux("validate", path, "--json").out)
     assert told == {"ok": True, "data": {"valid": True, "events": len(lines) + 1, "breaches": []}}
 
 
-def test_validate_tells_the_breaches_one_per_line(amux: Amux) -> None:
+def test_validate_prints_violations_one_per_line(amux: Amux) -> None:
     lines = events_of(amux, TWO_WAY)
     broken = "".join(lines[1:3] + lines[4:]).encode()
     done = amux("validate", stdin=broken)
     assert done.code == 1
     assert done.out.splitlines()[0].startswith("event 0 (")
-    assert done.err == f"{len(lines) - 2} events: {len(done.out.splitlines())} breaches\n"
+    assert done.err == f"{len(lines) - 2} events: {len(done.out.splitlines())} violations\n"
     told = amux("validate", "--json", stdin=broken)
     data = json.loads(told.out)["data"]
     assert told.code == 1
@@ -170,20 +170,20 @@ def test_validate_tells_the_breaches_one_per_line(amux: Amux) -> None:
     assert set(data["breaches"][0]) == {"rule", "message", "index", "eventType"}
 
 
-def test_validate_of_a_beginning_misses_no_end(amux: Amux) -> None:
+def test_validate_partial_accepts_an_incomplete_stream(amux: Amux) -> None:
     beginning = "".join(events_of(amux, TWO_WAY)[:-3]).encode()
     assert amux("validate", stdin=beginning).code == 1
     assert amux("validate", "--partial", stdin=beginning).code == 0
 
 
-def test_validate_reports_lines_that_are_no_events(amux: Amux) -> None:
+def test_validate_reports_lines_that_are_not_events(amux: Amux) -> None:
     lines = "".join(events_of(amux, TWO_WAY))
     done = amux("validate", stdin=f"{lines}\n[]\nnot json\n".encode())
     assert done.code == 1
     assert len(done.out.splitlines()) == 2
 
 
-def test_nothing_at_all_is_no_lawful_stream(amux: Amux) -> None:
+def test_an_empty_stream_is_invalid(amux: Amux) -> None:
     assert amux("validate").code == 1
 
 
@@ -240,7 +240,7 @@ def test_replay_keeps_the_recorded_times(amux: Amux, tmp_path: Path, monkeypatch
             waited.append(seconds)
             now[0] += seconds
 
-    monkeypatch.setattr(replay_command, "time", Clock)
+    monkeypatch.setattr(recording_commands, "time", Clock)
     stamps = [json.loads(line)["timestamp"] for line in events_of(amux, PLAIN)]
     for speed in (1, 4):
         waited.clear()
@@ -254,7 +254,7 @@ def test_replay_keeps_the_recorded_times(amux: Amux, tmp_path: Path, monkeypatch
 # -- adapters, schema
 
 
-def test_adapters_list_shows_what_there_is(amux: Amux) -> None:
+def test_adapters_list_shows_every_adapter(amux: Amux) -> None:
     done = amux("adapters", "list")
     assert done.code == 0
     assert "Claude Code" in done.out
@@ -263,7 +263,7 @@ def test_adapters_list_shows_what_there_is(amux: Amux) -> None:
     assert amux("--json", "adapters", "list").out == amux("adapters", "list", "--json").out
 
 
-def test_adapters_detect_tells_what_is_here_and_how_to_get_the_rest(
+def test_adapters_detect_reports_versions_and_install_hints(
     amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "claude"

@@ -1,10 +1,10 @@
-"""The repository of `amux demo`: it is broken as it should be, and nothing from around it counts."""
+"""The repository of `amux demo`: it has a failing test and is isolated from the user's settings."""
 
 from pathlib import Path
 
 import pytest
 
-from agent_mux.cli.demo_repository import FILES, Repository, repository
+from agent_mux.cli.demo_repository import FILES, DemoRepository, make_repository
 
 BUG, MENDED = "return a - b", "return a + b"
 
@@ -17,13 +17,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def mend(made: Repository) -> None:
+def mend(made: DemoRepository) -> None:
     path = made.path / "calculator.py"
     path.write_text(path.read_text("utf-8").replace(BUG, MENDED), "utf-8")
 
 
-def test_its_test_fails_until_the_bug_is_mended() -> None:
-    with repository(keep=False) as made:
+def test_the_test_fails_until_the_bug_is_fixed() -> None:
+    with make_repository(keep=False) as made:
         before = made.test()
         mend(made)
         after = made.test()
@@ -31,30 +31,30 @@ def test_its_test_fails_until_the_bug_is_mended() -> None:
     assert (after.exit_code, "1 passed" in after.output) == (0, True)
 
 
-def test_it_is_gone_behind_the_block(temporary: Path) -> None:
-    with repository(keep=False) as made:
+def test_the_repository_is_removed_after_the_block(temporary: Path) -> None:
+    with make_repository(keep=False) as made:
         assert made.path.is_relative_to(temporary)
     assert list(temporary.iterdir()) == []
 
 
-def test_it_is_gone_when_the_block_fails(temporary: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), repository(keep=False):
+def test_the_repository_is_removed_if_the_block_fails(temporary: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), make_repository(keep=False):
         raise KeyboardInterrupt
     assert list(temporary.iterdir()) == []
 
 
-def test_what_is_to_be_kept_is_the_repository_alone(temporary: Path) -> None:
-    with repository(keep=True) as made:
+def test_keep_keeps_only_the_repository(temporary: Path) -> None:
+    with make_repository(keep=True) as made:
         pass
     assert list(temporary.iterdir()) == [made.path]
     assert set(FILES) <= {path.name for path in made.path.iterdir()}
 
 
 @pytest.mark.parametrize("has_git", [True, False])
-def test_the_difference_is_what_changed_with_git_and_without(monkeypatch: pytest.MonkeyPatch, has_git: bool) -> None:
+def test_the_diff_is_the_same_with_and_without_git(monkeypatch: pytest.MonkeyPatch, has_git: bool) -> None:
     if not has_git:
         monkeypatch.setenv("PATH", "/nowhere")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         assert (made.is_git, made.difference()) == (has_git, "")
         mend(made)
         told = made.difference()
@@ -62,14 +62,14 @@ def test_the_difference_is_what_changed_with_git_and_without(monkeypatch: pytest
     assert "--- a/calculator.py\n+++ b/calculator.py\n" in told
 
 
-def test_a_file_that_is_gone_is_part_of_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_file_is_part_of_the_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         (made.path / "test_calculator.py").unlink()
         assert "-def test_add():" in made.difference()
 
 
-def test_settings_of_the_user_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
+def test_user_settings_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text("[commit]\n\tgpgsign = true\n[core]\n\thooksPath = /nowhere\n[broken\n")
@@ -78,23 +78,23 @@ def test_settings_of_the_user_do_not_count(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-flag")
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         assert made.is_git
         assert "1 failed" in made.test().output
 
 
-def test_tests_that_do_not_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.cli.demo_repository.PATIENCE", 0.2)
-    with repository(keep=False) as made:
+def test_tests_without_an_end_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_mux.cli.demo_repository.COMMAND_TIMEOUT", 0.2)
+    with make_repository(keep=False) as made:
         (made.path / "test_calculator.py").write_text("while True: pass\n", "utf-8")
         assert made.test().exit_code is None
 
 
-def test_python_is_the_one_that_runs_this(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_is_the_current_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = tmp_path / "opt" / "python3"
     alone.parent.mkdir()
     alone.symlink_to("/bin/echo")
     monkeypatch.setattr("sys.executable", str(alone))
-    with repository(keep=False) as made:
+    with make_repository(keep=False) as made:
         first = Path(made.env["PATH"].partition(":")[0], "python")
         assert str(alone) in first.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`amux doctor`: the state of this machine, and `--drift` around the looking itself."""
+"""`amux doctor`: the state of this machine, and `--drift` with a scripted check."""
 
 import json
 from pathlib import Path
@@ -36,13 +36,13 @@ def finds(monkeypatch: pytest.MonkeyPatch, **findings: tuple[str, ...]) -> list[
     return looked_at
 
 
-def test_without_drift_it_is_0(amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_drift_the_exit_code_is_0(amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = finds(monkeypatch)
     assert amux("doctor", "--drift", "codex") == (0, "ok  codex       no drift in 2 scenarios\n", "")
     assert looked_at == [Installation(program=str(installed / "codex"), path=str(installed))]
 
 
-def test_with_drift_it_is_1_and_each_finding_has_a_line(
+def test_with_drift_the_exit_code_is_1_and_each_finding_has_a_line(
     amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finds(monkeypatch, claude=("new flag --x", "the flag \x1b[2J--y is gone"))
@@ -54,7 +54,7 @@ def test_with_drift_it_is_1_and_each_finding_has_a_line(
 
 
 @pytest.mark.usefixtures("installed")
-def test_without_a_name_all_that_are_installed_are_looked_at(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_name_all_installed_agents_are_checked(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     finds(monkeypatch, claude=("new flag --x",))
     done = amux("doctor", "--drift", "--json")
     assert (done.code, done.err) == (1, "")
@@ -72,7 +72,7 @@ def test_without_a_name_all_that_are_installed_are_looked_at(amux: Amux, monkeyp
         (["--drift", "--speed", "2"], 2, "--speed"),
     ],
 )
-def test_what_cannot_be_looked_at_is_no_drift(
+def test_an_agent_that_cannot_be_checked_is_not_drift(
     amux: Amux, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
 ) -> None:
     looked_at = finds(monkeypatch)
@@ -82,7 +82,7 @@ def test_what_cannot_be_looked_at_is_no_drift(
 
 
 @pytest.mark.usefixtures("installed")
-def test_nothing_is_started_where_the_network_stays_on(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_starts_nothing_if_the_network_cannot_be_disabled(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise OSError("not here")
 
@@ -90,22 +90,20 @@ def test_nothing_is_started_where_the_network_stays_on(amux: Amux, monkeypatch: 
     looked_at = finds(monkeypatch)
     done = amux("doctor", "--drift")
     assert (done.code, done.out, looked_at) == (12, "", [])
-    assert "the network cannot be cut off here (not here)" in done.err
+    assert "the network cannot be disabled here (not here)" in done.err
 
 
-def test_where_no_agent_is_installed_there_is_nothing_to_look_at(
+def test_drift_without_installed_agents_is_an_error(
     amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(installed / "empty"))
     monkeypatch.setenv("AMUX_NATIVE_EXECUTABLE", str(installed / "empty" / "amux-agent"))
     done = amux("doctor", "--drift")
     assert done.code == 4
-    assert "none of the agents" in done.err
+    assert "no agent with a drift baseline" in done.err
 
 
-def test_what_keeps_drift_from_being_found_is_an_error(
-    amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_drift_check_is_reported(amux: Amux, installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def find_drift(agent: str, _: Installation) -> DriftReport:
         raise AgentMuxError("CONFIG_ERROR", f"{agent} has no baseline at {installed}")
 

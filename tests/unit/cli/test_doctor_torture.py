@@ -1,4 +1,4 @@
-"""`amux doctor --torture`: the table around the suite."""
+"""`amux doctor --torture`: the table of results."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -36,25 +36,25 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return asked
 
 
-def test_a_row_for_each_case_and_0_when_all_is_well(amux: Amux, played: dict[str, object]) -> None:
+def test_each_case_has_a_row_and_success_is_exit_code_0(amux: Amux, played: dict[str, object]) -> None:
     done = amux("doctor", "--torture", "noise")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
         "    case                        verdict      seconds  settle    MiB",
         "ok  noise                       completed       1.25    0.50       ",
-        "all 1 cases are as they must be, on asyncio",
+        "all 1 cases passed on asyncio",
     ]
     assert played == {"names": ["noise"], "full": True}
 
 
-def test_findings_have_lines_of_their_own_and_the_exit_code_is_1(amux: Amux, played: dict[str, object]) -> None:
+def test_findings_are_printed_and_the_exit_code_is_1(amux: Amux, played: dict[str, object]) -> None:
     done = amux("doctor", "--torture", "holder", "noise", "--quick", "--backend", "trio")
     assert done.code == 1
     lines = done.out.splitlines()
     assert lines[1].startswith("  ! holder ")
     assert lines[2].startswith("      process 7 (")
     assert "\x1b" not in done.out
-    assert lines[-1] == "1 of 2 cases are not as they must be: holder"
+    assert lines[-1] == "1 of 2 cases failed: holder"
     assert played["full"] is False
 
 
@@ -71,13 +71,13 @@ def test_as_json(amux: Amux, played: dict[str, object]) -> None:
     ("arguments", "words"),
     [(["nonsense"], "unknown case: nonsense; known cases: line-2-mib"), (["--backend", "curio"], "asyncio or trio")],
 )
-def test_what_cannot_be_played_is_a_usage_error(amux: Amux, arguments: list[str], words: str) -> None:
+def test_an_unknown_case_is_a_usage_error(amux: Amux, arguments: list[str], words: str) -> None:
     done = amux("doctor", "--torture", *arguments)
     assert (done.code, done.out) == (2, "")
     assert words in done.err
 
 
-def test_the_page_tells_every_case() -> None:
+def test_the_documentation_lists_every_case() -> None:
     page = DOCS.read_text()
     for case in CASES.values():
         assert f"| `{case.name}` | {case.meaning} |" in page

@@ -1,4 +1,4 @@
-"""The examples under the help of each command can be typed."""
+"""The examples in the help of each command are valid command lines."""
 
 import shlex
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def parts(example: str) -> Iterator[list[str]]:
             words.append(word)
 
 
-def test_every_command_has_one() -> None:
+def test_every_command_has_an_example() -> None:
     known = set(commands(command()))
     assert {name for name in known if not examples_of(name)} == WITHOUT
     assert set(EXAMPLES) <= known
@@ -42,7 +42,7 @@ def test_every_command_has_one() -> None:
 @pytest.mark.parametrize(
     ("name", "example"), [(name, example) for name, examples in EXAMPLES.items() for example in examples]
 )
-def test_it_is_read_as_it_stands(name: str, example: str) -> None:
+def test_every_example_is_a_valid_command_line(name: str, example: str) -> None:
     group = command()
     context = group.make_context("amux", [], resilient_parsing=True)
     for typed in parts(example):
@@ -54,7 +54,7 @@ def test_it_is_read_as_it_stands(name: str, example: str) -> None:
     assert name in {" ".join(words[: len(name.split())]) for words in parts(example)} | {"hooks handle"}
 
 
-def test_help_shows_them(amux: Amux) -> None:
+def test_help_shows_the_examples(amux: Amux) -> None:
     told = amux("sessions", "list", "--help").out
     assert "Examples:" in told
     assert "amux sessions list --agent claude --since 7d --sort cost" in told

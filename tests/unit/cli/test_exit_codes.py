@@ -29,12 +29,12 @@ from agent_mux.errors import ERROR_CODES
         ("killed", "AGENT_CRASH", 12),
     ],
 )
-def test_the_exit_code_says_how_the_run_ended(reason: ExitReason, code: str | None, expected: int) -> None:
-    assert exit_codes.of_run(reason, code) == expected  # type: ignore[arg-type]
+def test_the_exit_code_reflects_the_outcome_of_the_run(reason: ExitReason, code: str | None, expected: int) -> None:
+    assert exit_codes.for_run(reason, code) == expected  # type: ignore[arg-type]
 
 
 def test_every_reason_and_every_error_has_a_code_that_is_explained() -> None:
-    reasons = {exit_codes.of_run(reason, None) for reason in get_args(ExitReason)}
-    errors = {exit_codes.of_error(code) for code in ERROR_CODES}
+    reasons = {exit_codes.for_run(reason, None) for reason in get_args(ExitReason)}
+    errors = {exit_codes.for_error(code) for code in ERROR_CODES}
     assert reasons | errors | {exit_codes.BROKEN_PIPE} == set(exit_codes.MEANINGS)
     assert 0 not in errors

@@ -1,4 +1,4 @@
-"""`amux hooks`: what it prints, what it writes, and what it refuses in one line."""
+"""`amux hooks`: output, written files and errors."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def pushing(directory: Path) -> bytes:
 def test_registering_and_listing(amux: Amux, here: Path) -> None:
     done = amux("hooks", "add", "guard", "builtin", "policy:rules.toml", "--type", "pre_tool_use")
     assert (done.code, done.out) == (0, "")
-    assert done.err == f"guard is registered in {here}/config/hooks.json\n"
+    assert done.err == f"registered guard in {here}/config/hooks.json\n"
     amux("hooks", "add", "notes", "command", "-a", "claude", "--priority", "7", "--", "cat", "-n")
     listed = data(amux("hooks", "list", "--json"))
     assert [(one["id"], one["target"], one["priority"], one["counts"]) for one in listed] == [
@@ -49,15 +49,15 @@ def test_registering_and_listing(amux: Amux, here: Path) -> None:
     assert shown[:7] == ["id", "agent", "hookType", "handler", "target", "priority", "scope"]
 
 
-def test_nothing_is_registered(amux: Amux) -> None:
+def test_an_empty_list_of_hooks(amux: Amux) -> None:
     assert amux("hooks", "list") == (0, "", "no hooks are registered\n")
 
 
-def test_switching_and_removing(amux: Amux) -> None:
+def test_disabling_enabling_and_removing_a_hook(amux: Amux) -> None:
     amux("hooks", "add", "a", "builtin", "log")
-    assert "switched off" in amux("hooks", "disable", "a").err
+    assert "disabled a" in amux("hooks", "disable", "a").err
     assert data(amux("hooks", "list", "--json"))[0]["whyNot"] == "switched off"
-    assert "switched on" in amux("hooks", "enable", "a").err
+    assert "enabled a" in amux("hooks", "enable", "a").err
     assert data(amux("hooks", "remove", "a", "--json"))["id"] == "a"
     assert data(amux("hooks", "list", "--json")) == []
 
@@ -67,26 +67,29 @@ def test_a_project_is_trusted(amux: Amux, here: Path) -> None:
     path.parent.mkdir()
     path.write_text('{"hooks": [{"id": "a", "handler": "builtin", "target": "log"}]}')
     assert "not trusted" in amux("hooks", "list").out
-    assert amux("hooks", "trust").err == f"{path} is trusted as it is now\n"
+    assert amux("hooks", "trust").err == f"trusted {path} in its current form\n"
     assert data(amux("hooks", "list", "--json"))[0]["counts"]
 
 
-def test_an_agent_is_told(amux: Amux, here: Path) -> None:
+def test_native_hooks_are_installed_and_uninstalled(amux: Amux, here: Path) -> None:
     path = here / "home" / ".claude" / "settings.json"
     dry = amux("hooks", "install", "claude", "--dry-run")
-    assert (dry.code, dry.err, path.exists()) == (0, "~/.claude/settings.json: nothing was written\n", False)
+    assert (dry.code, dry.err, path.exists()) == (0, "~/.claude/settings.json: nothing written\n", False)
     assert "+" in dry.out
-    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: changed\nclaude calls us\n"
+    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: changed\nclaude calls amux\n"
     assert "hooks claude handle pre_tool_use" in path.read_text()
-    assert amux("hooks", "install", "claude").err == "~/.claude/settings.json: nothing to do\nclaude calls us already\n"
+    assert (
+        amux("hooks", "install", "claude").err
+        == "~/.claude/settings.json: nothing to do\nclaude calls amux (unchanged)\n"
+    )
     (status,) = data(amux("hooks", "status", "claude", "--json"))
     assert (status["kind"], list(status["installed"])) == ("native", [str(path)])
-    assert amux("hooks", "uninstall", "claude").err == "~/.claude/settings.json: changed\nclaude calls us no more\n"
+    assert amux("hooks", "uninstall", "claude").err == "~/.claude/settings.json: changed\nclaude no longer calls amux\n"
     assert not path.exists()
     assert amux("hooks", "uninstall", "claude", "--dry-run") == (0, "", "~/.claude/settings.json: nothing to do\n")
 
 
-def test_what_is_left_to_do_is_said(amux: Amux) -> None:
+def test_a_required_consent_is_printed(amux: Amux) -> None:
     assert "/hooks" in amux("hooks", "install", "codex").err
     assert data(amux("hooks", "install", "codex", "--json"))["changed"] is False
 
@@ -97,7 +100,7 @@ def test_the_status_of_all(amux: Amux) -> None:
 
 
 @pytest.mark.parametrize("before", [[], ["--debug"]])
-def test_an_agent_is_answered(amux: Amux, here: Path, before: list[str]) -> None:
+def test_a_hook_call_is_answered(amux: Amux, here: Path, before: list[str]) -> None:
     amux("hooks", "add", "guard", "builtin", "policy:rules.toml")
     done = amux(*before, "hooks", "claude", "handle", "pre_tool_use", stdin=pushing(here))
     assert (done.code, done.err) == (0, "")
@@ -106,7 +109,7 @@ def test_an_agent_is_answered(amux: Amux, here: Path, before: list[str]) -> None
     assert amux("hooks", "claude", "handle", "stop", stdin=pushing(here)) == (0, "", "")
 
 
-def test_another_directory_of_ours(amux: Amux, here: Path) -> None:
+def test_the_global_directory_can_be_chosen(amux: Amux, here: Path) -> None:
     other = here / "other"
     amux("hooks", "add", "guard", "builtin", "policy:rules.toml", "--config-dir", other)
     words = ("hooks", "claude", "handle", "pre_tool_use")
@@ -114,7 +117,7 @@ def test_another_directory_of_ours(amux: Amux, here: Path) -> None:
     assert "deny" in amux(*words, "--config-dir", other, stdin=pushing(here)).out
 
 
-def test_what_an_agent_says_is_nonsense(amux: Amux) -> None:
+def test_invalid_hook_input_is_answered(amux: Amux) -> None:
     amux("hooks", "add", "guard", "builtin", "policy:rules.toml")
     done = amux("hooks", "claude", "handle", "pre_tool_use", stdin=b"nonsense")
     assert done.code == 0
@@ -158,14 +161,14 @@ def test_a_broken_file_is_named(amux: Amux, here: Path, words: list[str]) -> Non
     assert (here / "config" / "hooks.json").read_text() == '{"hooks": [}'
 
 
-def test_an_error_of_an_answer_is_an_envelope_for_who_wants_one(amux: Amux) -> None:
+def test_an_error_of_a_hook_call_is_a_json_object_with_json(amux: Amux) -> None:
     amux("hooks", "add", "a", "builtin", "log")
     done = amux("--json", "hooks", "clade", "handle", "stop")
     assert (done.code, done.err) == (3, "")
     assert json.loads(done.out)["error"]["code"] == "AGENT_NOT_FOUND"
 
 
-def test_help_says_how(amux: Amux) -> None:
+def test_hook_help_shows_the_usage(amux: Amux) -> None:
     done = amux("hooks", "handle", "--help")
     assert done.code == 0
     assert "amux hooks AGENT handle TYPE" in done.out

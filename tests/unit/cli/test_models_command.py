@@ -1,4 +1,4 @@
-"""`amux models`: with what comes with us, and with an agent that prints what the real one printed."""
+"""`amux models`: with the shipped models, and with an agent that prints recorded output."""
 
 import json
 import stat
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.cli.conftest import Amux, Done
 
-from agent_mux.cli.model_views import size
+from agent_mux.cli.model_commands import format_tokens
 
 LISTINGS = Path(__file__).parents[1] / "adapters" / "pi" / "listings"
 AGENTS = ("CODEX", "CURSOR", "OMP", "OPENCLAW", "OPENCODE", "PI")
@@ -75,7 +75,7 @@ def test_an_agent_without_models(amux: Amux) -> None:
     assert data(amux("models", "list", "terminal", "--json")) == []
     done = amux("models", "list", "terminal")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no models are known; the agent takes what its command takes\n"
+    assert done.err == "no models known; the agent accepts the names that its own command accepts\n"
 
 
 def test_one_model_for_people(amux: Amux) -> None:
@@ -88,11 +88,11 @@ def test_one_model_for_people(amux: Amux) -> None:
         "provider": "openai",
         "protocol": "openai-responses",
         "context window": "1050000",
-        "most output": "128000",
+        "max output": "128000",
         "can": "thinking, images, pdf, schema",
         "thinking efforts": "low, medium, high, xhigh, max",
-        "price": "$4 in, $20 out, $0.4 cached, $5 into the cache for a million tokens; "
-        "calls with more than 272k going in: $8 in, $30 out",
+        "price": "$4 in, $20 out, $0.4 cached, $5 cache write per million tokens; "
+        "above 272k input tokens: $8 in, $30 out",
         "as of": "2026-11-22",
     }
 
@@ -118,7 +118,7 @@ def test_an_unknown_model(amux: Amux) -> None:
     assert "\x1b" not in hostile.err
 
 
-def test_agents_that_nobody_knows(amux: Amux) -> None:
+def test_unknown_agents_are_errors(amux: Amux) -> None:
     for arguments in (("list", "cloud"), ("get", "cloud", "x"), ("refresh", "cloud"), ("current", "cloud")):
         code, name, message = failure(amux("models", *arguments, "--json"))
         assert (code, name) == (3, "AGENT_NOT_FOUND")
@@ -126,13 +126,13 @@ def test_agents_that_nobody_knows(amux: Amux) -> None:
 
 
 @pytest.mark.usefixtures("pi")
-def test_an_agent_is_asked_and_its_answer_kept(amux: Amux, tmp_path: Path) -> None:
+def test_refresh_stores_the_models_of_an_agent(amux: Amux, tmp_path: Path) -> None:
     before = amux("models", "list", "pi")
-    assert before.err == "as known on 2026-11-22; `amux models refresh pi` asks the agent itself\n"
+    assert before.err == "as known on 2026-11-22; `amux models refresh pi` updates the list\n"
     assert data(amux("models", "refresh", "pi", "--json")) == [{"agent": "pi", "models": LISTED}]
     assert (tmp_path / "config" / "cache" / "models" / "pi.json").exists()
     after = amux("models", "list", "pi")
-    assert after.err.startswith("as the agent listed them on 2")
+    assert after.err.startswith("as listed by the agent on 2")
     assert "gpt-realtime-2.1" in after.out
     assert "gpt-realtime-2.1" not in before.out
     listed = {model["modelId"]: model for model in data(amux("models", "list", "pi", "--json"))}
@@ -142,7 +142,7 @@ def test_an_agent_is_asked_and_its_answer_kept(amux: Amux, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("pi")
-def test_answers_are_kept_where_it_is_said(amux: Amux, tmp_path: Path) -> None:
+def test_refresh_stores_models_in_the_given_directory(amux: Amux, tmp_path: Path) -> None:
     assert amux("models", "refresh", "pi", "--config-dir", tmp_path / "other").code == 0
     assert (tmp_path / "other" / "cache" / "models" / "pi.json").exists()
     assert "gpt-realtime-2.1" in amux("--config-dir", tmp_path / "other", "models", "list", "pi").out
@@ -172,7 +172,7 @@ def test_an_agent_that_is_not_installed_or_has_no_listing(amux: Amux) -> None:
 
 
 @pytest.mark.usefixtures("pi")
-def test_all_agents_are_asked(amux: Amux) -> None:
+def test_refresh_without_an_agent_refreshes_all(amux: Amux) -> None:
     outcomes = {outcome["agent"]: outcome for outcome in data(amux("models", "refresh", "--json"))}
     assert set(outcomes) == {agent.lower() for agent in AGENTS}
     assert outcomes["pi"] == {"agent": "pi", "models": LISTED}
@@ -180,13 +180,13 @@ def test_all_agents_are_asked(amux: Amux) -> None:
     assert "codex" in amux("models", "refresh").out
 
 
-def test_where_nobody_answers_that_is_a_failure(amux: Amux) -> None:
+def test_refresh_fails_if_no_agent_answers(amux: Amux) -> None:
     done = amux("models", "refresh")
     assert done.code == 1
     assert done.out.count("not an executable file") == len(AGENTS)
 
 
-def test_the_model_that_would_be_used(amux: Amux) -> None:
+def test_the_current_model_is_shown_with_its_source(amux: Amux) -> None:
     assert data(amux("models", "current", "claude-code", "--json")) == {
         "agent": "claude",
         "model": None,
@@ -194,7 +194,7 @@ def test_the_model_that_would_be_used(amux: Amux) -> None:
     }
     done = amux("models", "current", "claude")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no model is set for claude: it chooses for itself, and tells when it starts\n"
+    assert done.err == "no model is set for claude: the agent chooses, and reports the model when it starts\n"
 
 
 def test_a_model_is_set_in_the_agents_own_configuration(amux: Amux, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_the_configuration_of_a_project_counts_in_it(amux: Amux, tmp_path: Path)
     assert data(amux("models", "current", "claude", "--cwd", tmp_path, "--json"))["model"] is None
 
 
-def test_a_model_that_is_not_known_is_set_with_a_warning(amux: Amux) -> None:
+def test_an_unknown_model_is_set_with_a_warning(amux: Amux) -> None:
     done = amux("models", "set", "claude", "opsu")
     assert done.code == 0
     assert done.err.startswith(
@@ -233,4 +233,4 @@ def test_a_model_that_is_not_known_is_set_with_a_warning(amux: Amux) -> None:
     [(None, ""), (999, "999"), (8192, "8.19k"), (272_000, "272k"), (1_000_000, "1M"), (1_048_576, "1.05M")],
 )
 def test_sizes_are_short(tokens: int | None, shown: str) -> None:
-    assert size(tokens) == shown
+    assert format_tokens(tokens) == shown

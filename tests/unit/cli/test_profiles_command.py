@@ -59,7 +59,7 @@ def files_in(directory: Path) -> dict[Path, bytes]:
 def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     path = config / "profiles" / "fast.json"
     done = amux("profiles", "set", "fast", "model=4.5", "timeout=60000", "retryPolicy.maxAttempts=3", 'tags=["a","b"]')
-    assert done == (0, "", f"fast is set in {path}\n")
+    assert done == (0, "", f"saved fast in {path}\n")
     assert read(path) == {
         "model": "4.5", "timeout": 60000, "retryPolicy": {"maxAttempts": 3}, "tags": ["a", "b"],
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
     assert [one["name"] for one in data(amux("profiles", "list", "--json"))] == ["fast"]
 
 
-def test_a_key_is_removed_by_giving_it_nothing(amux: Amux, config: Path) -> None:
+def test_an_empty_value_removes_a_key(amux: Amux, config: Path) -> None:
     amux("profiles", "set", "fast", "model=m", "maxTurns=3", "retryPolicy.jitter=0.5")
     amux("profiles", "set", "fast", "maxTurns=", "retryPolicy.jitter=")
     assert read(config / "profiles" / "fast.json") == {"model": "m"}
@@ -93,7 +93,7 @@ def test_a_whole_profile_comes_from_a_file_or_standard_input(amux: Amux, config:
     assert read(config / "profiles" / "fast.json") == {"topK": 1}
 
 
-def test_in_a_project_it_is_the_project_that_is_changed(amux: Amux, config: Path, project: Path) -> None:
+def test_in_a_project_the_projects_profile_changes(amux: Amux, config: Path, project: Path) -> None:
     assert data(amux("profiles", "set", "fast", "model=p", "--json")) == {
         "profile": "fast", "scope": "project", "path": str(project / "profiles" / "fast.json"),
     }  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_project_can_be_named_before_and_behind_the_command(amux: Amux, tmp_pa
     assert data(amux("profiles", "list", "--json")) == []
 
 
-def test_one_that_is_damaged_hides_no_other(amux: Amux, config: Path) -> None:
+def test_a_damaged_profile_hides_no_other(amux: Amux, config: Path) -> None:
     amux("profiles", "set", "good", "model=m")
     path = write(config / "profiles" / "bad.json", "{")
     listed = {one["name"]: one for one in data(amux("profiles", "list", "--json"))}
@@ -140,7 +140,7 @@ def test_secrets_of_servers_are_not_shown(amux: Amux, config: Path) -> None:
             assert secret not in amux("profiles", *arguments, *form).out
 
 
-def test_what_a_file_says_reaches_no_terminal_as_it_is(amux: Amux, project: Path) -> None:
+def test_profile_values_are_sanitized_for_the_terminal(amux: Amux, project: Path) -> None:
     write(project / "profiles" / "x.json", {"model": "\u001b[2Jm", "outputSchema": {"\u001b]0;t\u0007": 1}})
     for arguments in (["show", "x"], ["list"]):
         assert "\x1b" not in amux("profiles", *arguments).out
@@ -149,10 +149,10 @@ def test_what_a_file_says_reaches_no_terminal_as_it_is(amux: Amux, project: Path
 def test_the_default_profile_of_a_project_and_of_all(amux: Amux, config: Path, project: Path) -> None:
     amux("profiles", "set", "fast", "model=m", "--scope", "global")
     done = amux("profiles", "apply", "fast")
-    assert done == (0, "", f"runs in {project.parent} have the profile fast ({project / 'config.json'})\n")
+    assert done == (0, "", f"runs in {project.parent} use the profile fast ({project / 'config.json'})\n")
     assert read(project / "config.json") == {"profile": "fast"}
     done = amux("profiles", "apply", "fast", "--scope", "global")
-    assert done == (0, "", f"runs everywhere have the profile fast ({config / 'config.json'})\n")
+    assert done == (0, "", f"runs everywhere use the profile fast ({config / 'config.json'})\n")
     assert amux("profiles", "apply", "--none").code == 0
     assert (read(project / "config.json"), read(config / "config.json")) == ({}, {"profile": "fast"})
 
@@ -163,8 +163,8 @@ def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     done = amux("profiles", "delete", "fast")
     assert (done.code, done.out) == (0, "")
     warning, said = done.err.splitlines()
-    assert warning.startswith(f"warning: {project / 'config.json'} still names fast; `amux profiles apply --none`")
-    assert said == f"{project / 'profiles' / 'fast.json'} is removed"
+    assert warning.startswith(f"warning: {project / 'config.json'} still refers to fast; `amux profiles apply --none`")
+    assert said == f"deleted {project / 'profiles' / 'fast.json'}"
     amux("profiles", "set", "both", "model=p")
     amux("profiles", "set", "both", "model=g", "--scope", "global")
     assert amux("profiles", "delete", "both", "--scope", "global").code == 0
@@ -172,7 +172,7 @@ def test_a_profile_is_removed(amux: Amux, config: Path, project: Path) -> None:
     assert amux("profiles", "delete", "both").code == 0
 
 
-def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> None:
+def test_reading_profiles_creates_no_files(amux: Amux, config: Path, repo: Path) -> None:
     for arguments in (["list"], ["show", "x"], ["delete", "x"]):
         amux("profiles", *arguments)
     assert (config.exists(), list(repo.iterdir())) == (False, [])
@@ -192,8 +192,8 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["show", "../fast"], 2, "64 letters"),
         (["show", "bad"], 7, "bad.json is not JSON: line 2, column 1"),
         (["set", "fast"], 2, "KEY=VALUE"),
-        (["set", "fast", "model"], 2, "KEY=VALUE is expected, got 'model'"),
-        (["set", "fast", "=x"], 2, "KEY=VALUE is expected"),
+        (["set", "fast", "model"], 2, "expected KEY=VALUE, got 'model'"),
+        (["set", "fast", "=x"], 2, "expected KEY=VALUE"),
         (["set", "fast", "modle=x"], 2, "did you mean 'model'?"),
         (["set", "fast", "modle="], 2, "did you mean 'model'?"),
         (["set", "fast", "timeout=-1"], 2, "timeout: got -1; allowed: a number >= 0, in milliseconds"),
@@ -209,21 +209,21 @@ def test_nothing_is_made_by_looking(amux: Amux, config: Path, repo: Path) -> Non
         (["set", "bad", "model=x"], 7, "bad.json is not JSON"),
         (["set", "fast", "model=x", "--scope", "project"], 2, "amux init"),
         (["set", "fast", "model=x", "--scope", "galaxy"], 2, "Invalid value for '--scope'"),
-        (["set", "fast", "model=x", "--file", "missing"], 2, "not both"),
+        (["set", "fast", "model=x", "--file", "missing"], 2, "give either KEY=VALUE"),
         (["set", "fast", "--file", "missing"], 2, "cannot read missing"),
         (["set", "fast", "--file", "bad"], 2, "bad is not JSON: line 2, column 1"),
         (["delete"], 2, "NAME"),
         (["delete", "fsat"], 9, "did you mean 'fast'?"),
         (["delete", "fast", "--scope", "project"], 9, "in the project directory"),
         (["delete", "a/b"], 2, "64 letters"),
-        (["apply"], 2, "say which profile, or --none"),
-        (["apply", "fast", "--none"], 2, "say which profile, or --none"),
+        (["apply"], 2, "give a profile NAME, or --none"),
+        (["apply", "fast", "--none"], 2, "give a profile NAME, or --none"),
         (["apply", "fsat", "--scope", "global"], 9, "did you mean 'fast'?"),
         (["apply", "fast"], 2, "amux init"),
         (["apply", "bad", "--scope", "global"], 7, "bad.json is not JSON"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(
+def test_invalid_input_prints_one_line_and_changes_nothing(
     amux: Amux, tmp_path: Path, config: Path, repo: Path, arguments: list[str], code: int, told: str
 ) -> None:
     write(config / "profiles" / "fast.json", {"model": "m"})
@@ -239,12 +239,12 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
     assert answer["ok"] is False
 
 
-def test_a_profile_in_both_places_has_to_be_told_apart(amux: Amux, config: Path, project: Path) -> None:
+def test_deleting_a_profile_in_both_scopes_requires_a_scope(amux: Amux, config: Path, project: Path) -> None:
     for place in (config, project):
         write(place / "profiles" / "fast.json", {"model": "m"})
     done = amux("profiles", "delete", "fast")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (2, True)
-    assert "say which with --scope" in done.err
+    assert "choose one with --scope" in done.err
     assert amux("profiles", "list").out.count("fast") == 1
 
 
@@ -270,7 +270,7 @@ def test_a_project_is_made(amux: Amux, repo: Path) -> None:
     assert stat.S_IMODE(place.stat().st_mode) & 0o055
 
 
-def test_the_page_of_a_project_names_keys_that_there_are(amux: Amux, repo: Path) -> None:
+def test_the_page_of_a_project_names_existing_keys(amux: Amux, repo: Path) -> None:
     from agent_mux.preferences.config import CONFIG_KEYS
 
     amux("init")
@@ -281,7 +281,7 @@ def test_the_page_of_a_project_names_keys_that_there_are(amux: Amux, repo: Path)
     assert named <= set(CONFIG_KEYS)
 
 
-def test_it_can_be_asked_first(amux: Amux, repo: Path) -> None:
+def test_init_dry_run_writes_nothing(amux: Amux, repo: Path) -> None:
     done = amux("init", "--dry-run")
     assert done.code == 0
     assert done.err.splitlines()[0] == f"would create {repo / '.agent-mux' / 'config.json'}"
@@ -289,7 +289,7 @@ def test_it_can_be_asked_first(amux: Amux, repo: Path) -> None:
     assert data(amux("init", "--dry-run", "--json"))["dryRun"] is True
 
 
-def test_what_is_ignored_already_stays(amux: Amux, project: Path) -> None:
+def test_init_keeps_existing_gitignore_entries(amux: Amux, project: Path) -> None:
     (project / ".gitignore").write_text("secret")
     assert f"extended {project / '.gitignore'}" in amux("init").err
     assert (project / ".gitignore").read_text() == "secret\nrun-index.jsonl\n"
@@ -297,7 +297,7 @@ def test_what_is_ignored_already_stays(amux: Amux, project: Path) -> None:
     assert (project / ".gitignore").read_text() == "secret\nrun-index.jsonl\n"
 
 
-def test_another_place_can_be_named(amux: Amux, tmp_path: Path) -> None:
+def test_init_accepts_a_project_directory(amux: Amux, tmp_path: Path) -> None:
     place = tmp_path / "there" / ".agent-mux"
     assert data(amux("init", "--json", "--project-dir", tmp_path / "there"))["directory"] == str(place)
     assert data(amux("--project-dir", place, "init", "--json", "--force"))["directory"] == str(place)
@@ -312,7 +312,7 @@ def test_another_place_can_be_named(amux: Amux, tmp_path: Path) -> None:
         (["--nope"], 2, "--nope"),
     ],
 )
-def test_a_project_that_cannot_be_made(
+def test_an_invalid_project_directory_is_an_error(
     amux: Amux, project: Path, tmp_path: Path, arguments: list[str], code: int, told: str
 ) -> None:
     write(project / "config.json", {"timeout": 1})
@@ -342,7 +342,7 @@ def test_neither_the_global_directory_nor_a_file_becomes_a_project(
         assert (done.code, told in done.err) == (2, True)
 
 
-def test_a_place_that_cannot_be_written(amux: Amux, repo: Path, tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_an_error(amux: Amux, repo: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = amux("init", "--project-dir", tmp_path / "file" / "below")
     assert (done.code, ERROR.fullmatch(done.err) is not None) == (7, True)

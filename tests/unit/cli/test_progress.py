@@ -1,4 +1,4 @@
-"""A sign of life: after a while, on a terminal only, and gone afterwards."""
+"""The progress line: after a delay, on a terminal only, erased at the end."""
 
 import io
 import re
@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from agent_mux.cli import progress as module
-from agent_mux.cli.progress import Progress, progress
+from agent_mux.cli import terminal as module
+from agent_mux.cli.terminal import Progress, progress
 
 
 class Terminal(io.StringIO):
@@ -27,11 +27,11 @@ class Terminal(io.StringIO):
         return count
 
 
-def test_what_takes_long_is_told_and_the_line_is_clean_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_shows_progress_and_clears_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
-    monkeypatch.setattr(module, "STEP", 0.001)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 0.0)
+    monkeypatch.setattr(module, "PROGRESS_INTERVAL", 0.001)
     with progress("reading") as shown:
         shown.tick()
         assert terminal.written.wait(30)
@@ -40,32 +40,32 @@ def test_what_takes_long_is_told_and_the_line_is_clean_afterwards(monkeypatch: p
     assert told.endswith("\r\x1b[K")
 
 
-def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "PATIENCE", 60.0)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 60.0)
     with progress("reading"):
         pass
     assert terminal.getvalue() == ""
 
 
-def test_nothing_is_told_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_not_written_to_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "PROGRESS_DELAY", 0.0)
     with progress("reading"):
         pass
     assert pipe.getvalue() == ""
 
 
-def test_it_ends_also_when_something_goes_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_stops_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(ZeroDivisionError), progress("reading"):
         raise ZeroDivisionError
     assert not any(thread.name == "progress" for thread in threading.enumerate())
 
 
-def test_how_far_it_is() -> None:
+def test_progress_shows_the_count() -> None:
     shown = Progress("reading sessions")
     assert re.fullmatch(r"reading sessions\.\.\. \d+ s", shown.sentence())
     for _ in range(1234):

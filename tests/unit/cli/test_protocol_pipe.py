@@ -1,4 +1,4 @@
-"""The two ends of a protocol: all of it gets through, however it is read, and nobody is kept waiting for ever."""
+"""Protocols on standard input and output: complete transfer, without blocking forever."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent_mux.cli.protocol_pipe import ProtocolPipe, protocol_pipe
+from agent_mux.cli.streams import ProtocolPipe, protocol_pipe
 
 pytestmark = pytest.mark.anyio
 LONG = bytes(range(256)) * 4096  # more than a pipe holds
@@ -38,7 +38,7 @@ async def test_a_slow_reader_gets_everything(kind: str) -> None:
     os.close(theirs)
 
 
-async def test_a_reader_that_never_reads_can_be_given_up() -> None:
+async def test_a_write_to_a_stalled_reader_can_be_cancelled() -> None:
     ours, theirs = _ends("pipe")
     with anyio.move_on_after(0.05) as scope:
         await ProtocolPipe(0, ours).write(LONG)
@@ -47,7 +47,7 @@ async def test_a_reader_that_never_reads_can_be_given_up() -> None:
     os.close(theirs)
 
 
-async def test_a_reader_that_is_gone_is_an_error() -> None:
+async def test_a_write_to_a_closed_reader_raises() -> None:
     ours, theirs = _ends("pipe")
     os.close(theirs)
     with anyio.fail_after(30), pytest.raises(BrokenPipeError):
@@ -69,7 +69,7 @@ async def test_a_file_is_read_and_written(tmp_path: Path) -> None:
     os.close(outgoing)
 
 
-async def test_what_is_printed_meanwhile_goes_to_standard_error(
+async def test_prints_during_a_protocol_go_to_standard_error(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Path(os.devnull).open() as nothing, open(1, "w", closefd=False) as out:  # noqa: ASYNC230

@@ -1,4 +1,4 @@
-"""From words and flags to the options of the run."""
+"""Words and flags to the options of a run."""
 
 import io
 import json
@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from agent_mux.cli import inputs
-from agent_mux.cli.company import Company, Unattended
-from agent_mux.cli.output import Output
-from agent_mux.cli.person import Person
-from agent_mux.cli.request import Surroundings, company_for, look_around, said_with, view_for, wants_json
+from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, TerminalHandler
+from agent_mux.cli.interactive.jsonl import JsonlHandler
+from agent_mux.cli.interactive.repl import ReplHandler
+from agent_mux.cli.output import OutputWriter
+from agent_mux.cli.request import StandardStreams, handler_for, inspect_streams, options_from, view_for, wants_json
 from agent_mux.cli.run_flags import RunFlags
-from agent_mux.cli.talk.jsonl import JsonTalk
-from agent_mux.cli.talk.repl import Repl
 from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
@@ -24,15 +23,15 @@ from agent_mux.options import Attachment, McpServer, RunOptions
 from agent_mux.preferences.options import options_of
 from agent_mux.run.retry import RetryPolicy
 
-IN_A_PIPELINE = Surroundings(asks=False, in_pipeline=True)
-AT_A_TERMINAL = Surroundings(asks=True, in_pipeline=False)
+IN_A_PIPELINE = StandardStreams(asks=False, in_pipeline=True)
+AT_A_TERMINAL = StandardStreams(asks=True, in_pipeline=False)
 
 
 def options(*words: str, **flags: Any) -> RunOptions:
-    return options_of(said_with(list(words), RunFlags(**flags)))
+    return options_of(options_from(list(words), RunFlags(**flags)))
 
 
-def test_nothing_said_is_nothing_asked() -> None:
+def test_without_flags_no_options_are_set() -> None:
     assert options("claude", "hi") == RunOptions(agent="claude", prompt="hi")
 
 
@@ -65,10 +64,10 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_no_option_is_out_of_reach() -> None:
+def test_every_option_has_a_flag_or_a_reason() -> None:
     elsewhere = {"on_approval_request", "on_input_required", "collect_events", "event_buffer_size"}
     unreachable = {"max_output_tokens", "inherit_env"}  # max_tokens and env -i say the same
-    named = {name for name in Path(said_with.__code__.co_filename).read_text().split('"') if name.isidentifier()}
+    named = {name for name in Path(options_from.__code__.co_filename).read_text().split('"') if name.isidentifier()}
     missing = {spec.name for spec in fields(RunOptions)} - named - elsewhere - unreachable - {"agent", "prompt"}
     assert missing == set()
 
@@ -94,7 +93,7 @@ def test_the_other_flags() -> None:
         ([], {"agent": "claude"}, "claude", "from a pipe"),
     ],
 )
-def test_where_the_prompt_comes_from(
+def test_the_prompt_comes_from_words_flags_or_standard_input(
     monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
@@ -121,21 +120,21 @@ def test_a_default_agent_can_be_left_out(
     monkeypatch: pytest.MonkeyPatch, words: list[str], flags: dict[str, Any], agent: str, prompt: str | list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
-    said = said_with(words, RunFlags(**flags), lambda: "claude")
+    said = options_from(words, RunFlags(**flags), lambda: "claude")
     assert (said.get("agent"), said["prompt"]) == (agent, prompt)
 
 
-def test_what_is_said_is_said_also_where_it_is_the_default() -> None:
-    said = said_with(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
+def test_explicit_default_values_are_set() -> None:
+    said = options_from(["claude", "hi"], RunFlags(timeout=0.0, retry=3, no_profile=True, grace_period=5.0))
     assert said == {
         "agent": "claude", "prompt": "hi", "timeout": 0.0, "grace_period": 5.0, "retry_policy": {"max_attempts": 3},
         "profile": "", "interactive": False,
     }  # fmt: skip
-    assert said_with(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
+    assert options_from(["claude", "hi"], RunFlags(profile="fast"))["profile"] == "fast"
 
 
-def test_a_conversation_reads_standard_input_by_itself() -> None:
-    with pytest.raises(AgentMuxError, match="line by line; leave the - out"):
+def test_a_conversation_does_not_read_the_prompt_from_standard_input() -> None:
+    with pytest.raises(AgentMuxError, match="omit the -"):
         options("claude", "-", interactive=True)
 
 
@@ -155,49 +154,49 @@ def test_retries(flags: dict[str, Any], policy: RetryPolicy | None) -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"retry": 0}, "--retry wants the number of attempts"),
-        ({"retry_delay": 1.0}, "say how often with --retry"),
-        ({"retry": 2, "retry_delay": -1.0}, "--retry-delay wants seconds"),
-        ({"retry": 2, "retry_delay": float("nan")}, "--retry-delay wants seconds"),
-        ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay wants seconds"),
+        ({"retry": 0}, "--retry expects the total number of attempts"),
+        ({"retry_delay": 1.0}, "--retry-delay requires --retry"),
+        ({"retry": 2, "retry_delay": -1.0}, "--retry-delay expects seconds"),
+        ({"retry": 2, "retry_delay": float("nan")}, "--retry-delay expects seconds"),
+        ({"retry": 2, "retry_delay": float("inf")}, "--retry-delay expects seconds"),
     ],
 )
-def test_retries_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+def test_invalid_retries_are_rejected(flags: dict[str, Any], told: str) -> None:
     with pytest.raises(AgentMuxError, match=told):
         options("claude", "hi", **flags)
 
 
-def test_who_is_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def company(around: Surroundings, *, as_json: bool = False, **flags: Any) -> type[Company]:
-        made = company_for(RunFlags(**flags), around, as_json=as_json)
-        return type(made(Output(), Palette(enabled=False)))
+def test_the_handler_follows_the_flags_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    def company(around: StandardStreams, *, as_json: bool = False, **flags: Any) -> type[InteractionHandler]:
+        made = handler_for(RunFlags(**flags), around, as_json=as_json)
+        return type(made(OutputWriter(), Palette(enabled=False)))
 
     monkeypatch.setenv("TERM", "xterm")
-    assert company(AT_A_TERMINAL) is Person
-    assert company(AT_A_TERMINAL, non_interactive=True) is Unattended
-    assert company(IN_A_PIPELINE) is Unattended
-    assert company(AT_A_TERMINAL, interactive=True) is Repl
-    assert company(IN_A_PIPELINE, interactive=True, as_json=True) is JsonTalk
+    assert company(AT_A_TERMINAL) is TerminalHandler
+    assert company(AT_A_TERMINAL, non_interactive=True) is DenyingHandler
+    assert company(IN_A_PIPELINE) is DenyingHandler
+    assert company(AT_A_TERMINAL, interactive=True) is ReplHandler
+    assert company(IN_A_PIPELINE, interactive=True, as_json=True) is JsonlHandler
     for wrong in ({"quiet": True}, {"around": IN_A_PIPELINE}):
         with pytest.raises(AgentMuxError, match="--interactive "):
             company(**{"around": AT_A_TERMINAL, "interactive": True, **wrong})
     monkeypatch.setenv("TERM", "dumb")
-    with pytest.raises(AgentMuxError, match="--interactive needs a terminal that can move its cursor"):
+    with pytest.raises(AgentMuxError, match="--interactive requires a terminal with cursor movement"):
         company(AT_A_TERMINAL, interactive=True)
 
 
-def test_a_prompt_that_was_given_leaves_standard_input_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_prompt_does_not_read_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert options("claude", "hi").prompt == "hi"
 
 
-def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_prompt_on_a_terminal_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(AgentMuxError, match="no prompt; give it as an argument"):
+    with pytest.raises(AgentMuxError, match="no prompt: pass PROMPT"):
         options("claude")
 
 
@@ -214,8 +213,8 @@ def test_a_prompt_is_not_waited_for_on_a_terminal(monkeypatch: pytest.MonkeyPatc
         ({"output_format": "jsonl"}, AT_A_TERMINAL, True),
     ],
 )
-def test_two_pipes_imply_json_unless_something_else_is_said(
-    flags: dict[str, Any], around: Surroundings, expected: bool
+def test_two_pipes_imply_json_without_another_format(
+    flags: dict[str, Any], around: StandardStreams, expected: bool
 ) -> None:
     assert wants_json(RunFlags(**flags), around) is expected
 
@@ -231,20 +230,20 @@ def test_the_view_follows_the_flags() -> None:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ({"output_format": "xml"}, "wants one of text, json, jsonl; got 'xml'"),
-        ({"output_format": "text", "json": True}, "is something else than --json says"),
-        ({"output_format": "json", "quiet": True}, "is something else than --quiet says"),
-        ({"output_format": "json", "interactive": True}, "a conversation has more: use jsonl"),
+        ({"output_format": "xml"}, "expects one of text, json, jsonl; got 'xml'"),
+        ({"output_format": "text", "json": True}, "cannot be combined with --json"),
+        ({"output_format": "json", "quiet": True}, "cannot be combined with --quiet"),
+        ({"output_format": "json", "interactive": True}, "a conversation has several; use jsonl"),
     ],
 )
-def test_formats_that_cannot_be(flags: dict[str, Any], told: str) -> None:
+def test_invalid_formats_are_rejected(flags: dict[str, Any], told: str) -> None:
     with pytest.raises(AgentMuxError, match=told):
         wants_json(RunFlags(**flags), AT_A_TERMINAL)
 
 
-def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_without_descriptors_are_not_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    assert look_around() == Surroundings(asks=False, in_pipeline=False)
+    assert inspect_streams() == StandardStreams(asks=False, in_pipeline=False)
 
 
 @pytest.mark.parametrize(
@@ -256,11 +255,11 @@ def test_streams_that_are_no_files_are_no_pipes(monkeypatch: pytest.MonkeyPatch)
         ("a=sse+command", McpServer("a", command="sse+command")),
     ],
 )
-def test_mcp_servers_in_a_word(spec: str, server: McpServer) -> None:
+def test_mcp_servers_from_a_flag(spec: str, server: McpServer) -> None:
     assert inputs.mcp_servers([spec]) == (server,)
 
 
-def test_mcp_servers_in_a_file(tmp_path: Path) -> None:
+def test_mcp_servers_from_a_file(tmp_path: Path) -> None:
     listed = {
         "a": {"command": "x", "args": ["y"], "env": {"K": "V"}},
         "b": {"type": "sse", "url": "http://b", "headers": {"H": "1"}},

@@ -1,4 +1,4 @@
-"""What `amux serve` makes of its flags, and what it tells people."""
+"""`amux serve`: its flags and its announcement."""
 
 import json
 import shlex
@@ -7,15 +7,15 @@ from importlib import util
 import pytest
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.cli.options import Invocation
-from agent_mux.cli.serve_command import _lines, limits_of
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.serve_command import _announcement_lines, parse_agent_limits
 
 TOLD = {"url": "http://127.0.0.1:1234", "database": "sqlite:////x", "roots": ["/a", "/b"]}
 
 
 @pytest.mark.parametrize("needs_token", [True, False])
-def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
-    first, *_, start, watch = _lines({**TOLD, "needsToken": needs_token}, Invocation(no_color=True))
+def test_the_announced_commands_are_valid(needs_token: bool) -> None:
+    first, *_, start, watch = _announcement_lines({**TOLD, "needsToken": needs_token}, Invocation(no_color=True))
     assert first == "listening on http://127.0.0.1:1234"
     words = shlex.split(start)
     assert words[0] == "curl"
@@ -26,8 +26,8 @@ def test_what_it_tells_can_be_typed(needs_token: bool) -> None:
         assert ("Authorization: Bearer $TOKEN" in shlex.split(line)) is needs_token
 
 
-def test_limits_for_single_agents_know_their_aliases() -> None:
-    assert limits_of(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
+def test_agent_limits_accept_aliases() -> None:
+    assert parse_agent_limits(["claude-code=2", "codex=10"]) == {"claude": 2, "codex": 10}
 
 
 @pytest.mark.parametrize("words", [("serve",), ("token", "list")])
@@ -36,4 +36,4 @@ def test_a_missing_extra_is_one_sentence(amux: Amux, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(util, "find_spec", lambda name, *rest: None if name == "uvicorn" else real(name, *rest))
     done = amux(*words)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "needs the extra: pip install 'agent-mux[service]'" in done.err
+    assert "requires the extra: pip install 'agent-mux[service]'" in done.err

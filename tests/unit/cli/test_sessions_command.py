@@ -1,4 +1,4 @@
-"""`amux sessions` and `amux cost`, on the store that a real Claude Code left."""
+"""`amux sessions` and `amux cost`, on the store of a real Claude Code."""
 
 import csv
 import io
@@ -56,12 +56,12 @@ def test_a_listing_for_programs(amux: Amux) -> None:
         (["--agent", "claude", "--dir", STORE / ".claude"], 3),
     ],
 )  # fmt: skip
-def test_only_some_are_listed(amux: Amux, monkeypatch: pytest.MonkeyPatch, flags: list[object], count: int) -> None:
+def test_filters_select_sessions(amux: Amux, monkeypatch: pytest.MonkeyPatch, flags: list[object], count: int) -> None:
     monkeypatch.setenv("TZ", "UTC")
     assert len(data(amux("sessions", "list", "--json", *flags))) == count
 
 
-def test_what_cannot_be_read_is_a_warning(amux: Amux, tmp_path: Path) -> None:
+def test_unreadable_sessions_are_warnings(amux: Amux, tmp_path: Path) -> None:
     (tmp_path / "projects" / "x").mkdir(parents=True)
     (tmp_path / "projects" / "x" / "y.jsonl").write_bytes(b"noise\n")
     done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
@@ -109,7 +109,7 @@ def test_an_export(amux: Amux, tmp_path: Path, form: str, begins: str) -> None:
     assert amux("sessions", "export", LONG, "--format", form).out == path.read_text()
     again = amux("sessions", "export", LONG, "-f", form, "-o", path)
     assert (again.code, again.out) == (2, "")
-    assert "is there already" in again.err
+    assert "already exists" in again.err
 
 
 def test_a_comparison(amux: Amux) -> None:
@@ -138,7 +138,7 @@ def test_costs_for_programs(amux: Amux, monkeypatch: pytest.MonkeyPatch, by: str
     assert (row[by], row["calls"], float(row["native_usd"])) == (name, "10", pytest.approx(0.00746))
 
 
-def test_nothing_of_the_agents_is_written(amux: Amux) -> None:
+def test_agent_files_are_never_written(amux: Amux) -> None:
     before = {path: path.stat().st_mtime_ns for path in STORE.rglob("*")}
     for arguments in (["list"], ["show", LONG], ["search", "x"], ["diff", ORIGIN, FORK]):
         amux("sessions", *arguments)
@@ -146,18 +146,18 @@ def test_nothing_of_the_agents_is_written(amux: Amux) -> None:
 
 
 @pytest.mark.parametrize("how", ["resume", "fork"])
-def test_the_directory_of_a_session_has_to_be_there(amux: Amux, how: str) -> None:
+def test_resuming_in_a_missing_directory_is_an_error(amux: Amux, how: str) -> None:
     done = amux("sessions", how, ORIGIN, "go on")
     assert (done.code, done.out) == (2, "")
-    assert "/home/dev/other, where claude:7b278565" in done.err
-    assert "give another with --cwd" in done.err
+    assert "/home/dev/other, the directory of claude:7b278565" in done.err
+    assert "choose another with --cwd" in done.err
 
 
-def test_where_nothing_is_stored_that_is_said(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_empty_store_is_reported(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert amux("sessions", "list") == (0, "", "no sessions are stored\n")
     assert amux("cost", "report") == (0, "", "no sessions are stored\n")
-    assert amux("sessions", "search", "x") == (0, "", "nowhere\n")
+    assert amux("sessions", "search", "x") == (0, "", "no matches\n")
     assert data(amux("sessions", "list", "--json")) == []
     report = data(amux("cost", "report", "--json"))
     assert (report["groups"], report["total"]["calls"]) == ([], 0)
@@ -186,7 +186,7 @@ def test_sessions_and_costs_by_tag(amux: Amux, tmp_path: Path) -> None:
     assert report["total"]["calls"] == 10 < sum(calls.values())
 
 
-def test_a_tag_may_be_named_like_anything(amux: Amux, tmp_path: Path) -> None:
+def test_a_tag_can_have_any_name(amux: Amux, tmp_path: Path) -> None:
     for session in (one["nativeId"] for one in data(amux("sessions", "list", "--json"))):
         tagged(tmp_path / "config", session, "total", "\x1b[2Jx")
     out = amux("cost", "report", "--by", "tag").out
@@ -194,7 +194,7 @@ def test_a_tag_may_be_named_like_anything(amux: Amux, tmp_path: Path) -> None:
     assert [line.split()[0] for line in out.splitlines() if line.strip()][2:] == ["x", "total", "total"]
 
 
-def test_tags_come_from_the_project_that_is_named(amux: Amux, tmp_path: Path) -> None:
+def test_tags_come_from_the_given_project(amux: Amux, tmp_path: Path) -> None:
     session = data(amux("sessions", "list", "--json"))[0]["nativeId"]
     tagged(tmp_path / "project", session, "p")
     project = ("--project-dir", tmp_path / "project")

@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
         ({"TERM": "dumb"}, False, False),
     ],
 )
-def test_colours_are_for_terminals_whose_user_wants_them(
+def test_colours_are_used_on_terminals_unless_disabled(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], no_color: bool, wanted: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -31,7 +31,7 @@ def test_colours_are_for_terminals_whose_user_wants_them(
     assert wants_color(io.StringIO(), no_color=no_color) is False
 
 
-def test_a_closed_stream_is_no_terminal() -> None:
+def test_a_closed_stream_is_not_a_terminal() -> None:
     closed = io.StringIO()
     closed.close()
     assert width_of(closed) == 160

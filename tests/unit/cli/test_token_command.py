@@ -1,4 +1,4 @@
-"""`amux token`, and what `amux serve` says of tokens."""
+"""`amux token`, and the announcement of tokens by `amux serve`."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_a_name_is_taken_until_it_is_forgotten(amux: Amux) -> None:
     assert amux("token", "create", "ci", "--scope", "run").code == 0
 
 
-def test_rotating_keeps_the_id_and_tells_how_long_the_old_secret_is_good(amux: Amux) -> None:
+def test_rotating_keeps_the_id_and_reports_the_grace_period(amux: Amux) -> None:
     token = json.loads(amux("token", "create", "ci", "--scope", "read", "--scope", "run", "--json").out)["data"][
         "token"
     ]
@@ -44,7 +44,7 @@ def test_rotating_keeps_the_id_and_tells_how_long_the_old_secret_is_good(amux: A
     assert "previousUntil" not in json.loads(amux("token", "list", "--json").out)["data"][0]
 
 
-def test_a_token_that_is_not_there(amux: Amux) -> None:
+def test_an_unknown_token_is_an_error(amux: Amux) -> None:
     for words in (("rotate", "nobody"), ("revoke", "nobody")):
         done = amux("token", *words)
         assert (done.code, done.err.startswith("error: no token has the name or id 'nobody'; there are: none")) == (

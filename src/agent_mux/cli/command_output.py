@@ -1,0 +1,97 @@
+"""Print what a command returns: tables and messages for people, JSON for programs."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent_mux.cli.terminal import sanitize, shorten_home, width_of
+
+if TYPE_CHECKING:
+    from agent_mux.cli.remote import ServiceEndpoint
+
+
+@dataclass(slots=True)
+class Invocation:
+    """Settings of the whole command line; the `obj` of typer's context."""
+
+    json: bool = False
+    """Whether output and errors are printed as JSON."""
+    debug: bool = False
+    no_color: bool = False
+    service: "ServiceEndpoint | None" = None
+    """The service that answers instead of this machine, if any."""
+
+
+def json_envelope(data: Any) -> str:
+    """Encode the result of a command as the JSON text that `--json` prints."""
+    from agent_mux.plain_json import to_json
+
+    return to_json({"ok": True, "data": data})
+
+
+def print_json(data: Any) -> None:
+    """Print the result of a command as JSON."""
+    sys.stdout.write(json_envelope(data) + "\n")
+
+
+def print_result(invocation: "Invocation", sentence: str, data: Any) -> int:
+    """Report a completed change: a sentence on standard error, or `data` with `--json`. Return the exit code 0."""
+    from agent_mux.cli.terminal import one_line
+
+    if invocation.json:
+        print_json(data)
+    else:
+        sys.stderr.write(f"{one_line(sentence, 1000)}\n")
+    return 0
+
+
+def print_note(sentence: str) -> None:
+    """Print a message on standard error that is not part of the command's result."""
+    sys.stderr.write(f"{shorten_home(sentence)}\n")
+
+
+def print_rows(
+    rows: Sequence[dict[str, Any]], columns: Sequence[str], invocation: Invocation, *, empty: str = "nothing"
+) -> None:
+    """Print rows as a table of the non-empty `columns`, or all fields as JSON.
+
+    `empty` is the message on standard error if there are no rows.
+    """
+    if invocation.json:
+        sys.stdout.write(json_envelope(rows) + "\n")
+        return
+    if not rows:
+        sys.stderr.write(f"{empty}\n")
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [name for name in columns if any(_has_value(row.get(name)) for row in rows)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        is_number = all(isinstance(row.get(name), int | float | None) for row in rows)
+        table.add_column(name, overflow="fold", justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(Text(_cell_text(row.get(name))) for name in shown))
+    width = width_of(sys.stdout)  # a pipe has no width, so lines may be longer there
+    Console(no_color=invocation.no_color or None, highlight=False, width=width).print(table)
+
+
+def _cell_text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, value))
+        case float():
+            return f"{value:.4f}"
+    return sanitize(shorten_home(str(value)))
+
+
+def _has_value(value: Any) -> bool:
+    return value is not None and value not in ("", [])

@@ -1,0 +1,81 @@
+"""Options and helpers of the commands that read and change agents' installations."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.command_output import Invocation, print_json, print_note
+from agent_mux.cli.errors import usage_error
+from agent_mux.cli.options import agent_names
+
+if TYPE_CHECKING:
+    from agent_mux.config.editing import Change
+    from agent_mux.homes import Homes
+
+
+class ScopeName(StrEnum):
+    """Where an agent's setting applies: all work of the user, everyone in the project, or the user in the project."""
+
+    everywhere = "global"
+    project = "project"
+    local = "local"
+
+
+class OwnScopeName(StrEnum):
+    """Where one of our own files lies: in the global directory or in the project."""
+
+    everywhere = "global"
+    project = "project"
+
+
+AgentName = Annotated[
+    str, typer.Argument(metavar="AGENT", help="Agent name.", show_default=False, autocompletion=agent_names)
+]
+Scope = Annotated[
+    ScopeName, typer.Option("--scope", help="Scope: user, shared project, or private to you in the project.")
+]
+AnyScope = Annotated[
+    ScopeName | None,
+    typer.Option("--scope", help="Only this scope (default: all effective ones).", show_default=False),
+]
+OwnScope = Annotated[
+    OwnScopeName | None,
+    typer.Option("--scope", help="Scope: ~/.agent-mux, or .agent-mux of the current project.", show_default=False),
+]
+Cwd = Annotated[
+    Path | None, typer.Option("--cwd", help="Project directory (default: current directory).", show_default=False)
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.", show_default=False)]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing entry.", show_default=False)]
+
+
+def homes_for(cwd: Path | None = None) -> "Homes":
+    """Return the agents' installations as seen from `cwd`. Raise VALIDATION_ERROR if it is not a directory."""
+    from agent_mux.homes import Homes
+
+    if cwd is not None and not cwd.is_dir():
+        raise usage_error(f"--cwd {cwd} is not a directory")
+    return Homes(project=cwd)
+
+
+def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
+    """Return the scope as the library spells it."""
+    return None if scope is None else scope.value
+
+
+def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> None:
+    """Print a changed path, or with `dry_run` the diff that would be written."""
+    from agent_mux.cli.terminal import one_line, sanitize, shorten_home
+    from agent_mux.config.hiding import hidden_diff
+
+    diff = hidden_diff(change)
+    if invocation.json:
+        print_json({"path": str(change.path), "changed": change.is_needed, "dryRun": dry_run, "diff": diff})
+    elif dry_run:
+        sys.stdout.write("".join(f"{sanitize(shorten_home(line))}\n" for line in diff.splitlines()))
+        print_note(f"{one_line(str(change.path), 1000)}: {'nothing written' if diff else 'nothing to do'}")
+    else:
+        print_note(f"{one_line(str(change.path), 1000)}: {'changed' if change.is_needed else 'nothing to do'}")

@@ -1,0 +1,192 @@
+"""`amux record` and `amux replay`: save a run as a fixture, and show a recorded run."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import Compact, ConfigDir
+from agent_mux.cli.run_commands import Words, exit_code_for, resolve_format, resolve_options, run_locally
+from agent_mux.cli.run_flags import RunFlags, with_run_flags
+
+if TYPE_CHECKING:
+    from agent_mux.cli.output import Chunk
+    from agent_mux.cli.recordings import OpenRecording
+    from agent_mux.events import AgentEvent
+    from agent_mux.run.result import RunResult
+
+
+Folder = Annotated[
+    Path,
+    typer.Option("--to", metavar="FOLDER", help="Fixture folder to write; its name is the scenario."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing fixture.", show_default=False)]
+Note = Annotated[str, typer.Option("--note", help="Description of the fixture.", show_default=False)]
+
+
+@with_run_flags
+def record(
+    context: typer.Context, flags: RunFlags, to: Folder, words: Words = None, force: Force = False, note: Note = ""
+) -> int:
+    """Run an agent and save the conversation as a fixture folder.
+
+    The folder contains run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events
+    (events.jsonl, compact). Home, working and temporary directories are neutralized; check for other secrets before
+    sharing it.
+    """
+    from agent_mux.cli.errors import usage_error
+    from agent_mux.cli.remote import refuse_service
+
+    resolve_format(context.obj, flags)
+    refuse_service(flags, "record")
+    if flags.no_journal:
+        raise usage_error("--no-journal cannot be used here: the fixture is made from the journal")
+    _check_fixture_folder(to, force=force)
+    settled = resolve_options(words or [], flags)
+    if settled.options.journal is False:  # set by a configuration file or profile
+        settled = replace(settled, options=replace(settled.options, journal=True))
+    result = run_locally(settled, flags, context.obj)
+    _save_fixture(result, to, note)
+    return exit_code_for(result)
+
+
+def _check_fixture_folder(folder: Path, *, force: bool) -> None:
+    """Raise VALIDATION_ERROR for a folder that is not empty, unless it is a fixture and `force` is true."""
+    from agent_mux.cli.errors import usage_error
+
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise usage_error(f"{folder} is not a folder")
+    if any(folder.iterdir()) and not (force and (folder / "run.toml").exists()):
+        raise usage_error(f"{folder} is not empty; --force overwrites a fixture")
+
+
+def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
+    """Write the fixture and report its path."""
+    import anyio
+
+    from agent_mux.detection import Detector
+    from agent_mux.errors import AgentMuxError
+    from agent_mux.registry import AdapterRegistry
+    from agent_mux.run.journal import JournalReader
+    from agent_mux.testing.recorder import save_run
+
+    if result.journal is None:
+        raise AgentMuxError("INTERNAL", "nothing was recorded: the journal could not be written")
+    journal, adapters = Path(result.journal), AdapterRegistry()
+    agent = JournalReader(journal).header.codec.agent
+    version = anyio.run(Detector(adapters).detect, agent).version
+    save_run(journal, folder, adapters.get(agent), version=version or "unknown", note=note)
+    sys.stderr.write(f"recorded in {folder}\n")
+
+
+@with_common_flags
+def replay(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Journal, run id or fixture folder.")],
+    compact: Compact = False,
+    speed: Annotated[
+        float, typer.Option("--speed", min=0, help="Playback speed (1 = as recorded, 0 = no delays).")
+    ] = 0.0,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Replay a recorded run with identical events."""
+    from agent_mux.cli.recordings import open_recording
+    from agent_mux.registry import AdapterRegistry
+
+    recording = open_recording(_find_recording(path, config_dir), AdapterRegistry())
+    events = _at_recorded_times(recording.events, speed) if speed else recording.events
+    invocation: Invocation = context.obj
+    if invocation.json:
+        _print_json_lines(events, compact=compact)
+    else:
+        _print_for_people(recording, events, no_color=invocation.no_color, verbose=invocation.debug)
+    return 0
+
+
+def _find_recording(path: Path, config_dir: Path | None) -> Path:
+    """Return the path, or the journal of the run with this id."""
+    from agent_mux import paths
+    from agent_mux.options import RUN_ID
+
+    if path.exists() or RUN_ID.fullmatch(str(path)) is None:
+        return path
+    return (config_dir or paths.config_dir()) / "runs" / f"{path}.journal"
+
+
+def _at_recorded_times(events: "Iterable[AgentEvent]", speed: float) -> "Iterator[AgentEvent]":
+    """Yield the events with the recorded delays between them."""
+    began: float | None = None
+    first = 0
+    for event in events:
+        if began is None:
+            began, first = time.monotonic(), event.timestamp
+        wait = (event.timestamp - first) / 1000 / speed - (time.monotonic() - began)
+        if wait > 0:
+            sys.stdout.flush()
+            time.sleep(wait)
+        yield event
+
+
+def _print_json_lines(events: "Iterable[AgentEvent]", *, compact: bool) -> None:
+    from agent_mux.events import encode_event
+
+    for event in events:
+        sys.stdout.buffer.write(encode_event(event, accumulated=not compact) + b"\n")
+
+
+def _print_for_people(
+    recording: "OpenRecording", events: "Iterable[AgentEvent]", *, no_color: bool, verbose: bool
+) -> None:
+    from agent_mux.cli.rendering import Renderer
+    from agent_mux.cli.request import screen_for
+    from agent_mux.cli.views import summary_lines
+    from agent_mux.run.result import ResultBuilder
+
+    renderer = Renderer(screen_for(no_color=no_color, verbose=verbose))
+    builder = ResultBuilder(collect=False, bounded=False)
+    times: list[int] = []
+    for event in events:
+        builder.see([event])
+        times = [times[0] if times else event.timestamp, event.timestamp]
+        _write_chunks(renderer.show(event))
+    result = _build_result(recording, builder, duration_ms=times[-1] - times[0] if times else 0)
+    _write_chunks(renderer.finish(summary_lines(result) if result is not None else ()))
+
+
+def _build_result(recording: "OpenRecording", builder: Any, *, duration_ms: int) -> "RunResult | None":
+    """Build the result of the run, as far as it was recorded; None if the recording has no outcome."""
+    normalizer = recording.normalizer
+    if normalizer.verdict is None:
+        return None
+    result: RunResult = builder.build(
+        normalizer.verdict,
+        stderr=normalizer.stderr_tail,
+        derive=None,
+        run_id=recording.run_id,
+        agent=recording.agent,
+        model=normalizer.assembler.model,
+        session_id=normalizer.assembler.session_id,
+        exit_code=None,
+        signal=None,
+        duration_ms=duration_ms,
+        ledger=normalizer.ledger,
+        journal=None if recording.journal is None else str(recording.journal),
+    )
+    return result
+
+
+def _write_chunks(pieces: "Iterable[Chunk]") -> None:
+    for stream, text in pieces:
+        if stream == "out":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            sys.stderr.write(text)

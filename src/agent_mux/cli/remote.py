@@ -1,0 +1,115 @@
+"""Work at a service instead of this machine: `--server` and `$AGENT_MUX_SERVER`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_mux.cli.errors import usage_error
+
+if TYPE_CHECKING:
+    from agent_mux.cli.interaction_handlers import InteractionHandler
+    from agent_mux.cli.run_flags import RunFlags
+    from agent_mux.client.remote import RemoteMux
+    from agent_mux.run.interface import Run
+
+
+_LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
+"""Flags that refer to files of this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTask:
+    """A run on a service."""
+
+    service: "ServiceEndpoint"
+    fields: dict[str, Any]
+    """The fields of `RunOptions` that the command line sets."""
+
+    def client(self) -> "RemoteMux":
+        """Return a client of the service."""
+        return self.service.client()
+
+    async def start(self, mux: "RemoteMux", handler: "InteractionHandler") -> "Run":
+        """Start the run with a client of the service.
+
+        Only the service knows the effective approval mode, so `handler` answers every approval that the service leaves
+        open. A mode from the command line would make the service decline questions; `on_input_required` keeps them
+        open for `handler`.
+        """
+        from agent_mux.options import RunOptions
+
+        mode = self.fields.get("approval_mode", "prompt")
+        answered = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))
+        callbacks = {} if mode == "prompt" else {"on_input_required": answered.on_input_required}
+        run = await mux.start(**self.fields, **callbacks)
+        run.answer_with(answered.on_approval_request, answered.on_input_required)
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEndpoint:
+    """The address and token of a service."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    def client(self) -> "RemoteMux":
+        """Return a client of the service."""
+        from agent_mux.client.remote import RemoteMux
+
+        return RemoteMux(self.url, token=self.token)
+
+
+def service_from_flags(flags: "RunFlags") -> ServiceEndpoint | None:
+    """Return the service that the flags or the environment name, else None.
+
+    Raises VALIDATION_ERROR for flags that cannot be combined with a service.
+    """
+    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
+    local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
+    return service_at(url, flags.server_token_file, local)
+
+
+def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
+    """Return the service at `url`, else None. `local` are the given flags that refer to files of this machine."""
+    if not url:
+        if token_file is not None:
+            raise usage_error("--server-token-file requires --server")
+        return None
+    for flag in local:
+        raise usage_error(
+            f"{flag} refers to this machine and cannot be combined with the service {_without_credentials(url)}"
+        )
+    return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
+
+
+def refuse_service(flags: "RunFlags", command: str) -> None:
+    """Raise VALIDATION_ERROR if a service is named for a command that only works locally."""
+    if flags.server or flags.server_token_file is not None:
+        raise no_service_error("server", command)
+
+
+def no_service_error(name: str, command: str) -> Exception:
+    """Return the error for the option `name` with a command that only works locally."""
+    flag = "--" + name.replace("_", "-")
+    return usage_error(
+        f"{flag} is supported by `amux run` and by commands that read; `amux {command}` works on this machine only"
+    )
+
+
+def _read_token(path: Path) -> str:
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise usage_error(f"--server-token-file: cannot read {path}: {why}") from error
+    if not token:
+        raise usage_error(f"--server-token-file: {path} is empty")
+    return token
+
+
+def _without_credentials(url: str) -> str:
+    """Return the URL without user name and password."""
+    return url.rpartition("@")[2] if "@" in url else url

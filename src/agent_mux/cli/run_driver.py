@@ -1,0 +1,128 @@
+"""Drive one run from the command line: start it, show it, answer its requests, and end it on signals."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+
+from agent_mux.cli import exit_codes
+from agent_mux.cli.interaction_handlers import InteractionHandler
+from agent_mux.cli.output import OutputWriter
+from agent_mux.cli.telemetry import instrument_if_traced
+from agent_mux.cli.terminal import Palette, width_of
+from agent_mux.cli.views import View
+from agent_mux.client import AgentMux
+from agent_mux.preferences.settling import Settled
+from agent_mux.run.interface import Run
+from agent_mux.run.result import RunResult
+
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class RunTask(Protocol):
+    """A run to start, here or on a service."""
+
+    def client(self) -> AbstractAsyncContextManager[Any]:
+        """Return the client that runs the task."""
+
+    async def start(self, mux: Any, handler: InteractionHandler) -> Run:
+        """Start the run with that client; `handler` answers its requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTask:
+    """A run on this machine."""
+
+    settled: Settled
+    config_dir: Path | None
+
+    def client(self) -> AgentMux:
+        """Return a client that runs agents in this process."""
+        return AgentMux(config_dir=self.config_dir)
+
+    async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
+        """Start the run, with traces if OpenTelemetry is set up."""
+        instrument_if_traced(mux)
+        return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDriver:
+    """How the command line drives a run."""
+
+    view: View
+    palette: Palette
+    handler_factory: Callable[[OutputWriter, Palette], InteractionHandler]
+    """Creates the handler that answers the run's requests."""
+    encoding: str | None = None
+    """The encoding of standard output; None for its own."""
+
+    async def run(self, task: RunTask) -> RunResult:
+        """Run a task to its end.
+
+        Raises `BrokenPipeError` if the reader of the output is gone; the run is aborted then.
+        """
+        output = OutputWriter(self.encoding)
+        handler = self.handler_factory(output, self.palette)
+        with anyio.open_signal_receiver(*ending_signals(), signal.SIGWINCH) as signals:
+            async with task.client() as mux, anyio.create_task_group() as tasks:
+                run = await task.start(mux, handler)
+                with handler:
+                    tasks.start_soon(output.run)
+                    tasks.start_soon(output.watch, sys.stdout.fileno())
+                    tasks.start_soon(_abort_without_reader, run, output)
+                    tasks.start_soon(_handle_signals, signals, run, handler, self.view)
+                    tasks.start_soon(handler.attend, run)
+                    result = await self._show(run, handler)
+                tasks.cancel_scope.cancel()
+        if output.error is not None:
+            raise output.error
+        return result
+
+    async def _show(self, run: Run, handler: InteractionHandler) -> RunResult:
+        output = handler.output
+        async for event in run:
+            output.add(self.view.show(event))
+            await output.wait_for_capacity()
+            await handler.on_event(run, event)
+        result = await run
+        output.add(self.view.end(result))
+        await output.drain()
+        return result
+
+
+async def _handle_signals(
+    signals: AsyncIterator[signal.Signals], run: Run, handler: InteractionHandler, view: View
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        received = 0
+        async for number in signals:
+            if number is signal.SIGWINCH:
+                view.set_width(width_of(sys.stderr))
+                continue
+            if received == 0 and await handler.handle_signal(run, number):
+                continue
+            received += 1
+            if received == 1:
+                handler.warn(f"{number.name}: aborting the run; repeat to kill it")
+                tasks.start_soon(run.abort)
+            elif received == 2:
+                run.kill()
+            else:
+                os._exit(exit_codes.ABORTED)  # the run is over, but its remaining output has no reader
+
+
+async def _abort_without_reader(run: Run, output: OutputWriter) -> None:
+    await output.broken.wait()
+    await run.abort()
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that end a run, except those that the parent process ignores (nohup, a shell's `&`)."""
+    return [number for number in _ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

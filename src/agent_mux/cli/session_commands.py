@@ -1,0 +1,346 @@
+"""`amux sessions`: list, show, search, export, compare and follow the agents' stored sessions."""
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_mux.cli.decorators import with_common_flags, with_service_flags
+from agent_mux.cli.options import Compact, ConfigDir, ProjectDir
+from agent_mux.cli.run_commands import fork, resume
+from agent_mux.cli.session_options import (
+    Agent,
+    Cwd,
+    Directory,
+    Limit,
+    Model,
+    SessionId,
+    Since,
+    Tags,
+    Until,
+    open_sessions,
+    session_filter,
+)
+from agent_mux.cli.terminal import is_terminal, one_line, palette_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_mux.cli.views import View
+    from agent_mux.events import AgentEvent
+    from agent_mux.sessions.conversation import SessionMessage
+    from agent_mux.sessions.difference import SessionDiff
+
+
+_SESSION_COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
+sessions = typer.Typer(help="Stored sessions of the agents.", no_args_is_help=True)
+sessions.command("resume")(resume)
+sessions.command("fork")(fork)
+
+
+class SessionOrder(StrEnum):
+    """Sort orders of `sessions list`: latest, most expensive or longest first."""
+
+    date = "date"
+    cost = "cost"
+    turns = "turns"
+
+
+class HitOrder(StrEnum):
+    """Sort orders of `sessions search`: most hits, latest or most expensive first."""
+
+    relevance = "relevance"
+    date = "date"
+    cost = "cost"
+
+
+class ExportFormat(StrEnum):
+    """Document formats of `sessions export`."""
+
+    json = "json"
+    jsonl = "jsonl"
+    markdown = "markdown"
+    html = "html"
+
+
+OutputPath = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write to this file, which must not exist.", show_default=False)
+]
+
+
+@sessions.command("list")
+@with_common_flags
+@with_service_flags
+def list_sessions(
+    context: typer.Context,
+    agent: Agent = None,
+    model: Model = None,
+    since: Since = None,
+    until: Until = None,
+    tag: Tags = None,
+    cwd: Cwd = None,
+    sort: Annotated[SessionOrder, typer.Option("--sort", help="Sort order.")] = SessionOrder.date,
+    limit: Limit = 100,
+    directory: Directory = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """List the sessions of one agent or of all agents, latest first."""
+    from agent_mux.cli.command_output import print_rows
+
+    which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
+        found = library.list(which, sort=sort.value, limit=limit or None)
+    rows = [_to_builtins(summary) if context.obj.json else _session_row(summary) for summary in found]
+    print_rows(rows, _SESSION_COLUMNS, context.obj, empty="no sessions are stored")
+    return 0
+
+
+@sessions.command("show")
+@with_common_flags
+@with_service_flags
+def show_session(
+    context: typer.Context,
+    session: SessionId,
+    agent: Agent = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Print as events, one JSON line each.", show_default=False)
+    ] = False,
+    compact: Compact = False,
+    directory: Directory = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Show a session: prompts, answers and tool calls."""
+    where = session_filter(agent=agent, directory=directory)
+    if events:
+        with open_sessions(config_dir, project_dir, context.obj.service) as library:
+            stream = library.events(session, where)
+            first_event = list(islice(stream, 1))
+        return _print_events(chain(first_event, stream), compact=compact)
+    from agent_mux.cli.command_output import json_envelope
+    from agent_mux.cli.terminal import is_terminal, sanitize
+    from agent_mux.sessions.exporting import export
+
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
+        found = library.get(session, where)
+    if context.obj.json:
+        sys.stdout.write(json_envelope(_to_builtins(found)) + "\n")
+        return 0
+    text = export(found, "markdown")
+    sys.stdout.write(sanitize(text) if is_terminal(sys.stdout) else text)
+    return 0
+
+
+@sessions.command("search")
+@with_common_flags
+@with_service_flags
+def search_sessions(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to find (case-insensitive).", show_default=False)],
+    agent: Agent = None,
+    model: Model = None,
+    since: Since = None,
+    until: Until = None,
+    tag: Tags = None,
+    cwd: Cwd = None,
+    sort: Annotated[HitOrder, typer.Option("--sort", help="Sort order.")] = HitOrder.relevance,
+    limit: Limit = 50,
+    directory: Directory = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Search sessions by messages, tool inputs and tool results."""
+    from agent_mux.cli.command_output import print_rows
+    from agent_mux.cli.errors import usage_error
+
+    if not text.strip():
+        raise usage_error("search text is empty")
+    which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
+        hits = library.search(text, which, sort=sort.value, limit=limit or None)
+    rows = [
+        {
+            "session": hit.session.id,
+            "changed": _format_date(hit.session.updated_at),
+            "found": hit.count,
+            "where": hit.excerpt,
+        }
+        for hit in hits
+    ]
+    shown = [_to_builtins(hit) for hit in hits] if context.obj.json else rows
+    print_rows(shown, ("session", "changed", "found", "where"), context.obj, empty="no matches")
+    return 0
+
+
+@sessions.command("export")
+@with_common_flags
+@with_service_flags
+def export_session(
+    context: typer.Context,
+    session: SessionId,
+    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="Document format.")] = ExportFormat.markdown,
+    output: OutputPath = None,
+    agent: Agent = None,
+    directory: Directory = None,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Export a session as JSON, JSON lines, Markdown or a single HTML file."""
+    wanted = session_filter(agent=agent, directory=directory)
+    with open_sessions(config_dir, project_dir, context.obj.service) as library:
+        text = library.export(session, form.value, wanted)
+    _write_document(text, output)
+    return 0
+
+
+@sessions.command("diff")
+@with_common_flags
+def diff_sessions(
+    context: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="Session, as for `show`.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help="Session, as for `show`.", show_default=False)],
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Compare two sessions, such as a fork and its origin; exit 1 if they differ."""
+    from agent_mux.cli import exit_codes
+    from agent_mux.cli.command_output import json_envelope
+
+    with open_sessions(config_dir, project_dir) as library:
+        found = library.diff(first, second)
+    if context.obj.json:
+        sys.stdout.write(json_envelope(_to_builtins(found)) + "\n")
+    else:
+        sys.stdout.writelines(_diff_lines(found, no_color=context.obj.no_color))
+    return exit_codes.OK if found.is_same else exit_codes.GENERAL
+
+
+@sessions.command("tail")
+@with_common_flags
+def tail_session(
+    context: typer.Context,
+    session: SessionId,
+    agent: Agent = None,
+    all_of_it: Annotated[
+        bool, typer.Option("--all", help="Print the existing events first.", show_default=False)
+    ] = False,
+    compact: Compact = False,
+    config_dir: ConfigDir = None,
+    project_dir: ProjectDir = None,
+) -> int:
+    """Follow a session while its agent works and print its events as they are stored. Stop with Ctrl-C."""
+    import anyio
+
+    printer = _EventPrinter(as_json=context.obj.json, compact=compact, no_color=context.obj.no_color)
+    with open_sessions(config_dir, project_dir) as library:
+        events = library.watch(session, session_filter(agent=agent), from_start=all_of_it)
+
+    async def follow() -> None:
+        async for event in events:
+            printer.show(event)
+
+    try:
+        anyio.run(follow)
+    except KeyboardInterrupt:
+        return 0  # Ctrl-C is the only way to stop
+    return 0
+
+
+def _print_events(events: "Iterable[AgentEvent]", *, compact: bool) -> int:
+
+    printer = _EventPrinter(as_json=True, compact=compact, no_color=True)
+    for event in events:
+        printer.show(event)
+    return 0
+
+
+def _session_row(summary: Any) -> dict[str, Any]:
+    from agent_mux.cli.terminal import one_line
+
+    cost = summary.cost
+    return {
+        "session": summary.id,
+        "changed": _format_date(summary.updated_at),
+        "turns": summary.turn_count,
+        "cost": None if cost.source == "unknown" else cost.total_usd,
+        "model": ", ".join(summary.models),
+        "tags": one_line(", ".join(summary.tags), 50),
+        "directory": summary.cwd,
+        "title": one_line(summary.title, 50),
+    }
+
+
+def _format_date(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _to_builtins(value: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _write_document(text: str, output: Path | None) -> None:
+    from agent_mux.cli.errors import usage_error
+
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        descriptor = os.open(
+            output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )  # readable by its owner only: it contains prompts
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise usage_error(f"{output} already exists; choose another name, or remove it") from error
+    except OSError as error:
+        raise usage_error(f"cannot write {output}: {error.strerror or error}") from error
+
+
+LONGEST_DIFF_LINE = 160  # characters of a message in a comparison
+
+
+class _EventPrinter:
+    """Prints events as they arrive: JSON lines, or the same view as of a run."""
+
+    def __init__(self, *, as_json: bool, compact: bool, no_color: bool) -> None:
+        from agent_mux.cli.request import screen_for
+        from agent_mux.cli.views import HumanView, JsonView
+
+        self._view: View = JsonView(compact=compact) if as_json else HumanView(screen_for(no_color=no_color))
+
+    def show(self, event: "AgentEvent") -> None:
+        """Print one event without buffering."""
+        for stream, text in self._view.show(event):
+            out = sys.stderr if stream == "err" else sys.stdout
+            out.write(text)
+            out.flush()
+
+
+def _diff_lines(diff: "SessionDiff", *, no_color: bool) -> Iterator[str]:
+    """Format the messages that only one of two sessions has."""
+    palette = palette_for(sys.stdout, no_color=no_color)
+    yield palette.bold(f"--- {diff.first.id}") + "\n" + palette.bold(f"+++ {diff.second.id}") + "\n"
+    yield palette.dim(f"{diff.common} messages in common at the start") + "\n"
+    for change in diff.changes:
+        yield palette.accent(f"@@ message {change.at} @@") + "\n"
+        for message in change.removed:
+            yield from (palette.bad(f"- {line}") + "\n" for line in _message_lines(message))
+        for message in change.added:
+            yield from (palette.good(f"+ {line}") + "\n" for line in _message_lines(message))
+
+
+def _message_lines(message: "SessionMessage") -> Iterator[str]:
+    width = LONGEST_DIFF_LINE if is_terminal(sys.stdout) else 10 * LONGEST_DIFF_LINE
+    if message.text:
+        yield f"{message.role}: {one_line(message.text, width)}"
+    for tool in message.tools:
+        yield f"{message.role} calls {one_line(f'{tool.name} {tool.input}', width)}"

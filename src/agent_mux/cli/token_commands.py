@@ -1,0 +1,188 @@
+"""`amux token`: access tokens of the service."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.decorators import with_common_flags
+from agent_mux.cli.options import ConfigDir
+from agent_mux.cli.serve_command import DatabaseUrl
+
+if TYPE_CHECKING:
+    from agent_mux.service.security.keyring import Keyring
+    from agent_mux.service.security.tokens import Token
+    from agent_mux.service.store.tokens import TokenRow
+
+
+token = typer.Typer(help="Access tokens of the service (`amux serve`).", no_args_is_help=True)
+_COLUMNS = ("name", "id", "scopes", "state", "created", "expires", "lastUsed", "previousUntil")
+_Result = TypeVar("_Result")
+
+
+class TokenScope(StrEnum):
+    """The scopes of a token. Each includes those before it."""
+
+    read = "read"
+    run = "run"
+    admin = "admin"
+
+
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="Token name.", show_default=False)]
+
+
+@token.command("create")
+@with_common_flags
+def create_token(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new token.", show_default=False)],
+    scope: Annotated[
+        list[TokenScope],
+        typer.Option(
+            "--scope",
+            help="read: read everything; run: also start and control runs; admin: everything.",
+            show_default=False,
+        ),
+    ],
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires",
+            metavar="TIME",
+            help="Lifetime, such as 90d (m, h, d, w; default: never expires).",
+            show_default=False,
+        ),
+    ] = None,
+    database: DatabaseUrl = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Create a token and print it once. It cannot be shown again.
+
+    A token that may start runs is equivalent to a shell of the user who runs the service.
+    """
+    from agent_mux.cli.inputs import parse_duration
+
+    until = None if expires is None else _to_ms(datetime.now(UTC) + parse_duration(expires, "--expires"))
+    scopes = [one.value for one in scope]
+    made = _with_keyring(database, config_dir, lambda keyring: keyring.create(name, scopes, expires_at=until))
+    return _print_token(made, name, context.obj)
+
+
+@token.command("rotate")
+@with_common_flags
+def rotate_token(
+    context: typer.Context,
+    name: TokenName,
+    grace: Annotated[
+        str, typer.Option("--grace", metavar="TIME", help="How long the old secret stays valid (0m = revoke now).")
+    ] = "24h",
+    database: DatabaseUrl = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Replace the secret of a token and print the new one once."""
+    from agent_mux.cli.inputs import parse_duration
+
+    grace_ms = parse_duration(grace, "--grace") // timedelta(milliseconds=1)
+    made = _with_keyring(database, config_dir, lambda keyring: keyring.rotate(name, grace_ms=grace_ms))
+    return _print_token(made, name, context.obj)
+
+
+@token.command("list")
+@with_common_flags
+def list_tokens(context: typer.Context, database: DatabaseUrl = None, config_dir: ConfigDir = None) -> int:
+    """List the tokens and their states, without secrets."""
+    from agent_mux.cli.command_output import print_rows
+
+    rows = [_token_row(row) for row in _with_keyring(database, config_dir, lambda keyring: keyring.list())]
+    print_rows(rows, _COLUMNS, context.obj, empty="no tokens; create one with `amux token create`")
+    return 0
+
+
+@token.command("revoke")
+@with_common_flags
+def revoke_token(
+    context: typer.Context,
+    name: TokenName,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help="Also remove it from the list. A loopback service without listed tokens is open to local users again.",
+            show_default=False,
+        ),
+    ] = False,
+    database: DatabaseUrl = None,
+    config_dir: ConfigDir = None,
+) -> int:
+    """Revoke a token. Running services apply this within a second."""
+    from agent_mux.cli.command_output import print_result
+
+    _with_keyring(database, config_dir, lambda keyring: keyring.forget(name) if forget else keyring.revoke(name))
+    return print_result(
+        context.obj, f"{name} is {'forgotten' if forget else 'revoked'}", {"name": name, "forgotten": forget}
+    )
+
+
+def _with_keyring(
+    database: str | None, config_dir: Path | None, do: "Callable[[Keyring], Awaitable[_Result]]"
+) -> _Result:
+    """Call `do` with the keyring in the database that a service with the same flags uses."""
+    from agent_mux.cli.serve_command import config_directory, database_url, require_extra
+
+    require_extra("amux token")
+    import anyio
+
+    from agent_mux.service.security.keyring import Keyring
+    from agent_mux.service.service import open_database
+    from agent_mux.service.settings import Settings
+    from agent_mux.service.store.tokens import TokenStore
+
+    settings = Settings(config_dir=config_directory(config_dir), database=database_url(database))
+
+    async def work() -> _Result:
+        async with open_database(settings) as found:
+            return await do(Keyring(TokenStore(found)))
+
+    return anyio.run(work)
+
+
+def _print_token(made: "Token", name: str, invocation: Invocation) -> int:
+    """Print the token on standard output and nowhere else."""
+    from agent_mux.cli.command_output import print_json, print_note
+
+    if invocation.json:
+        print_json({"name": name, "id": made.id, "token": str(made)})
+    else:
+        sys.stdout.write(f"{made}\n")
+        print_note(f"This is the token of {name}. It is not shown again; send it as `Authorization: Bearer ...`.")
+    return 0
+
+
+def _token_row(row: "TokenRow") -> dict[str, Any]:
+    now = _to_ms(datetime.now(UTC))
+    state = "valid" if row.is_valid(now) else "revoked" if row.revoked_at is not None else "expired"
+    previous = row.previous_valid_until if row.previous_hash_at(now) else None
+    columns = {
+        "name": row.name,
+        "id": row.id,
+        "scopes": row.scopes.split(),
+        "state": state,
+        "created": _format_time(row.created_at),
+        "expires": _format_time(row.expires_at),
+        "lastUsed": _format_time(row.last_used_at),
+        "previousUntil": _format_time(previous),
+    }
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _format_time(ms: int | None) -> str | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _to_ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
