@@ -71,15 +71,15 @@ durability: .venv/dev
 	AMUX_DURABILITY=full $(BIN)/python -m pytest tests/service/durable
 
 fuzz: .venv/dev
-	$(BIN)/python -m agent_mux.testing.fuzz
+	$(BIN)/python -m agent_mux_testing.fuzz
 
 e2e: .venv/dev
-	$(BIN)/python -m agent_mux.testing.provision $(AGENTS)
-	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %) $(MARK:%=-m %)
+	$(BIN)/python -m agent_mux_testing.provision $(AGENTS)
+	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --numprocesses=2 $(AGENTS:%=--agent %) $(MARK:%=-m %)
 
 e2e-results: .venv/dev
-	$(BIN)/python -m agent_mux.testing.provision
-	$(BIN)/python -m agent_mux.testing.offline -- $(BIN)/python -m pytest tests/e2e --results tests/e2e/results.json
+	$(BIN)/python -m agent_mux_testing.provision
+	$(BIN)/python -m agent_mux_testing.offline -- $(BIN)/python -m pytest tests/e2e --results tests/e2e/results.json
 	$(BIN)/python docs/generate.py support-matrix
 
 check: .venv/dev

@@ -6,9 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from agent_mux.auth.client import Auth
-from agent_mux.documents import with_field
-from agent_mux.homes import Homes
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.sdk.documents import with_field
 from benchmarks.measure import interleaved, report, verdict
 
 ROUNDS = 15
@@ -16,8 +16,8 @@ PROJECTS = 600
 """Enough for a state file of one megabyte, like Claude Code's."""
 COLD = """
 import time
-from agent_mux.auth.client import Auth
-from agent_mux.homes import Homes
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.installations import Homes
 homes = Homes(environ={"HOME": "/nowhere"})
 list(homes.adapters)
 began = time.perf_counter()
@@ -35,7 +35,7 @@ def main(scratch: Path) -> None:
 def _credentials(scratch: Path) -> None:
     """Measure the credential check of all agents: first in a process (with imports), and repeated."""
     cold = [float(subprocess.check_output([sys.executable, "-c", COLD])) for _ in range(ROUNDS)]
-    auth = Auth(Homes(environ={"HOME": str(scratch)}))
+    auth = Auth(InstallationResolver(environ={"HOME": str(scratch)}))
     auth.check_all()
     warm = interleaved({"again": auth.check_all}, ROUNDS).typical("again")
     first = sorted(cold)[ROUNDS // 2]

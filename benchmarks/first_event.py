@@ -3,7 +3,7 @@
 The bare contestant is an asyncio loop with the same command line, environment and standard input. It answers the
 handshake and recognizes the start of the session with the same codec. It has no journal, no reaper and no supervision.
 
-    python -m agent_mux.testing.offline -- python -m benchmarks first_event
+    python -m agent_mux_testing.offline -- python -m benchmarks first_event
 """
 
 import asyncio
@@ -19,22 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux import AgentMux, Approve, RunOptions
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
+from agent_mux.journal.records import Control, Kind, Record, encode
 from agent_mux.process.marker import processes_of
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan, plan_run
-from agent_mux.run.records import Control, Kind, Record, encode
 from agent_mux.run.tempdir import private_files
-from agent_mux.testing.live import LiveKit, Place, Say, answer, launch
-from agent_mux.testing.live.kits import kits
-from agent_mux.testing.model_server import Script, ScriptedModelServer
-from agent_mux.testing.offline import is_offline
-from agent_mux.testing.provision import Provisioned, find_agent
+from agent_mux.sdk.codec import CloseStdin, Effect, WriteStdin
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.live import LiveKit, Place, Say, answer, launch
+from agent_mux_testing.live.kits import kits
+from agent_mux_testing.model_server import Script, ScriptedModelServer
+from agent_mux_testing.offline import is_offline
+from agent_mux_testing.provision import Provisioned, find_agent
 from benchmarks.measure import Rounds, report
 from benchmarks.synthetic import write_stream
 
-COMMAND = "python -m agent_mux.testing.offline -- python -m benchmarks first_event"
+COMMAND = "python -m agent_mux_testing.offline -- python -m benchmarks first_event"
 ROUNDS = 5
 INSTANT_ROUNDS = 51
 CHUNK = 1 << 16

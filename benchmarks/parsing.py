@@ -14,16 +14,16 @@ from pathlib import Path
 
 import orjson
 
-from agent_mux.adapter import Adapter, NativeProtocol
-from agent_mux.facts import Fact, StepBegin, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolInput
-from agent_mux.parsing import observing_normalizer
+from agent_mux.journal.records import Kind, Record
 from agent_mux.process.pump import CHUNK
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.normalizer import Normalizer
-from agent_mux.run.records import Kind, Record
-from agent_mux.testing.conformance.recorded import Recorded
-from agent_mux.testing.fixtures import find_fixtures
-from agent_mux.testing.live.shapes import kind_of
+from agent_mux.run.transcripts import observing_normalizer
+from agent_mux.sdk.adapter import Adapter, NativeProtocol
+from agent_mux.sdk.facts import Fact, StepBegin, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolInput
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance.recorded import Recorded
+from agent_mux_testing.fixtures import find_fixtures
+from agent_mux_testing.live.shapes import kind_of
 from benchmarks.measure import Rounds, interleaved, report, verdict
 from benchmarks.synthetic import DELTAS_PER_MESSAGE, write_stream
 

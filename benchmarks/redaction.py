@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent_mux.framing import LineFramer
 from agent_mux.process.pump import CHUNK
 from agent_mux.redaction import RedactedStream, Redactor
+from agent_mux.sdk.framing import LineFramer
 from benchmarks.measure import interleaved, report, verdict
 from benchmarks.parsing import normalize
 from benchmarks.synthetic import write_stream

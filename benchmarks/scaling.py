@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from agent_mux.assembler import StreamAssembler, StreamContext
-from agent_mux.facts import SessionKnown, TextDelta
+from agent_mux.sdk.facts import SessionKnown, TextDelta
 from benchmarks.measure import report, verdict
 from benchmarks.synthetic import write_player, write_stream
 

@@ -16,7 +16,7 @@ from agent_loop.messages import Message
 from agent_loop.providers.script import Step, call
 from agent_loop.providers.scripted_provider import Scriptable, ScriptedProvider
 from agent_loop.tools.function import function_tool
-from agent_mux.meanings import meanings_of
+from agent_mux._util.field_descriptions import meanings_of
 
 INTRODUCTION = """# Hooks of the embedded agent
 

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.contract import RULES
 from agent_mux.events import CATEGORIES, CostRecord, encode_event, event_from_dict
 from agent_mux.events.base import BaseEvent
-from agent_mux.meanings import meanings_of
 
 TITLES = {
     "session": "Session lifecycle",

@@ -10,17 +10,15 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from agent_mux.adapter import Adapter
-from agent_mux.config.files import ConfigFile
-from agent_mux.definitions.folders import DefinitionFolders
-from agent_mux.documents import field_name
 from agent_mux.events import CATEGORIES
-from agent_mux.home import AgentHome
-from agent_mux.place import Place
-from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.conformance.checks import GOLDEN
-from agent_mux.testing.fixtures import find_fixtures, load_fixture
-from agent_mux.testing.live import Pin, kits
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import AgentPaths, ConfigFile
+from agent_mux.sdk.documents import field_name
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance.checks import GOLDEN
+from agent_mux_testing.fixtures import find_fixtures, load_fixture
+from agent_mux_testing.live import Pin, kits
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -46,7 +44,7 @@ EVENTS = """## Events
 
 The events in the recordings of each agent. agent-mux itself emits {mux} with every agent.
 """
-PLACE = Place(environ={"HOME": "/HOME"}, project=Path("/PROJECT"))
+PLACE = AgentPaths(environ={"HOME": "/HOME"}, project=Path("/PROJECT"))
 HOMES = """## Homes
 
 The files of each agent that `amux config`, `mcp`, `skill`, `agent`, `plugin`, `hooks` and `auth` use. Later files take
@@ -174,7 +172,7 @@ def documented_only(agent: str) -> bool:
 
 def _homes(adapters: Iterable[Adapter]) -> str:
     """Return the section on the files of all agents that have any."""
-    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.home() != AgentHome())])
+    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.home() != AgentInstallation())])
 
 
 def _home(adapter: Adapter) -> str:
@@ -182,7 +180,7 @@ def _home(adapter: Adapter) -> str:
     return f"### {adapter.display_name}\n\n{lines}\n"
 
 
-def _places(home: AgentHome) -> Iterator[tuple[str, str]]:
+def _places(home: AgentInstallation) -> Iterator[tuple[str, str]]:
     if home.config is not None:
         yield "settings", _files(home.config.files)
     if home.mcp is not None:

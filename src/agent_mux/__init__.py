@@ -13,26 +13,25 @@ Names are imported when they are first used, so that `amux --version` costs no m
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agent_mux.version import __version__
+from agent_mux._util.version import __version__
 
 if TYPE_CHECKING:
-    from agent_mux.blocking import BlockingAgentMux, BlockingRemoteMux, BlockingRun
     from agent_mux.client import AgentMux, RemoteMux
+    from agent_mux.client.blocking import BlockingAgentMux, BlockingRemoteMux, BlockingRun
     from agent_mux.client.remote import RemoteRun
     from agent_mux.contract import Breach, validate
     from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
     from agent_mux.events import AgentEvent, decode_event, encode_event
-    from agent_mux.options import Attachment, McpServer, RunOptions
-    from agent_mux.parsing import parse_transcript
-    from agent_mux.policy import Policy, Rule, read_policy
     from agent_mux.run.handle import RunHandle
-    from agent_mux.run.interaction import Approve, Choice, Deny, PendingInteraction, Text
     from agent_mux.run.interface import Run
     from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
-    from agent_mux.run.retry import RetryPolicy
+    from agent_mux.run.transcripts import parse_transcript
+    from agent_mux.sdk.interactions import Approve, Choice, Deny, PendingInteraction, Text
+    from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
+    from agent_mux.sdk.policy import Policy, Rule, read_policy
 
 _HOMES = {
-    "agent_mux.blocking": ("BlockingAgentMux", "BlockingRemoteMux", "BlockingRun"),
+    "agent_mux.client.blocking": ("BlockingAgentMux", "BlockingRemoteMux", "BlockingRun"),
     "agent_mux.client": ("AgentMux", "RemoteMux"),
     "agent_mux.client.remote": ("RemoteRun",),
     "agent_mux.contract": ("Breach", "validate"),
@@ -45,9 +44,9 @@ _HOMES = {
         "ValidationError",
     ),
     "agent_mux.events": ("AgentEvent", "decode_event", "encode_event"),
-    "agent_mux.options": ("Attachment", "McpServer", "RunOptions"),
-    "agent_mux.parsing": ("parse_transcript",),
-    "agent_mux.policy": ("Policy", "Rule", "read_policy"),
+    "agent_mux.sdk.options": ("Attachment", "McpServer", "RunOptions"),
+    "agent_mux.run.transcripts": ("parse_transcript",),
+    "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.interface": ("Run",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),

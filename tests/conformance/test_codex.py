@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent_mux.testing.conformance import AdapterConformance
 from agent_mux_adapters.codex import ADAPTER
+from agent_mux_testing.conformance import AdapterConformance
 
 
 class TestCodex(AdapterConformance):

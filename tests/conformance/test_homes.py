@@ -12,19 +12,16 @@ from typing import Any
 import pytest
 
 from agent_mux import McpServer
-from agent_mux.adapter import Adapter
-from agent_mux.config.client import AgentConfigs
-from agent_mux.config.files import ConfigFile
-from agent_mux.definitions.folders import Folder
-from agent_mux.documents import open_document, parse_field, with_field
-from agent_mux.home import AgentHome
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import AgentPaths, ConfigFile
+from agent_mux.sdk.documents import open_document, parse_field, with_field
+from agent_mux.sdk.installation import AgentInstallation, Folder, McpFiles
+from agent_mux.sdk.registry import AdapterRegistry
 
-ADAPTERS = [adapter for adapter in AdapterRegistry() if adapter.home() != AgentHome()]
+ADAPTERS = [adapter for adapter in AdapterRegistry() if adapter.home() != AgentInstallation()]
 SERVERS = [
     McpServer("one", command="run", args=("a b", "--x=1"), env={"KEY": "v"}),
     McpServer("two", "streamable-http", url="https://h.example/mcp", headers={"X-Key": "v"}),
@@ -34,12 +31,12 @@ every_home = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: ad
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> Homes:
+def homes(tmp_path: Path) -> InstallationResolver:
     (tmp_path / "project").mkdir()
-    return Homes(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project")
+    return InstallationResolver(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project")
 
 
-def files_of(home: AgentHome) -> list[ConfigFile]:
+def files_of(home: AgentInstallation) -> list[ConfigFile]:
     found: list[ConfigFile] = []
     for piece in (home.config, home.mcp, home.hooks):
         found += piece.files if piece is not None else ()
@@ -48,8 +45,8 @@ def files_of(home: AgentHome) -> list[ConfigFile]:
 
 @every_home
 def test_places_are_absolute_and_need_no_project(adapter: Adapter, tmp_path: Path) -> None:
-    anywhere = Place(environ={"HOME": str(tmp_path)})
-    project = Place(environ={"HOME": str(tmp_path)}, project=tmp_path / "project")
+    anywhere = AgentPaths(environ={"HOME": str(tmp_path)})
+    project = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path / "project")
     home = adapter.home()
     folders = [*(home.skills.folders if home.skills else ()), *(home.subagents.folders if home.subagents else ())]
     for one in (*files_of(home), *folders):
@@ -67,7 +64,7 @@ def test_places_are_absolute_and_need_no_project(adapter: Adapter, tmp_path: Pat
 
 
 @every_home
-def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, homes: Homes) -> None:
+def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, homes: InstallationResolver) -> None:
     config = adapter.home().config
     if config is None:
         return
@@ -84,7 +81,7 @@ def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, homes: Homes)
 
 
 @every_home
-def test_a_model_that_is_set_is_the_model(adapter: Adapter, homes: Homes) -> None:
+def test_a_model_that_is_set_is_the_model(adapter: Adapter, homes: InstallationResolver) -> None:
     config = adapter.home().config
     if config is None or config.model is None:
         return
@@ -108,7 +105,7 @@ def refuses(files: McpFiles, server: McpServer) -> bool:
 
 
 @every_home
-def test_servers_are_read_as_they_were_written(adapter: Adapter, homes: Homes) -> None:
+def test_servers_are_read_as_they_were_written(adapter: Adapter, homes: InstallationResolver) -> None:
     files = adapter.home().mcp
     if files is None:
         return
@@ -145,7 +142,7 @@ def test_credentials_are_known_as_the_capabilities_say(adapter: Adapter, tmp_pat
         return
     assert {method.name for method in auth.methods} == set(adapter.capabilities.auth_methods)
     assert auth.steps
-    nowhere = Place(environ={"HOME": str(tmp_path)}, project=tmp_path)
+    nowhere = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path)
     for method in auth.methods:
         assert method.variables or method.find is not None, method.name
         if method.find is not None:
@@ -203,7 +200,7 @@ def test_hooks_are_put_in_and_taken_out_again(adapter: Adapter) -> None:
 
 def test_a_home_is_not_imported_for_a_run() -> None:
     code = (
-        "import sys; from agent_mux.registry import AdapterRegistry; list(AdapterRegistry());"
+        "import sys; from agent_mux.sdk.registry import AdapterRegistry; list(AdapterRegistry());"
         "print([name for name in sys.modules if name.endswith('.home') and 'adapters' in name])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.testing.conformance import AdapterConformance
 from agent_mux_adapters.terminal import ADAPTER
+from agent_mux_testing.conformance import AdapterConformance
 
 pytest.importorskip("pyte")
 

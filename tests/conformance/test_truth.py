@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.conformance.truth import DEFAULT, EXCEPTIONS, Dialect, problem, said_by_events
 
-from agent_mux.adapter import Adapter
 from agent_mux.events import McpToolErrorEvent, McpToolResultEvent, ToolErrorEvent, ToolResultEvent
-from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.conformance import Recorded
-from agent_mux.testing.fixtures import find_fixtures
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance import Recorded
+from agent_mux_testing.fixtures import find_fixtures
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parents[1] / "fixtures"

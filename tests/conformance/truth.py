@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.events import AgentEvent, MessageStopEvent, ThinkingStopEvent
-from agent_mux.testing.conformance import Recorded
+from agent_mux_testing.conformance import Recorded
 
 EXCEPTIONS = tomllib.loads((Path(__file__).parent / "truth_exceptions.toml").read_text("utf-8"))
 MADE_UP = re.compile(r"\{\{re:.+?\}\}")

@@ -18,7 +18,7 @@ from agent_mux.events import (
     SubagentSpawnEvent,
     ToolCallReadyEvent,
 )
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 PATHS = ("path", "file_path", "filePath")
 COMMANDS = frozenset({"shell", "bash", "run_shell_command"})

@@ -8,7 +8,7 @@ from tests.conformance.content_blocks import block_parts, named_call
 from tests.conformance.printed import natives
 from tests.conformance.truth import Dialect
 
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 
 def called(name: str, given: Any) -> Iterator[Any]:

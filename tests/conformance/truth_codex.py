@@ -18,7 +18,7 @@ from agent_mux.events import (
     SubagentSpawnEvent,
     ToolCallReadyEvent,
 )
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 PATCHED = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ([^\n\\']+)")
 IN_CODE = re.compile(r"tools\.(exec_command|apply_patch)\((?:\{cmd:)?'(.*?)'\}?\)", re.DOTALL)

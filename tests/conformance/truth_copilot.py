@@ -12,7 +12,7 @@ from tests.conformance.printed import ENDED, acp_update, natives
 from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import AgentEvent, InputRequiredEvent, ToolCallReadyEvent
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 NAMES = {"shell": "bash", "write": "create", "read": "view", "ask": "ask_user", "sub": "task"}
 FIELDS = {"content": "file_text", "old": "old_str", "new": "new_str"}

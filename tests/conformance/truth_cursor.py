@@ -8,7 +8,7 @@ from tests.conformance.content_blocks import block_parts, named_call
 from tests.conformance.printed import natives
 from tests.conformance.truth import Dialect
 
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 DIALECT = Dialect(parts=block_parts, call=partial(named_call, delegate="task"))
 

@@ -13,7 +13,7 @@ from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
 from tests.conformance.truth import Dialect, Said, is_within
 
 from agent_mux.events import AgentEvent, SubagentSpawnEvent
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 
 def parts(step: Mapping[str, Any]) -> Iterator[Said]:

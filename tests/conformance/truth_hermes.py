@@ -13,7 +13,7 @@ from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
 from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import AgentEvent, InputRequiredEvent
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 NAMES = {
     "shell": "terminal",

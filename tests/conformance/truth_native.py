@@ -9,7 +9,7 @@ from tests.conformance.content_blocks import block_parts, named_call
 from tests.conformance.printed import natives
 from tests.conformance.truth import Dialect, Said
 
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 OUTPUT = "__output__"
 """The tool that a model must call when its answer did not match the schema; its input is the answer."""

@@ -12,7 +12,7 @@ from tests.conformance.printed import acp_ends, acp_texts
 from tests.conformance.truth import Dialect, Said
 
 from agent_mux.events import AgentEvent, McpToolCallStartEvent, ToolCallReadyEvent
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 CATALOG_TOOL = "tool_call"
 

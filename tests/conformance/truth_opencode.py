@@ -8,7 +8,7 @@ from tests.conformance.content_blocks import block_parts, named_call
 from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
 from tests.conformance.truth import Dialect, same_call
 
-from agent_mux.testing.fixtures import Fixture
+from agent_mux_testing.fixtures import Fixture
 
 NO_OUTPUT = "(no output)"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from agent_mux.framing import Framing, framed, new_framer
+from agent_mux.sdk.framing import Framing, framed, new_framer
 
 FIELD = "brandNew"
 FLAG = "--brand-new"

@@ -1,7 +1,7 @@
 """Real CLIs, offline.
 
-python -m agent_mux.testing.provision
-python -m agent_mux.testing.offline -- pytest tests/e2e [--agent AGENT]
+python -m agent_mux_testing.provision
+python -m agent_mux_testing.offline -- pytest tests/e2e [--agent AGENT]
 """
 
 import json
@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from agent_mux import CapabilityError
-from agent_mux.testing.live import Unspeakable, kit_of, kits
-from agent_mux.testing.offline import ALLOW_NETWORK, is_offline
-from agent_mux.testing.provision import Provisioned, find_agent
+from agent_mux_testing.live import Unspeakable, kit_of, kits
+from agent_mux_testing.offline import ALLOW_NETWORK, is_offline
+from agent_mux_testing.provision import Provisioned, find_agent
 
 pytest.register_assert_rewrite("tests.e2e.harness")
 
@@ -59,7 +59,7 @@ def provisioned(agent: str) -> Provisioned:
     name, _, version = agent.partition("@")
     found = find_agent(name, version or None)
     if found is None:
-        pytest.skip(f"{agent} is not there; try: python -m agent_mux.testing.provision {agent}")
+        pytest.skip(f"{agent} is not there; try: python -m agent_mux_testing.provision {agent}")
     return found
 
 
@@ -72,7 +72,7 @@ def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[Live]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Nothing here runs where a CLI could reach anybody; what an agent cannot do has to fail."""
     allowed = is_offline() or bool(os.environ.get(ALLOW_NETWORK))
-    reason = f"would have the network; run it under agent_mux.testing.offline, or set {ALLOW_NETWORK}=1"
+    reason = f"would have the network; run it under agent_mux_testing.offline, or set {ALLOW_NETWORK}=1"
     unwanted = [item for item in items if item.path.is_relative_to(HERE) and _says_nothing_new(item)]
     config.hook.pytest_deselected(items=unwanted)
     items[:] = [item for item in items if item not in unwanted]

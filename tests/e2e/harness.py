@@ -20,14 +20,14 @@ from tests.e2e.model import Model, serve
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
 from agent_mux.events import AgentEvent, CostRecord
+from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
-from agent_mux.run.journal import JournalReader
 from agent_mux.run.plan import find_protocol, plan_run
 from agent_mux.run.tempdir import temp_dir_of
-from agent_mux.testing import mcp_echo
-from agent_mux.testing.live import (
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing import mcp_echo
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     Launch,
@@ -41,8 +41,8 @@ from agent_mux.testing.live import (
     pin_of,
     refuse,
 )
-from agent_mux.testing.model_server import Step
-from agent_mux.testing.provision import Provisioned
+from agent_mux_testing.model_server import Step
+from agent_mux_testing.provision import Provisioned
 
 BOUND = 60.0  # seconds for what is no agent's
 LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from agent_mux.testing.model_server import RecordedRequest, Script, ScriptedModelServer, Step
+from agent_mux_testing.model_server import RecordedRequest, Script, ScriptedModelServer, Step
 
 AUXILIARY = "aux"
 ASKED_MODEL = frozenset({"messages", "responses", "chat", "generate", AUXILIARY})

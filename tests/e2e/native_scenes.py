@@ -11,9 +11,9 @@ from tests.e2e.harness import Live, seen
 
 from agent_mux import Approve, Attachment, Deny, RunHandle, Text
 from agent_mux.process.marker import processes_of
-from agent_mux.testing.live import Answer, Ask, Edit, Read, Say, Shell, Think, Todo, Write
-from agent_mux.testing.model_server import Step
-from agent_mux.testing.model_server.script import ToolUse
+from agent_mux_testing.live import Answer, Ask, Edit, Read, Say, Shell, Think, Todo, Write
+from agent_mux_testing.model_server import Step
+from agent_mux_testing.model_server.script import ToolUse
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A PNG of one pixel."""

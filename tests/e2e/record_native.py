@@ -1,4 +1,4 @@
-"""Records the embedded agent: `python -m agent_mux.testing.offline -- python -m tests.e2e.record_native [SCENARIO...]`.
+"""Records the embedded agent: `python -m agent_mux_testing.offline -- python -m tests.e2e.record_native [SCENARIO...]`.
 
 It is a part of this repository, so its recordings are made again with each of its versions. Provision it first. Then
 `AMUX_UPDATE_GOLDENS=1 pytest tests/conformance/test_native.py`, and read what comes out.
@@ -17,12 +17,12 @@ from tests.e2e.harness import Live
 from tests.e2e.native_scenes import SCENES, Scene, Steps, two_prompts
 
 from agent_mux import AgentMux
-from agent_mux.run.records import Header
-from agent_mux.testing.conformance.recorded import RUN_ID
-from agent_mux.testing.fixtures import write_fixture
-from agent_mux.testing.model_server import Script, Step
-from agent_mux.testing.provision import find_agent
-from agent_mux.testing.recorder import NEUTRAL_HOME, NEUTRAL_PROJECT, NEUTRAL_TEMP, Neutral, fixture_from_journal
+from agent_mux.journal.records import Header
+from agent_mux_testing.conformance.recorded import RUN_ID
+from agent_mux_testing.fixtures import write_fixture
+from agent_mux_testing.model_server import Script, Step
+from agent_mux_testing.provision import find_agent
+from agent_mux_testing.recorder import NEUTRAL_HOME, NEUTRAL_PROJECT, NEUTRAL_TEMP, Neutral, fixture_from_journal
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 URL = "http://127.0.0.1:8080"

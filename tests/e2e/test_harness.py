@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.e2e.ways import EVERYONE
 
-from agent_mux.testing.live import Place, kit_of, kits
-from agent_mux.testing.model_server import Script, ScriptedModelServer, say
-from agent_mux.testing.provision import Provisioned
+from agent_mux_testing.live import Place, kit_of, kits
+from agent_mux_testing.model_server import Script, ScriptedModelServer, say
+from agent_mux_testing.provision import Provisioned
 
 BOUND = 60.0
 

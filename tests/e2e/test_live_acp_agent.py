@@ -19,8 +19,8 @@ from tests.e2e.terminal import environment
 from tests.e2e.ways import EVERYONE
 from tests.process.editing import COMMAND, Editor, editing
 
-from agent_mux.testing.live import Edit, Say, Shell, Write
-from agent_mux.testing.provision import ACPX, find_tool
+from agent_mux_testing.live import Edit, Say, Shell, Write
+from agent_mux_testing.provision import ACPX, find_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -206,7 +206,7 @@ def acpx() -> list[str]:
     """Its command line; the test is skipped where it is not there."""
     found = find_tool(ACPX)
     if found is None:
-        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux.testing.provision {ACPX}")
+        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux_testing.provision {ACPX}")
     node = shutil.which("node", path=found.path)
     assert node is not None
     return [node, str(found.program)]

@@ -9,8 +9,8 @@ from tests.e2e.harness import Finished, Live, finish
 from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
-from agent_mux.run.interaction import ApprovalDetail, InputDetail
-from agent_mux.testing.live import Ask, Mcp, Say, Shell, Write
+from agent_mux.sdk.interactions import ApprovalDetail, InputDetail
+from agent_mux_testing.live import Ask, Mcp, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 DECISIONS = ("approval_request", "approval_granted", "approval_denied")

@@ -9,7 +9,7 @@ from tests.e2e.ways import EVERYONE
 from ulid import ULID
 
 from agent_mux import Approve, BlockingAgentMux, validate
-from agent_mux.testing.live import Edit, Say, Shell, Write
+from agent_mux_testing.live import Edit, Say, Shell, Write
 
 BUSY = "touch started; sleep 300"
 CONTENT = "one\ntwo\n"

@@ -12,9 +12,9 @@ from tests.e2e.terminal import AMUX, Printed, amux, environment
 from tests.e2e.ways import EVERYONE
 
 from agent_mux.cli.app import command
-from agent_mux.home import AgentHome
-from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.live import DUMMY_KEY, Say, Shell
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.live import DUMMY_KEY, Say, Shell
 
 CAPABILITY = 6
 DEFINED_IN_TOML = 'name = "counter"\ndescription = "Counts"\ndeveloper_instructions = "Count."\n'
@@ -116,7 +116,7 @@ def reads_what_is_stored(type_in: Commands) -> None:
         type_in.for_people("cost", "report", "--by", by)
 
 
-def changes_settings(type_in: Commands, agent: str, home: AgentHome) -> None:
+def changes_settings(type_in: Commands, agent: str, home: AgentInstallation) -> None:
     config = home.config
     has = config is not None
     type_in("config", "get", agent, has=has)
@@ -142,7 +142,7 @@ def changes_settings(type_in: Commands, agent: str, home: AgentHome) -> None:
     type_in("config", "unset", agent, text, has=has)
 
 
-def changes_servers(type_in: Commands, agent: str, home: AgentHome) -> None:
+def changes_servers(type_in: Commands, agent: str, home: AgentInstallation) -> None:
     has = home.mcp is not None
     for group in (("mcp",), ("config", "mcp")):
         type_in(*group, "add", agent, "added", "--", "/bin/echo", "--flag", has=has)
@@ -152,7 +152,7 @@ def changes_servers(type_in: Commands, agent: str, home: AgentHome) -> None:
         assert "added" not in {one["name"] for one in type_in(*group, "list", agent, has=has) or ()}
 
 
-def changes_definitions(type_in: Commands, agent: str, home: AgentHome, directory: Path) -> None:
+def changes_definitions(type_in: Commands, agent: str, home: AgentInstallation, directory: Path) -> None:
     skill = directory / "singing"
     skill.mkdir()
     (skill / "SKILL.md").write_text("---\nname: singing\ndescription: Sings\n---\nSing.\n", "utf-8")
@@ -178,7 +178,7 @@ def changes_definitions(type_in: Commands, agent: str, home: AgentHome, director
     type_in.typed |= {("auth", "check"), ("auth", "setup")}
 
 
-def asks_for_plugins(type_in: Commands, agent: str, home: AgentHome) -> None:
+def asks_for_plugins(type_in: Commands, agent: str, home: AgentInstallation) -> None:
     plugins = home.plugins
     type_in("plugin", "list", agent, has=plugins is not None and plugins.list is not None)
     for verb in ("install", "uninstall", "update"):
@@ -219,7 +219,7 @@ def keeps_profiles(type_in: Commands, agent: str) -> None:
     assert type_in("profiles", "list") == []
 
 
-def keeps_hooks(type_in: Commands, agent: str, home: AgentHome) -> None:
+def keeps_hooks(type_in: Commands, agent: str, home: AgentInstallation) -> None:
     type_in("hooks", "add", "notes", "builtin", "log", "--type", "pre_tool_use")
     type_in("hooks", "disable", "notes")
     type_in("hooks", "enable", "notes")

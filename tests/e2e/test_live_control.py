@@ -7,7 +7,7 @@ from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, WAYS
 
 from agent_mux import AgentMux, RunHandle
 from agent_mux.process.marker import processes_of
-from agent_mux.testing.live import Say, Shell
+from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 BUSY = "touch started; sleep 300"

@@ -4,7 +4,7 @@ import pytest
 from tests.e2e.harness import Finished, Live, finish, seen
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, WAYS
 
-from agent_mux.testing.live import Say, Shell
+from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 

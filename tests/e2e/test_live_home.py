@@ -13,16 +13,16 @@ from tests.e2e.harness import Live
 from tests.e2e.ways import CORE, EVERYONE
 
 from agent_mux import CapabilityError, McpServer
-from agent_mux.adapter import Adapter
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.config.files import Scope
-from agent_mux.definitions.client import Definitions, skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
-from agent_mux.plugins.client import Plugins
-from agent_mux.testing import mcp_echo
-from agent_mux.testing.live import Say, Shell
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import Definitions, skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.agents.plugins import Plugins
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import Scope
+from agent_mux_testing import mcp_echo
+from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 _Known = TypeVar("_Known")
@@ -37,7 +37,7 @@ class Home:
 
     live: Live
     adapter: Adapter
-    homes: Homes
+    homes: InstallationResolver
 
     def ask(self, *words: str, environment: dict[str, str] | None = None, answers: str = "") -> tuple[int, str]:
         """A command of the agent's own: its exit code, and what it printed."""
@@ -58,7 +58,7 @@ def home(live: Live) -> Home:
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
     live.kit.home.trust(live.home, live.workspace)
-    return Home(live, live.adapter, Homes(environ=environment, project=live.workspace))
+    return Home(live, live.adapter, InstallationResolver(environ=environment, project=live.workspace))
 
 
 def needs(known: _Known | None, what: str, home: Home) -> _Known:
@@ -165,7 +165,7 @@ def test_home_credentials(home: Home) -> None:
     bare = {name: value for name, value in start.items() if name in {"PATH", "TERM", "LANG"}}
     bare["HOME"] = str(home.live.home.with_name("nobody"))
     Path(bare["HOME"]).mkdir()
-    nobody = Auth(Homes(environ=bare, project=home.live.workspace)).check(home.live.agent)
+    nobody = Auth(InstallationResolver(environ=bare, project=home.live.workspace)).check(home.live.agent)
     assert nobody.status in {"unauthenticated", "unknown"}, nobody
     words = home.live.kit.home.says_login
     if words is not None:

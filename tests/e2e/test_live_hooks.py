@@ -17,8 +17,8 @@ from tests.e2e.ways import CORE, EVERYONE
 import agent_mux
 import agent_mux_adapters
 from agent_mux import AgentMux
-from agent_mux.hooks.client import Hooks
-from agent_mux.testing.live import Say, Shell
+from agent_mux.agents.hooks.client import Hooks
+from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 REASON = "nobody touches this"

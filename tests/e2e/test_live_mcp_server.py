@@ -13,8 +13,8 @@ from tests.process.delegating import Delegator
 
 from agent_mux import McpServer
 from agent_mux.process.marker import processes_of
-from agent_mux.testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
-from agent_mux.testing.provision import find_agent
+from agent_mux_testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
+from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
 ASKED = "Count the wombats, please."
@@ -64,7 +64,7 @@ async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None
     """Two real agents, two models: the second does what the first asks it, and its answer comes back."""
     other, home = find_agent("codex"), tmp_path / "other"
     if other is None:
-        pytest.skip("codex is not there; try: python -m agent_mux.testing.provision codex")
+        pytest.skip("codex is not there; try: python -m agent_mux_testing.provision codex")
     kit = kit_of("codex")
     live.script(
         live.answer(Mcp("start_run", {"agent": "codex", "prompt": ASKED})),

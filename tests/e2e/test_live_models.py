@@ -4,10 +4,10 @@ import pytest
 from tests.e2e.harness import Live
 from tests.e2e.ways import EVERYONE
 
-from agent_mux.adapter import Adapter
-from agent_mux.models import ModelListing
 from agent_mux.models.registry import Models
-from agent_mux.testing.live import DUMMY_KEY, Place, Say
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelListing
+from agent_mux_testing.live import DUMMY_KEY, Place, Say
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 """With them, agents list the models of these providers; nobody is asked whether they are any good."""

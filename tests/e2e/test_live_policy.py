@@ -5,7 +5,7 @@ from tests.e2e.harness import Finished, Live
 from tests.e2e.ways import CORE, EVERYONE
 
 from agent_mux import Policy, Rule
-from agent_mux.testing.live import Read, Say, Shell, Write
+from agent_mux_testing.live import Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 TO_BE_ASKED = ("rm -rf ./nothing-there",)

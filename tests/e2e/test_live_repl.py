@@ -6,7 +6,7 @@ from tests.e2e.ways import CORE, EVERYONE
 from tests.process.talking import Program, Talk
 from ulid import ULID
 
-from agent_mux.testing.live import Say, Shell
+from agent_mux_testing.live import Say, Shell
 
 HANGS = "A long text that hangs here."
 

@@ -5,7 +5,7 @@ from tests.e2e.harness import Live, finish, seen
 from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS, TALK, TWO_WAY
 
 from agent_mux import AgentMuxError
-from agent_mux.testing.live import Say, Shell
+from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"

@@ -18,10 +18,10 @@ from tests.e2e.terminal import amux
 from tests.e2e.ways import CORE
 
 from agent_mux import AgentMux, RunHandle, RunOptions
+from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.run.journal import JournalReader
-from agent_mux.testing.live import Say, Shell
-from agent_mux.testing.provision import find_agent
+from agent_mux_testing.live import Say, Shell
+from agent_mux_testing.provision import find_agent
 
 pytest.importorskip("pyte")
 pytestmark = pytest.mark.anyio
@@ -85,7 +85,7 @@ def screens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Screens]
     program: Program = request.param
     provisioned = find_agent(program.agent, None)
     if provisioned is None:
-        pytest.skip(f"{program.agent} is not there; try: python -m agent_mux.testing.provision {program.agent}")
+        pytest.skip(f"{program.agent} is not there; try: python -m agent_mux_testing.provision {program.agent}")
     with ExitStack() as stack:
         yield Screens(program, Live(provisioned, tmp_path, stack), tmp_path)
 

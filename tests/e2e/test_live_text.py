@@ -10,7 +10,7 @@ from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux import Attachment
-from agent_mux.testing.live import Answer, Say, Shell, Think
+from agent_mux_testing.live import Answer, Say, Shell, Think
 
 DOT = (  # the smallest picture
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

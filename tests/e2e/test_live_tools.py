@@ -4,7 +4,7 @@ import pytest
 from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
-from agent_mux.testing.live import Edit, Mcp, Read, Say, Shell, Write
+from agent_mux_testing.live import Edit, Mcp, Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 CONTENT = "one\ntwo\nthrée\n"

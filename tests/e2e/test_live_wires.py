@@ -9,9 +9,9 @@ import pytest
 from tests.e2e.harness import Live
 from tests.e2e.terminal import amux
 
-from agent_mux.testing.live import DUMMY_KEY, ModelApi, Place, Say, Shell, ToolPart
-from agent_mux.testing.model_server.script import Block, FunctionCall, Item, ToolUse
-from agent_mux.testing.provision import find_agent
+from agent_mux_testing.live import DUMMY_KEY, ModelApi, Place, Say, Shell, ToolPart
+from agent_mux_testing.model_server.script import Block, FunctionCall, Item, ToolUse
+from agent_mux_testing.provision import find_agent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def native(wire: Wire, tmp_path: Path) -> Iterator[Live]:
     """The embedded agent, with nothing but the variables of this provider."""
     found = find_agent("native")
     if found is None:
-        pytest.skip("native is not there; try: python -m agent_mux.testing.provision native")
+        pytest.skip("native is not there; try: python -m agent_mux_testing.provision native")
     with ExitStack() as stack:
         live = Live(found, tmp_path, stack)
 

@@ -16,7 +16,7 @@ from tests.process.scripted import MakeClient, split_arguments
 from tests.service.serving import Serving, serving
 
 from agent_mux import RemoteMux
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 
 PLACES = ("local", "remote")
 OF_A_SERVICE = ("max_concurrent_runs", "max_concurrent_runs_per_agent", "queue_limit")

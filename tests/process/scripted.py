@@ -8,23 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from agent_mux import AgentMux, actions, facts
-from agent_mux.adapter import (
-    Adapter,
-    AgentCapabilities,
-    CodecContext,
-    Exit,
-    NativeProtocol,
-    Source,
-    SpawnArgs,
-    SpawnEnvironment,
-    Step,
-)
-from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux import AgentMux
 from agent_mux.events import CostRecord
-from agent_mux.native_json import load_object
-from agent_mux.options import ApprovalMode, RunOptions
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk import codec, facts
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Exit, Refuse, Source, Step, WriteStdin
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.options import ApprovalMode, RunOptions
+from agent_mux.sdk.registry import AdapterRegistry
 
 PRELUDE = """
 import json, os, signal, subprocess, sys, time
@@ -79,19 +70,19 @@ class ScriptedCodec:
             return _STEPS[key](value)
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
 
-    def request(self, action: actions.AnyAction) -> Iterable[Step]:
+    def request(self, action: codec.AnyAction) -> Iterable[Step]:
         match action:
-            case actions.Send(text) | actions.Steer(text) if not text.startswith("never "):
+            case codec.Send(text) | codec.Steer(text) if not text.startswith("never "):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
-            case actions.Approve(request_id):
+            case codec.ApproveAction(request_id):
                 return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestSettled(request_id, True))
-            case actions.Deny(request_id, reason):
+            case codec.DenyAction(request_id, reason):
                 return (WriteStdin(b'{"answer": "no"}\n'), facts.RequestSettled(request_id, False, reason))
-            case actions.Answer(request_id, text):
+            case codec.AnswerAction(request_id, text):
                 return (WriteStdin(b'{"answer": "%s"}\n' % text.encode()), facts.RequestSettled(request_id, True))
-            case actions.Interrupt():
+            case codec.Interrupt():
                 return (WriteStdin(b'{"interrupt": true}\n'),)
-            case actions.Close():
+            case codec.Close():
                 return (CloseStdin(),)
         return (Refuse("CAPABILITY_ERROR", f"the scripted agent cannot {type(action).__name__}"),)
 

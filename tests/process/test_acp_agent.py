@@ -22,7 +22,7 @@ from tests.process.installed import PATIENCE, REPOSITORY, Installed
 from tests.process.scripted import MakeClient
 from tests.process.talking import TALKER
 
-from agent_mux.acp_agent.serving import serve
+from agent_mux.acp_server.serving import serve
 from agent_mux.process.marker import processes_of
 
 pytestmark = pytest.mark.anyio
@@ -241,7 +241,7 @@ async def test_cancel_without_a_prompt_is_nothing(start: Start, tmp_path: Path) 
 
 async def test_an_agent_that_does_not_stop_is_ended(start: Start, tmp_path: Path, installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
-    site.write_text("import agent_mux.acp_agent.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
+    site.write_text("import agent_mux.acp_server.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     async with start(body=STUBBORN, PYTHONPATH=path) as editor:
         session = await editor.begin(tmp_path)
@@ -431,7 +431,7 @@ def test_garbage_is_answered_and_does_no_harm(installed: Installed, tmp_path: Pa
 
 def test_a_message_that_is_too_long_is_refused(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
-    site.write_text("import agent_mux.acp_agent.transport as transport\ntransport.LONGEST_MESSAGE = 1000\n")
+    site.write_text("import agent_mux.acp_server.transport as transport\ntransport.LONGEST_MESSAGE = 1000\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     long = b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * 500_000 + b'"}\n'
     message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
@@ -478,7 +478,7 @@ def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path:
 def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
-        "import agent_mux.acp_agent.capabilities as capabilities\nown = capabilities.initialize_response\n"
+        "import agent_mux.acp_server.capabilities as capabilities\nown = capabilities.initialize_response\n"
         "def noisy(adapter):\n print('noise'); import os; os.system('echo more noise'); return own(adapter)\n"
         "capabilities.initialize_response = noisy\n"
     )

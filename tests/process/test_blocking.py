@@ -6,7 +6,7 @@ import pytest
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMuxError, Approve, BlockingAgentMux, validate
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 
 
 def blocking_client(tmp_path: Any, body: str, backend: str) -> BlockingAgentMux:

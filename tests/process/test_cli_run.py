@@ -12,10 +12,10 @@ from ulid import ULID
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
-from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.checks import check_golden
-from agent_mux.testing.fixtures import load_fixture
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance import Recorded, checks
+from agent_mux_testing.conformance.checks import check_golden
+from agent_mux_testing.fixtures import load_fixture
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 

@@ -16,8 +16,8 @@ from agent_mux import AgentMux
 from agent_mux.mcp_server.delegations import Delegations
 from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.server import server_of
-from agent_mux.registry import AdapterRegistry
-from agent_mux.roots import Roots
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.settings.allowed_directories import Roots
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 

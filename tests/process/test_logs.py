@@ -17,7 +17,7 @@ from tests.process.scripted import MakeClient
 from tests.unit.redaction.key_samples import SAMPLES
 
 from agent_mux import Approve, RetryPolicy
-from agent_mux.telemetry.logs import LOGGER, hide_secrets, logs_on
+from agent_mux._util.logs import LOGGER, hide_secrets, logs_on
 
 pytestmark = pytest.mark.anyio
 

@@ -18,10 +18,11 @@ import pytest
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunResult, ValidationError, validate
-from agent_mux.adapter import SpawnArgs, TerminalSize
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.tempdir import temp_dir_of
-from agent_mux.testing.torture.census import Footprint
+from agent_mux.sdk.adapter import SpawnArgs
+from agent_mux.sdk.codec import TerminalSize
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
 NOBODY = 65534

@@ -9,7 +9,7 @@ import pytest
 from tests.process.installed import Installed
 from tests.process.scripted import MakeClient
 
-from agent_mux.run.index import INDEX, IndexRecord, read_index
+from agent_mux.journal.run_index import INDEX, IndexRecord, read_index
 
 HELLO = "hear(); say(session='S'); say(text='hello'); say(cost=0.25); say(done=True); rest()"
 
@@ -120,7 +120,7 @@ def installed(tmp_path: Path) -> Installed:
 
 def header_of(done: Any) -> dict[str, Any]:
     """The options of a run, as its recording has them."""
-    from agent_mux.run.journal import JournalReader
+    from agent_mux.journal.file import JournalReader
 
     result = json.loads(done.stdout.splitlines()[-1])
     return dict(JournalReader(Path(result["journal"])).header.options)

@@ -14,16 +14,16 @@ import pytest
 from tests.unit.adapters.replay.recorder import record
 
 from agent_mux import AgentMux, AgentMuxError, Approve, Deny, ValidationError, encode_event, validate
-from agent_mux.adapter import Exit
 from agent_mux.events import event_to_dict
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.handle import RunHandle
-from agent_mux.testing.conformance import Recorded
-from agent_mux.testing.fixtures import load_fixture
+from agent_mux.sdk.codec import Exit
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_adapters.claude import ADAPTER as CLAUDE
 from agent_mux_adapters.codex import ADAPTER as CODEX
 from agent_mux_adapters.replay.argv import DEMO, HERE, PLAYER
+from agent_mux_testing.conformance import Recorded
+from agent_mux_testing.fixtures import load_fixture
 
 pytestmark = pytest.mark.anyio
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -12,13 +12,13 @@ from tests.process.installed import Installed
 from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 from tests.unit.redaction.key_samples import KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
-from agent_mux import AgentMux, Approve, McpServer, actions, encode_event, facts
-from agent_mux.adapter import Source, Step
-from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux import AgentMux, Approve, McpServer, encode_event
+from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
-from agent_mux.run.journal import JournalReader
+from agent_mux.sdk import codec, facts
+from agent_mux.sdk.codec import CloseStdin, Source, Step, WriteStdin
+from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
 
@@ -208,8 +208,8 @@ class Typed(ScriptedCodec):
         done = (facts.TextEnd(), facts.TurnDone(), CloseStdin()) if b"bye" in line else ()
         return (facts.TextDelta(line.decode("utf-8", "replace")), *done)
 
-    def request(self, action: actions.AnyAction) -> Iterable[Step]:
-        return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, actions.Send) else ()
+    def request(self, action: codec.AnyAction) -> Iterable[Step]:
+        return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, codec.Send) else ()
 
 
 async def test_without_lines_the_end_of_a_piece_waits_for_a_moment_only(tmp_path: Path) -> None:

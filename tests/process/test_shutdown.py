@@ -19,7 +19,7 @@ from agent_mux.run.derive import derive_events
 from agent_mux.run.ending import SETTLE
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.tempdir import temp_dir_of
-from agent_mux.testing.torture.census import Footprint
+from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
 GRACE = 0.5

@@ -17,14 +17,14 @@ from tests.process.everywhere import HereAlone, here_alone
 from tests.process.scripted import MakeClient
 from ulid import ULID
 
-from agent_mux.adapter import TerminalSize
 from agent_mux.process import marker
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.marker import Process, identify, kill_processes_of, mark, processes_of
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.terminal import start_at_terminal
 from agent_mux.run.handle import RunHandle
-from agent_mux.testing.torture import census
+from agent_mux.sdk.codec import TerminalSize
+from agent_mux_testing.torture import census
 
 pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test

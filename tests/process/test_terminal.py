@@ -21,9 +21,9 @@ from agent_mux import (
     validate,
 )
 from agent_mux.process.marker import processes_of
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import derive_events
 from agent_mux.run.plan import find_protocol
+from agent_mux.sdk.registry import AdapterRegistry
 
 pytest.importorskip("pyte")
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.testing.torture import AT_TERMINAL, CASES, CaseOutcome, Circumstances, case_names, run_torture
+from agent_mux_testing.torture import AT_TERMINAL, CASES, CaseOutcome, Circumstances, case_names, run_torture
 
 pytestmark = pytest.mark.anyio
 FULL = os.environ.get("AMUX_TORTURE") == "full"

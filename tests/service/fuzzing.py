@@ -15,7 +15,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from tests.service.serving import Serving, serving
 
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_adapters import claude
 
 STORE = Path(__file__).parents[1] / "stores" / "claude" / "2.1.330" / "home"

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.service import Service
 from agent_mux.service.serving import Server

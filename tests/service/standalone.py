@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.process.scripted import scripted_adapter
 
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.serving import Server
 from agent_mux.service.settings import Settings

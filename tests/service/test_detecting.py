@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from agent_mux.detection import Detected, Detector
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.detection import Detected, Detector
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.detecting import Detecting
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from tests.process.scripted import scripted_adapter
 from tests.service.serving import Serving, serving
 
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.security.responses import HEADERS
 
 HOSTILE = (

@@ -13,7 +13,7 @@ from tests.service.serving import Serving, serving
 from agent_mux import validate
 from agent_mux.cli.main import main
 from agent_mux.events import decode_event
-from agent_mux.run.index import append, line_of, new_record
+from agent_mux.journal.run_index import append, line_of, new_record
 
 LONG = "1c2b5137-32b6-4a15-be24-b89dbb938b9b"
 

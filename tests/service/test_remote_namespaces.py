@@ -16,15 +16,7 @@ from tests.service.cutting import cutting
 from tests.service.serving import Serving, serving
 
 from agent_mux import AgentMux, AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, encode_event
-from agent_mux.adapter import Adapter
-from agent_mux.cli.main import main
-from agent_mux.client.remote.asking import path_of
-from agent_mux.models import ModelCapabilities, Price
-from agent_mux.options import RunOptions
-from agent_mux.registry import AdapterRegistry
-from agent_mux.run.index import append, line_of, new_record
-from agent_mux.sessions.filter import SessionFilter
-from agent_mux.shapes.agents import (
+from agent_mux.api.agents import (
     AgentView,
     DetectedView,
     agent_view,
@@ -33,9 +25,17 @@ from agent_mux.shapes.agents import (
     detected_from,
     detected_view,
 )
-from agent_mux.shapes.costs import CostView, cost_from, cost_json
-from agent_mux.shapes.models import ModelView, model_from, model_json
-from agent_mux.shapes.profiles import ProfileView, profile_from, profile_view
+from agent_mux.api.costs import CostView, cost_from, cost_json
+from agent_mux.api.models import ModelView, model_from, model_json
+from agent_mux.api.profiles import ProfileView, profile_from, profile_view
+from agent_mux.cli.main import main
+from agent_mux.client.remote.asking import path_of
+from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities, Price
+from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sessions.filter import SessionFilter
 
 STORES = Path(__file__).parents[1] / "stores"
 HOMES = ("claude/2.1.330", "codex/0.169.0", "copilot/1.0.102", "gemini/0.61.0", "omp/18.2.3", "pi/0.87.1")

@@ -18,8 +18,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from agent_mux import validate
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.commands import ANSWERS
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.conversation import MOST_WAITING
 from agent_mux.service.sockets import LARGEST_MESSAGE

@@ -5,15 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.homes import Homes
-from agent_mux.mcp.files import McpFiles
-from agent_mux.options import McpServer
-from agent_mux.place import Place
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.installation import (
+    AgentAuth,
+    AgentInstallation,
+    AuthMethod,
+    DefinitionFolders,
+    Evidence,
+    Folder,
+    McpFiles,
+    SetupStep,
+)
+from agent_mux.sdk.options import McpServer
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters.claude import ADAPTER
 
@@ -26,7 +31,7 @@ def _model(name: str, _: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return {("model", "name"): name, ("model", "kind"): "any"}
 
 
-def _token(place: Place) -> Evidence | None:
+def _token(place: AgentPaths) -> Evidence | None:
     path = place.home / ".wombat" / "token"
     if not path.exists():
         return None
@@ -39,7 +44,7 @@ def _write(server: McpServer) -> dict[str, Any]:
     return write_server(server)
 
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=AgentConfig(
         files=(
             ConfigFile(scope="global", format="toml", path=lambda place: place.home / ".wombat" / "config.toml"),
@@ -96,7 +101,7 @@ HOME = AgentHome(
 )  # fmt: skip
 
 
-def homes(directory: Path, home: AgentHome = HOME, **environ: str) -> Homes:
+def homes(directory: Path, home: AgentInstallation = HOME, **environ: str) -> InstallationResolver:
     """Where only this agent is; its home and its project are below a directory."""
     registry = AdapterRegistry()
     for name in registry.names():
@@ -106,4 +111,4 @@ def homes(directory: Path, home: AgentHome = HOME, **environ: str) -> Homes:
     )
     project = directory / "project"
     project.mkdir(exist_ok=True)
-    return Homes(registry, environ={"HOME": str(directory / "home"), **environ}, project=project)
+    return InstallationResolver(registry, environ={"HOME": str(directory / "home"), **environ}, project=project)

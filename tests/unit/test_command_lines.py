@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.commands import begins_with, mentions, named_words, simple_commands
+from agent_mux.sdk.shell_commands import begins_with, mentions, named_words, simple_commands
 
 
 @pytest.mark.parametrize(

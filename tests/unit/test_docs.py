@@ -10,7 +10,7 @@ import pytest
 from tests.service.serving import serving
 
 from agent_mux import validate
-from agent_mux.parsing import parse_transcript, read_transcript
+from agent_mux.run.transcripts import parse_transcript, read_transcript
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent_mux import facts
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events.cost import CostRecord
-from agent_mux.models import ModelCapabilities, Price, cost_in_usd, find_price, prices_of
+from agent_mux.sdk import facts
+from agent_mux.sdk.models import ModelCapabilities, Price, cost_in_usd, find_price, prices_of
 from agent_mux_adapters._models import models_of
 
 PRICE = Price(2.0, 10.0, 0.5, 4.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_mux.native_json import MAX_DEPTH, load_object
+from agent_mux.sdk.native_json import MAX_DEPTH, load_object
 
 
 def nested(depth: int, bottom: bytes = b"1") -> bytes:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent_mux import RunOptions
-from agent_mux.adapter import TRANSCRIPTS_ONLY, Adapter, NativeProtocol, SpawnEnvironment
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.adapter import TRANSCRIPTS_ONLY, Adapter, NativeProtocol, SpawnEnvironment
+from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
 OURS = [name for name in REGISTRY.names() if REGISTRY.get(name).spawn.__module__.startswith("agent_mux_adapters.")]

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent_mux.capabilities import AgentCapabilities, check_capabilities
 from agent_mux.errors import CapabilityError, ValidationError
-from agent_mux.options import Attachment, McpServer, RunOptions, validate_options
-from agent_mux.policy import Policy
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.adapter import AgentCapabilities, check_capabilities
+from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.sdk.policy import Policy
 
 GOOD = RunOptions(agent="someone", prompt="hello")
 NAN = float("nan")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux import paths
-from agent_mux.paths import config_dir, project_dir
+from agent_mux._util import paths
+from agent_mux._util.paths import config_dir, project_dir
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.policy import Policy, Request, Rule, Ruling, read_policy
+from agent_mux.sdk.policy import Policy, Request, Rule, Ruling, read_policy
 
 RM = Rule(decision="deny", commands=("rm",), reason="nothing is removed here")
 GIT = Rule(decision="allow", commands=("git status", "git log"))

@@ -11,10 +11,9 @@ import pytest
 
 from agent_mux import AgentMux, BlockingAgentMux
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.options import RunOptions
-from agent_mux.preferences.profile import Scope
-from agent_mux.profiles import Profiles
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import RetryPolicy, RunOptions
+from agent_mux.settings.profile import Scope
+from agent_mux.settings.profiles import Profiles
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from docs.generate import PAGES, main
 from docs.pages.support_matrix import RESULTS
 
 from agent_mux.events import ALL_EVENTS, decode_event
-from agent_mux.testing.live import kits
+from agent_mux_testing.live import kits
 
 DOCS = Path(__file__).parents[2] / "docs"
 

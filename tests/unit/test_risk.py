@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.shell_commands import risk_of_command
 
 
 @pytest.mark.parametrize(

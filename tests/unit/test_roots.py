@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import ValidationError
-from agent_mux.roots import Roots
+from agent_mux.settings.allowed_directories import Roots
 
 
 @pytest.fixture

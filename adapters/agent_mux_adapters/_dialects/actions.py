@@ -6,9 +6,20 @@ from collections.abc import Callable, Iterable
 from signal import SIGINT
 from typing import Protocol
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    AnyAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    DenyAction,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Steer,
+    Step,
+)
 
 
 class ActionHandler(Protocol):
@@ -30,7 +41,7 @@ class ActionHandler(Protocol):
         """Note that no further prompts will come, and end the input when the agent is idle."""
 
 
-ReplyHandler = Callable[[Approve | Deny | Answer], Iterable[Step]]
+ReplyHandler = Callable[[ApproveAction | DenyAction | AnswerAction], Iterable[Step]]
 """Sends a decision or an answer to the request of the agent that waits for it."""
 
 
@@ -47,7 +58,7 @@ def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: Reply
             return conversation.cancel()
         case Close():
             return conversation.close()
-        case Approve() | Deny() | Answer():
+        case ApproveAction() | DenyAction() | AnswerAction():
             return reply(action)
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_mux.hooks.call import HookCall, HookDecision, HookType
-from agent_mux.hooks.native import HookAnswer
+from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 HOOK_TIMEOUT = 300

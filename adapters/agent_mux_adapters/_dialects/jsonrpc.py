@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.framing import Framing, framed
+from agent_mux.sdk.framing import Framing, framed
 
 METHOD_NOT_FOUND = -32601
 

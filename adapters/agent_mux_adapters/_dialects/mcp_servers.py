@@ -7,7 +7,7 @@ values for variables and headers.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from agent_mux.options import McpServer
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 __all__ = ["read_server", "write_acp_server", "write_server"]

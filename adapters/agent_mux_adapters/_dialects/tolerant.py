@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.models import Price
+from agent_mux.sdk.models import Price
 
 LARGEST = 2**53  # the largest integer that every JSON reader keeps exactly
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from agent_mux.facts import FileEffect, FilePatched
+from agent_mux.sdk.facts import FileEffect, FilePatched
 
 CONTEXT_LINES = 3
 NO_NEWLINE = "\\ No newline at end of file"

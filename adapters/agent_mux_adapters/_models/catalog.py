@@ -29,7 +29,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agent_mux.models import ModelCapabilities, Price
+from agent_mux.sdk.models import ModelCapabilities, Price
 
 SNAPSHOT = "snapshot"
 """The table that states when and where the data was collected."""

@@ -3,7 +3,7 @@
 This adapter knows nothing about a particular agent; an adapter for one reports more.
 """
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters.acp.argv import ACP, EXECUTABLE_VARIABLE, build_spawn_args, codec_context
 from agent_mux_adapters.acp.quirks import QUIRKS

@@ -1,7 +1,8 @@
 """Run options to the command of an ACP agent; all other options are passed in the protocol."""
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 
 ACP = "acp"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -24,7 +24,7 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, ToolUse
+from agent_mux_testing.model_server.script import Block, ToolUse
 
 _MODEL = "fake-model"
 _SETTINGS = {

@@ -5,8 +5,8 @@ import signal
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from agent_mux.adapter import CodecContext
-from agent_mux.facts import InputAsked, Note
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.facts import InputAsked, Note
 from agent_mux_adapters._dialects.acp import (
     AcpCall,
     AcpQuestion,

@@ -6,8 +6,8 @@ Control lines and the fragments of the hot path are read by the dialect's codec.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext
 from agent_mux_adapters._dialects.stream_json.approvals import PendingPermission, StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, is_live
 from agent_mux_adapters._dialects.stream_json.messages import (
@@ -206,7 +206,7 @@ def _exact_rule(ask: PendingPermission) -> dict[str, Any]:
 
 
 class ClaudeCodec(StreamJsonCodec):
-    """The codec of one run. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         agent_input = ClaudeInput(keep_open=context.interactive)

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.installation import (
+    AgentAuth,
+    AgentInstallation,
+    AuthMethod,
+    DefinitionFolders,
+    Evidence,
+    Folder,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+    SetupStep,
+)
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.claude.hooks import HOOKS
@@ -20,17 +26,17 @@ from agent_mux_adapters.claude.hooks import HOOKS
 LATER = 5 * 60 * 1000  # ms; the CLI renews a token that expires sooner
 
 
-def _directory(place: Place) -> Path:
+def _directory(place: AgentPaths) -> Path:
     return place.home_of("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _state_file(place: Place) -> Path:
+def _state_file(place: AgentPaths) -> Path:
     """Return the state file: beside the configuration directory, or inside one that was moved."""
     moved = place.environ.get("CLAUDE_CONFIG_DIR")
     return (Path(moved) if moved else place.home) / ".claude.json"
 
 
-def _settings(place: Place) -> Path:
+def _settings(place: AgentPaths) -> Path:
     return _directory(place) / "settings.json"
 
 
@@ -74,7 +80,7 @@ def _env(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return env if isinstance(env, dict) else {}
 
 
-def _helper(place: Place) -> Evidence | None:
+def _helper(place: AgentPaths) -> Evidence | None:
     path = _settings(place)
     settings = _read(path)
     if settings.get("apiKeyHelper"):
@@ -83,7 +89,7 @@ def _helper(place: Place) -> Evidence | None:
     return Evidence(where=f"{path} (env.{named})") if named else None
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     path = _directory(place) / ".credentials.json"
     tokens = _read(path).get("claudeAiOauth")
     if not isinstance(tokens, dict) or not tokens.get("accessToken"):
@@ -189,7 +195,7 @@ PLUGINS = PluginCommands(
     search_lists_all=True,
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

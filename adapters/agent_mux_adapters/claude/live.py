@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -26,8 +26,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import ToolUse
-from agent_mux.testing.model_server.script import Block
+from agent_mux_testing.model_server import ToolUse
+from agent_mux_testing.model_server.script import Block
 
 
 def environment(place: Place) -> dict[str, str]:

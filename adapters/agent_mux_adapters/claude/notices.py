@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, optional_whole, rows, text, whole
 from agent_mux_adapters.claude.outcome import is_limited
 from agent_mux_adapters.claude.tools import action_of, risk_of

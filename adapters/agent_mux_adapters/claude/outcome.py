@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.errors import ErrorCode
 from agent_mux.events.cost import CostRecord
+from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 AUTH_ERRORS = frozenset({

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.place import Place
-from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
-from agent_mux.sessions.store import (
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_files import LineCursor, SubagentCalls, Tree, files_below, milliseconds_of
+from agent_mux.sdk.sessions import (
     Cursor,
     Described,
     Entry,
@@ -24,7 +24,6 @@ from agent_mux.sessions.store import (
     SpentSoFar,
     Told,
 )
-from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text
@@ -42,12 +41,12 @@ LOCAL = ("<command-", "<local-command-")
 """Prefixes of rows about the CLI's own commands, which are not part of the prompt."""
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory that contains the directories of the projects."""
     return place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "projects"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
     return files_below(root(place), "*/*.jsonl")
 

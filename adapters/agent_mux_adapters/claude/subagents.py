@@ -7,7 +7,7 @@ states that it was launched; its report is the summary of a `system/task_notific
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.stream_json import tools
 from agent_mux_adapters._dialects.stream_json.tools import ToolResultBlock
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole

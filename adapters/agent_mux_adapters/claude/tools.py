@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.facts import Risk, Shell
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk import facts
+from agent_mux.sdk.facts import Risk, Shell
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.stream_json.tools import (
     OpenCall,

@@ -13,8 +13,8 @@ results at the end. A turn whose model has finished is over when the next one be
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux import facts
 from agent_mux.events.cost import CostRecord
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.stream_json import codec
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, rows, text
 from agent_mux_adapters.claude.outcome import ApiError, closing_fact

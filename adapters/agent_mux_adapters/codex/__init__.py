@@ -1,8 +1,8 @@
 """Codex CLI: `codex exec --json` for one-shot runs, `codex app-server` for all others."""
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.codex.app_server_codec import CodexAppServerCodec, is_app_server_line
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC, build_spawn_args, codec_context
@@ -54,7 +54,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.codex.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.facts import AgentdocRead, Fact, Ignored, SessionKnown, Unknown
+from agent_mux.sdk.codec import CodecContext, Step
+from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, SessionKnown, Unknown
 from agent_mux_adapters.codex.approvals import CodexApprovals
 from agent_mux_adapters.codex.items import (
     IGNORED_ITEMS,

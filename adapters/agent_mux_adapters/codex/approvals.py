@@ -8,11 +8,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, RpcError, key_of
 from agent_mux_adapters.codex.forms import (
     CodexForm,
@@ -241,7 +239,7 @@ class CodexApprovals:
 
     # -- replies of our consumer
 
-    def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
         """Send a decision to the app-server, or refuse an action that does not match an open request."""
         found = self._find(action.request_id)
         if found is None:
@@ -250,25 +248,25 @@ class CodexApprovals:
         if request.pending.form is not None:
             return self._fill_in(key, request, request.pending.form, action)
         match action:
-            case Approve(always=always):
+            case ApproveAction(always=always):
                 pending = request.pending
                 result = pending.accept_always if always and pending.accept_always else pending.accept
                 return self._send(key, request, result, granted=True)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 return self._send(key, request, request.pending.decline, granted=False, reason=reason)
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
     def _fill_in(
-        self, key: str, request: _OpenRequest, form: CodexForm, action: Approve | Deny | Answer
+        self, key: str, request: _OpenRequest, form: CodexForm, action: ApproveAction | DenyAction | AnswerAction
     ) -> Iterable[Step]:
         """Record the answer to one field, and send the form once every field has a decision."""
         field = action.request_id.removeprefix(f"{key}/")
         match action:
-            case Deny(reason=reason) if form.by_tool:
+            case DenyAction(reason=reason) if form.by_tool:
                 return self._send(key, request, request.pending.decline, granted=False, reason=reason)
-            case Deny():
+            case DenyAction():
                 form.answers[field] = None
-            case Answer(text=text):
+            case AnswerAction(text=text):
                 value = parse_answer(form, field, text)
                 if value is None:
                     allowed = describe_allowed(form, field)
@@ -276,7 +274,7 @@ class CodexApprovals:
                 form.answers[field] = value
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
-        settled = RequestSettled(action.request_id, granted=isinstance(action, Answer))
+        settled = RequestSettled(action.request_id, granted=isinstance(action, AnswerAction))
         del request.unsettled[action.request_id]
         if request.unsettled:
             return (settled,)

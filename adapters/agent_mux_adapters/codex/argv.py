@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.errors import FieldError, ValidationError
-from agent_mux.options import ENV_NAME, Attachment, McpServer, RunOptions
+from agent_mux.sdk import FieldError, ValidationError
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import ENV_NAME, Attachment, McpServer, RunOptions
 from agent_mux_adapters.codex.requests import effort_of
 
 EXEC = "exec-json"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 EXEC_KEY = "CODEX_API_KEY"
@@ -19,24 +19,24 @@ _AWS_PROVIDER = "amazon-bedrock"
 _KEYRING_STORES = frozenset({"keyring", "auto"})
 
 
-def directory(place: Place) -> Path:
+def directory(place: AgentPaths) -> Path:
     """Return the directory in which Codex keeps everything."""
     return place.home_of("CODEX_HOME", ".codex")
 
 
-def config_file(place: Place) -> Path:
+def config_file(place: AgentPaths) -> Path:
     """Return the user's configuration file."""
     return directory(place) / "config.toml"
 
 
-def _config(place: Place) -> dict[str, Any]:
+def _config(place: AgentPaths) -> dict[str, Any]:
     try:
         return tomllib.loads(config_file(place).read_text("utf-8"))
     except FileNotFoundError:
         return {}
 
 
-def _stored(place: Place) -> dict[str, Any]:
+def _stored(place: AgentPaths) -> dict[str, Any]:
     try:
         found = json.loads((directory(place) / "auth.json").read_bytes())
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def _own_provider(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | 
     return (name, provider) if provider and provider.get("requires_openai_auth") is not True else None
 
 
-def _find_own_provider(place: Place) -> Evidence | None:
+def _find_own_provider(place: AgentPaths) -> Evidence | None:
     found = _own_provider(_config(place))
     if found is None or found[0] == _AWS_PROVIDER:
         return None
@@ -64,28 +64,28 @@ def _find_own_provider(place: Place) -> Evidence | None:
     return Evidence(where=f"{config_file(place)} (model_providers.{name})")
 
 
-def _if_openai(find: Callable[[Place], Evidence | None]) -> Callable[[Place], Evidence | None]:
+def _if_openai(find: Callable[[AgentPaths], Evidence | None]) -> Callable[[AgentPaths], Evidence | None]:
     """Restrict a search for credentials to configurations in which OpenAI is the provider."""
     return lambda place: None if _own_provider(_config(place)) else find(place)
 
 
-def _find_token(place: Place) -> Evidence | None:
+def _find_token(place: AgentPaths) -> Evidence | None:
     return Evidence(where="CODEX_ACCESS_TOKEN") if place.environ.get("CODEX_ACCESS_TOKEN") else None
 
 
-def _find_api_key(place: Place) -> Evidence | None:
+def _find_api_key(place: AgentPaths) -> Evidence | None:
     stored = _stored(place)
     if text(stored.get("OPENAI_API_KEY")) and stored.get("auth_mode") != "chatgpt":
         return Evidence(where=str(directory(place) / "auth.json"))
     return None
 
 
-def _find_exec_key(place: Place) -> Evidence | None:
+def _find_exec_key(place: AgentPaths) -> Evidence | None:
     where = f"{EXEC_KEY}, used by one-shot runs only"
     return Evidence(where=where) if place.environ.get(EXEC_KEY) else None
 
 
-def _find_account(place: Place) -> Evidence | None:
+def _find_account(place: AgentPaths) -> Evidence | None:
     tokens = mapping(_stored(place).get("tokens"))
     token = text(tokens.get("access_token"))
     if not token:
@@ -105,7 +105,7 @@ def _expiry(token: str) -> int | None:
     return None if seconds is None else seconds * 1000
 
 
-def _elsewhere(place: Place) -> str | None:
+def _elsewhere(place: AgentPaths) -> str | None:
     """Name the place of credentials that no method can read; None when there are none."""
     try:
         config = _config(place)

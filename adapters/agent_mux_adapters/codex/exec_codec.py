@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import (
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     LogLine,
@@ -30,7 +29,7 @@ from agent_mux.facts import (
     TurnFailed,
     Unknown,
 )
-from agent_mux.native_json import load_object
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.codex.items import (
     EXEC_ITEMS,

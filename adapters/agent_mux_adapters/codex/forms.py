@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import InputAsked
+from agent_mux.sdk.facts import InputAsked
 from agent_mux_adapters.codex.wire import read
 
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}

@@ -10,14 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import FieldPath
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.options import McpServer
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.codex.credentials import AUTH, config_file, directory
@@ -25,7 +21,7 @@ from agent_mux_adapters.codex.hooks import HOOKS
 
 
 def _files(table: FieldPath = ()) -> tuple[ConfigFile, ...]:
-    def of_project(place: Place) -> Path | None:
+    def of_project(place: AgentPaths) -> Path | None:
         return place.project_file(".codex", "config.toml")
 
     return (
@@ -167,7 +163,7 @@ PLUGINS = PluginCommands(
     search_lists_all=True,
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent_mux.documents import with_field
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux.sdk.documents import with_field
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -27,8 +27,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import CustomToolCall, FunctionCall, Message, Step
-from agent_mux.testing.model_server.script import Item
+from agent_mux_testing.model_server import CustomToolCall, FunctionCall, Message, Step
+from agent_mux_testing.model_server.script import Item
 
 _CONFIG = """\
 model = "gpt-5.5"

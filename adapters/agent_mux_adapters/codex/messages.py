@@ -4,7 +4,7 @@ Fragments become deltas as they arrive. The completed item adds only the text th
 is cut off (by a dropped connection or by steering) never completes.
 """
 
-from agent_mux.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
+from agent_mux.sdk.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
 
 BETWEEN_PARTS = "\n\n"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.models import ModelCapabilities, ModelListing
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux_adapters._dialects.tolerant import printed_objects, rows, text, token_limit
 
 PROVIDER = "openai"

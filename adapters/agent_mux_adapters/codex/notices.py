@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import Fact, Ignored, Note, RateLimited
+from agent_mux.sdk.facts import Fact, Ignored, Note, RateLimited
 from agent_mux_adapters.codex.wire import read
 
 IGNORED = {

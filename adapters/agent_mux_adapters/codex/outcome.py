@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
 
 _NAMES: dict[str, ErrorCode] = {
     "contextWindowExceeded": "CONTEXT_EXCEEDED",

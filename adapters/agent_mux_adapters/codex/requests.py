@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_mux.adapter import CodecContext
+from agent_mux.sdk.codec import CodecContext
 
 # approval mode -> (approvalPolicy, sandbox)
 #   yolo    Codex asks for nothing and runs without a sandbox.

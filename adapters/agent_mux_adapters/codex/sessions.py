@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from agent_mux import facts
-from agent_mux.place import Place
-from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of, objects_of
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_files import LineCursor, SubagentCalls, files_below, milliseconds_of, objects_of
+from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.codex.items import THREAD_ITEMS, MessageItem, ReasoningItem, read_item
 from agent_mux_adapters.codex.outcome import failure_of
@@ -31,12 +31,12 @@ TOOL_CALL_TYPES = frozenset({"function_call", "custom_tool_call", "local_shell_c
 _THREAD_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory with the directories of the years."""
     return place.home_of("CODEX_HOME", ".codex") / "sessions"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Find the rollouts of all threads."""
     return files_below(root(place), "*/*/*/rollout-*.jsonl")
 

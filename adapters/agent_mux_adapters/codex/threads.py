@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     ApprovalAsked,
     ContextCompacted,
     ContextFilling,

@@ -14,9 +14,8 @@ The end of input terminates the process at once, even in mid turn: it must wait 
 
 from typing import Any, Literal
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, session_error_code_of

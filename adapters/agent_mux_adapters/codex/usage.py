@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import RunCost, Usage
+from agent_mux.sdk.facts import RunCost, Usage
 from agent_mux_adapters.codex.wire import CodexTokens
 
 NO_TOKENS = CodexTokens()

@@ -1,8 +1,8 @@
 """GitHub Copilot CLI: headless JSON-RPC for nearly all runs, `--output-format json` for a few, ACP for transcripts."""
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.copilot.acp_codec import ACP_PROTOCOL
 from agent_mux_adapters.copilot.argv import ACP, HEADLESS, JSON, build_context, build_spawn_args
@@ -56,7 +56,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.copilot.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

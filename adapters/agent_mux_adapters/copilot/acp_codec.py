@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
-from agent_mux.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
-from agent_mux.native_json import load_object
+from agent_mux.sdk.adapter import NativeProtocol
+from agent_mux.sdk.codec import STDOUT, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import (
     AcpCall,
     AcpCodec,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     InSubagent,

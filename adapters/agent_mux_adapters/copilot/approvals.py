@@ -9,11 +9,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, key_of
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
 
@@ -222,7 +220,7 @@ class CopilotApprovals:
 
     # -- replies of our consumer
 
-    def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
         """Send a decision or an answer to Copilot, or refuse an action that does not match an open request."""
         if action.request_id in self._permissions:
             return self._decide(action)
@@ -230,12 +228,12 @@ class CopilotApprovals:
             return self._answer(self._questions[action.request_id], action)
         return (Refuse("INTERACTION_NOT_FOUND", f"copilot is not waiting for {action.request_id}"),)
 
-    def _decide(self, action: Approve | Deny | Answer) -> Iterable[Step]:
+    def _decide(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
         permission = self._permissions[action.request_id]
         match action:
-            case Approve(always=always):
+            case ApproveAction(always=always):
                 result, granted, reason = permission.approve_always if always else _APPROVE_ONCE, True, None
-            case Deny(reason=why):
+            case DenyAction(reason=why):
                 result, granted, reason = _rejection(why), False, why
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
@@ -243,18 +241,18 @@ class CopilotApprovals:
         decision = {"sessionId": self.session_id, "requestId": action.request_id, "result": result}
         return WriteStdin(self._rpc.request(DECISION, decision)), RequestSettled(action.request_id, granted, reason)
 
-    def _answer(self, question: _Question, action: Approve | Deny | Answer) -> Iterable[Step]:
+    def _answer(self, question: _Question, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
         match action:
-            case Answer(text=answer) if answer not in question.choices and not question.is_free:
+            case AnswerAction(text=answer) if answer not in question.choices and not question.is_free:
                 allowed = ", ".join(question.choices)
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id}: got {answer!r}; allowed: {allowed}"),)
-            case Answer(text=answer):
+            case AnswerAction(text=answer):
                 result = {"answer": answer, "wasFreeform": answer not in question.choices}
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 result = {"answer": f"{DECLINED} {reason}" if reason else DECLINED, "wasFreeform": True}
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
-        settled = self._settle_question(action.request_id, granted=isinstance(action, Answer))
+        settled = self._settle_question(action.request_id, granted=isinstance(action, AnswerAction))
         return WriteStdin(self._rpc.respond(question.raw_id, result)), *settled
 
     def _settle_question(self, key: str, *, granted: bool) -> tuple[Fact, ...]:

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters._dialects.tolerant import as_json
 from agent_mux_adapters.copilot.requests import headless_context
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.editing import read_document
-from agent_mux.errors import AgentMuxError
-from agent_mux.place import Place
+from agent_mux.sdk import AgentMuxError
+from agent_mux.sdk.config import AgentPaths, read_document
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, rows
 
 TOKEN_VARIABLES = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
@@ -18,22 +17,22 @@ _CLASSIC_PREFIX = "ghp_"
 _STORED_TOKEN = re.compile(r"^\s*oauth_token:\s*\S", re.MULTILINE)
 
 
-def directory(place: Place) -> Path:
+def directory(place: AgentPaths) -> Path:
     """Return the directory in which Copilot keeps everything."""
     return place.home_of("COPILOT_HOME", ".copilot")
 
 
-def _state_file(place: Place) -> Path:
+def _state_file(place: AgentPaths) -> Path:
     """Return the file of Copilot's own state: accounts, tokens, trusted folders. It does not contain user settings."""
     return directory(place) / "config.json"
 
 
-def _state(place: Place) -> Mapping[str, Any]:
+def _state(place: AgentPaths) -> Mapping[str, Any]:
     document = read_document(_state_file(place), "json")
     return {} if document is None else document.data()
 
 
-def _find_token(place: Place) -> Evidence | None:
+def _find_token(place: AgentPaths) -> Evidence | None:
     name = next((name for name in TOKEN_VARIABLES if place.environ.get(name)), None)
     if name is None:
         return None
@@ -42,14 +41,14 @@ def _find_token(place: Place) -> Evidence | None:
     return Evidence(where=name)
 
 
-def _find_login(place: Place) -> Evidence | None:
+def _find_login(place: AgentPaths) -> Evidence | None:
     """Find a token in plain text, which Copilot stores on machines without a keyring."""
     state = _state(place)
     has_token = bool(mapping(state.get("authTokens")) or mapping(state.get("copilotTokens")))
     return Evidence(where=str(_state_file(place))) if has_token else None
 
 
-def _find_github_cli_token(place: Place) -> Evidence | None:
+def _find_github_cli_token(place: AgentPaths) -> Evidence | None:
     """Find the token of the GitHub CLI: without other credentials, Copilot runs `gh auth token`."""
     hosts = _hosts_file(place)
     if hosts is None or not _STORED_TOKEN.search(hosts.read_text("utf-8", "replace")):
@@ -57,7 +56,7 @@ def _find_github_cli_token(place: Place) -> Evidence | None:
     return Evidence(where=str(hosts))
 
 
-def _hosts_file(place: Place) -> Path | None:
+def _hosts_file(place: AgentPaths) -> Path | None:
     gh_directory, xdg_directory = place.environ.get("GH_CONFIG_DIR"), place.environ.get("XDG_CONFIG_HOME")
     config = (
         Path(gh_directory)
@@ -68,7 +67,7 @@ def _hosts_file(place: Place) -> Path | None:
     return config / "hosts.yml" if exists else None
 
 
-def _elsewhere(place: Place) -> str | None:
+def _elsewhere(place: AgentPaths) -> str | None:
     """Name the place of credentials that no method can read; None when there are none."""
     try:
         state = _state(place)

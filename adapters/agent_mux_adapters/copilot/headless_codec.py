@@ -6,11 +6,9 @@ It is the protocol of Copilot's own SDK. The framing is removed before the codec
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import WriteStdin
-from agent_mux.facts import Ignored, LogLine, Note, Unknown
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.facts import Ignored, LogLine, Note, Unknown
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text

@@ -9,13 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.editing import read_document
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField, read_document
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.copilot.argv import mcp_entry
@@ -23,7 +18,7 @@ from agent_mux_adapters.copilot.credentials import AUTH, directory
 from agent_mux_adapters.copilot.hooks import HOOKS
 
 
-def _settings_file(place: Place) -> Path:
+def _settings_file(place: AgentPaths) -> Path:
     return directory(place) / "settings.json"
 
 
@@ -71,7 +66,7 @@ CONFIG = AgentConfig(
 )
 
 
-def _project_mcp_file(place: Place) -> Path | None:
+def _project_mcp_file(place: AgentPaths) -> Path | None:
     """Return `.mcp.json`, or `.github/mcp.json` if only that exists. None outside of projects."""
     first, second = place.project_file(".mcp.json"), place.project_file(".github", "mcp.json")
     if first is None or second is None:
@@ -79,7 +74,7 @@ def _project_mcp_file(place: Place) -> Path | None:
     return second if second.is_file() and not first.is_file() else first
 
 
-def _disabled_servers(place: Place) -> frozenset[str]:
+def _disabled_servers(place: AgentPaths) -> frozenset[str]:
     """Return the servers that `copilot mcp disable` has disabled, which it records in the settings."""
     names: set[str] = set()
     for file in CONFIG.files:
@@ -165,7 +160,7 @@ PLUGINS = PluginCommands(
     environment={"COPILOT_AUTO_UPDATE": "false"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -6,10 +6,9 @@ It takes no input, reports no tokens, and names its session only in that last li
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import Fact, Failure, Ignored, LogLine, SessionKnown, TurnDone, TurnFailed, Unknown
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import Fact, Failure, Ignored, LogLine, SessionKnown, TurnDone, TurnFailed, Unknown
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import text

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -25,8 +25,8 @@ from agent_mux.testing.live import (
     Write,
     cache_directory,
 )
-from agent_mux.testing.model_server import Text, ToolUse
-from agent_mux.testing.model_server.script import Block
+from agent_mux_testing.model_server import Text, ToolUse
+from agent_mux_testing.model_server.script import Block
 
 UNPACKED_DIRECTORY = "copilot-unpacked"
 """The cache directory into which the program unpacks its 235 MB on its first start. All homes share it."""

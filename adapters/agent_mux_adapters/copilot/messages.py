@@ -5,7 +5,7 @@ printed after the message that followed it, so a streamed one adds nothing. With
 contains its thought, which comes first.
 """
 
-from agent_mux.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
+from agent_mux.sdk.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
 
 REPEATED_THOUGHT = "the thought was emitted before"
 

@@ -8,7 +8,7 @@ The tables here and the handlers of `reader.py` together cover all events in `sc
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.facts import AgentdocRead, Fact, Ignored, Note, SessionKnown, SkillInvoked, SkillLoaded
+from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, Note, SessionKnown, SkillInvoked, SkillLoaded
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 
 _FAILED = frozenset({"failed", "needs-auth"})

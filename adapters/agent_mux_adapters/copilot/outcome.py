@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import (
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import (
     ContextCompacted,
     ContextFilling,
     Fact,

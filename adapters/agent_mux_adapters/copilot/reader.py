@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.adapter import CodecContext
-from agent_mux.facts import Fact, Ignored
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.facts import Fact, Ignored
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
 from agent_mux_adapters.copilot.agents import CopilotAgent, CopilotAgents
 from agent_mux_adapters.copilot.approvals import CopilotApprovals, waiting_call_of

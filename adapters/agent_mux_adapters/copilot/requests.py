@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.adapter import CodecContext
+from agent_mux.sdk.codec import CodecContext
 
 READ_RULES: Mapping[str, Any] = {"approved": [{"kind": "read", "argument": None}], "denied": []}
 """Permission rules that allow reading inside the project, as in Copilot's own terminal."""

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.adapter import CodecContext
-from agent_mux.place import Place
-from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_files import LineCursor, files_below, milliseconds_of
+from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
@@ -20,12 +20,12 @@ from agent_mux_adapters.copilot.usage import tokens_of
 from agent_mux_adapters.copilot.wire import agent_of
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory with the directories of all sessions."""
     return place.home_of("COPILOT_HOME", ".copilot") / "session-state"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Find the event files of all sessions."""
     return files_below(root(place), "*/events.jsonl")
 

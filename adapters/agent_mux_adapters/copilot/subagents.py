@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Fact, Ignored, SubagentBegin, SubagentDone
+from agent_mux.sdk.facts import Fact, Ignored, SubagentBegin, SubagentDone
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 DEFAULT_AGENT = "agent"

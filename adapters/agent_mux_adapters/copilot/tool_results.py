@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     Fact,
     FileDeleted,
     FileEffect,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Fact, Ignored, McpBegin, Shell, ToolBegin, ToolInput, ToolOutput, ToolReady
+from agent_mux.sdk.facts import Fact, Ignored, McpBegin, Shell, ToolBegin, ToolInput, ToolOutput, ToolReady
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
 from agent_mux_adapters.copilot.subagents import CopilotSubagents
 from agent_mux_adapters.copilot.tool_results import CopilotToolCall, result_facts

@@ -17,9 +17,8 @@ commands and sub-agents in the background.
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text

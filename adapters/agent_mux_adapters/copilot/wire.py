@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import Fact
+from agent_mux.sdk.facts import Fact
 from agent_mux_adapters._dialects.tolerant import text
 
 # -- names of tools; the model and the options decide which of them the agent has

@@ -3,8 +3,8 @@
 Written from the documented format, because the CLI cannot be run without an account.
 """
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.cursor.argv import build_spawn_args
 from agent_mux_adapters.cursor.codec import STREAM_JSON, CursorCodec, is_stream_json
@@ -37,7 +37,7 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.cursor.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME

@@ -6,8 +6,8 @@ it only what they allow. It reads the prompt from stdin.
 
 from collections.abc import Iterator
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters.cursor.codec import STREAM_JSON
 
 NO_KNOB = ("temperature", "top_p", "top_k")

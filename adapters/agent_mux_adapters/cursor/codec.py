@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import (
     WrongShapeError,
@@ -46,7 +45,7 @@ Facts = tuple[facts.Fact, ...]
 
 
 class CursorCodec:
-    """The codec of one run. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context

@@ -10,25 +10,30 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, Scope
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.options import McpServer
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, Scope
+from agent_mux.sdk.installation import (
+    AgentAuth,
+    AgentInstallation,
+    AuthMethod,
+    DefinitionFolders,
+    Evidence,
+    Folder,
+    McpFiles,
+    SetupStep,
+)
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.cursor.hooks import HOOKS
 
 
-def _base(place: Place) -> Path | None:
+def _base(place: AgentPaths) -> Path | None:
     """Return the moved base directory for configurations; None when it was not moved."""
     named = place.environ.get("XDG_CONFIG_HOME")
     return Path(named) if named else None
 
 
-def _settings(place: Place) -> Path:
+def _settings(place: AgentPaths) -> Path:
     base = _base(place)
     named = place.environ.get("CURSOR_CONFIG_DIR")
     if place.directory is None and not named and base is not None:
@@ -58,11 +63,11 @@ CONFIG = AgentConfig(
 )
 
 
-def _tokens_file(place: Place) -> Path:
+def _tokens_file(place: AgentPaths) -> Path:
     return (_base(place) or place.home / ".config") / "cursor" / "auth.json"
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     path = _tokens_file(place)
     try:
         found = json.loads(path.read_bytes())
@@ -71,7 +76,7 @@ def _login(place: Place) -> Evidence | None:
     return Evidence(where=str(path)) if text(mapping(found).get("accessToken")) else None
 
 
-def _elsewhere(place: Place) -> str | None:
+def _elsewhere(place: AgentPaths) -> str | None:
     """Return where the tokens may be when the settings name a logged-in account."""
     if sys.platform == "darwin":
         return "the keychain of macOS"
@@ -119,7 +124,7 @@ MCP = McpFiles(
 
 
 def _folder(scope: Scope, *names: str, is_shared: bool = False) -> Folder:
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         return place.home.joinpath(*names) if scope == "global" else place.project_file(*names)
 
     return Folder(scope=scope, path=path, is_shared=is_shared)
@@ -133,7 +138,7 @@ def _folders(kind: str) -> tuple[Folder, ...]:
     return (*own, *others)
 
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

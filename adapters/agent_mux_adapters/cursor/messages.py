@@ -9,7 +9,7 @@ message is a repetition if it equals the collected fragments, and new otherwise.
 
 import msgspec
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 
 FRAGMENT_STARTS = (b'{"type":"thinking","subtype":"delta"', b'{"type":"assistant"')
 """Prefixes of lines that may be fragments. A fragment with another prefix is parsed as an object."""

@@ -5,7 +5,7 @@ Known from third-party reports: without an account the command fails.
 
 import re
 
-from agent_mux.models import ModelCapabilities, ModelListing
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 _LINE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._/:-]*) - (.+)$")
 _TAG = re.compile(r"\s*\((?:current|default)(?:, (?:current|default))?\)$")

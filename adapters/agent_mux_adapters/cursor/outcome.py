@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.errors import ErrorCode
+from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 AUTH_GUIDANCE = "Run `cursor-agent login`, or set CURSOR_API_KEY."

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import Risk, Shell
-from agent_mux.native_json import load_object
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.facts import Risk, Shell
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, text
 
 SUFFIX = "ToolCall"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.facts import Capability
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.facts import Capability
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
@@ -71,7 +71,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.gemini.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME

@@ -10,9 +10,9 @@ import signal
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from agent_mux.adapter import STDOUT, CodecContext, Source, Step
-from agent_mux.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, CodecContext, Source, Step
+from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, PromptOutcome, ToolReader, message_of
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
 from agent_mux_adapters._dialects.jsonrpc import RpcError

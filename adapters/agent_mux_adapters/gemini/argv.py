@@ -20,8 +20,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 
 STREAM_JSON = "stream-json"

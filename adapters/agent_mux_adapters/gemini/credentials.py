@@ -9,26 +9,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.documents import DocumentError, open_document
-from agent_mux.documents.values import value_at
-from agent_mux.place import Place
-from agent_mux.storage import read_text
+from agent_mux.sdk import read_text
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.documents import DocumentError, open_document
+from agent_mux.sdk.documents.document import value_at
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import text
 
 
-def user_home(place: Place) -> Path:
+def user_home(place: AgentPaths) -> Path:
     """Return the directory that the CLI uses as the user's home."""
     moved = place.environ.get("GEMINI_CLI_HOME")
     return Path(moved).expanduser() if moved else place.home
 
 
-def gemini_directory(place: Place) -> Path:
+def gemini_directory(place: AgentPaths) -> Path:
     """Return the CLI's own directory, by default `~/.gemini`."""
     return place.directory if place.directory is not None else user_home(place) / ".gemini"
 
 
-def project_file(place: Place, *names: str) -> Path | None:
+def project_file(place: AgentPaths, *names: str) -> Path | None:
     """Return a file of the project.
 
     None without a project, or when the project is the home directory, whose files are global.
@@ -44,7 +44,7 @@ AUTH_METHODS = (OAUTH, API_KEY, VERTEX, COMPUTE, "gateway", "cloud-shell")
 _GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def auth_method(place: Place) -> str | None:
+def auth_method(place: AgentPaths) -> str | None:
     """Return the authentication method: that of the settings, or the one that variables select.
 
     Raises `ValueError` for broken settings.
@@ -64,12 +64,12 @@ def auth_method(place: Place) -> str | None:
     return COMPUTE if _is_compute(place) else None
 
 
-def variables(place: Place) -> Mapping[str, str]:
+def variables(place: AgentPaths) -> Mapping[str, str]:
     """Return the environment together with the variables of the `.env` file."""
     return {**_dotenv(_dotenv_file(place)), **place.environ}
 
 
-def _selected(place: Place) -> str:
+def _selected(place: AgentPaths) -> str:
     path = gemini_directory(place) / "settings.json"
     settings = read_text(path)
     try:
@@ -79,16 +79,16 @@ def _selected(place: Place) -> str:
     return text(value_at(values, ("security", "auth", "selectedType"), ""))
 
 
-def _is_compute(place: Place) -> bool:
+def _is_compute(place: AgentPaths) -> bool:
     return "true" in {place.environ.get("CLOUD_SHELL"), place.environ.get("GEMINI_CLI_USE_COMPUTE_ADC")}
 
 
-def _dotenv_file(place: Place) -> Path | None:
+def _dotenv_file(place: AgentPaths) -> Path | None:
     """Return the only `.env` file that is read: the first from the working directory up, then in the home directory."""
     return next((path for path in _dotenv_files(place) if path.is_file()), None)
 
 
-def _dotenv_files(place: Place) -> Iterator[Path]:
+def _dotenv_files(place: AgentPaths) -> Iterator[Path]:
     up = () if place.project is None else (place.project, *place.project.parents)
     for above in (*up, user_home(place)):
         yield above / ".gemini" / ".env"
@@ -104,18 +104,18 @@ def _dotenv(path: Path | None) -> dict[str, str]:
     return values
 
 
-def _evidence(place: Place, name: str) -> Evidence | None:
+def _evidence(place: AgentPaths, name: str) -> Evidence | None:
     """Return where a variable is set; None when it is not set."""
     if place.environ.get(name):
         return Evidence(where=name)
     return Evidence(where=f"{_dotenv_file(place)} ({name})") if variables(place).get(name) else None
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     return _evidence(place, "GEMINI_API_KEY") if auth_method(place) == API_KEY else None
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     if auth_method(place) != OAUTH:
         return None
     if variables(place).get("GOOGLE_GENAI_USE_GCA") and variables(place).get("GOOGLE_CLOUD_ACCESS_TOKEN"):
@@ -131,7 +131,7 @@ def _login(place: Place) -> Evidence | None:
     return Evidence(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
 
 
-def _vertex(place: Place) -> Evidence | None:
+def _vertex(place: AgentPaths) -> Evidence | None:
     if auth_method(place) != VERTEX:
         return None
     values = variables(place)
@@ -141,12 +141,12 @@ def _vertex(place: Place) -> Evidence | None:
     return (_google_file(place) or _gcloud(place)) if has_project else None
 
 
-def _google_file(place: Place) -> Evidence | None:
+def _google_file(place: AgentPaths) -> Evidence | None:
     named = variables(place).get(_GOOGLE_FILE)
     return Evidence(where=named) if named and Path(named).is_file() else None
 
 
-def _gcloud(place: Place) -> Evidence | None:
+def _gcloud(place: AgentPaths) -> Evidence | None:
     """Return the file of `gcloud auth application-default login`; None when it does not exist."""
     moved = place.environ.get("CLOUDSDK_CONFIG")
     path = (Path(moved) if moved else place.home / ".config" / "gcloud") / "application_default_credentials.json"
@@ -161,7 +161,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _elsewhere(place: Place) -> str | None:
+def _elsewhere(place: AgentPaths) -> str | None:
     try:
         method = auth_method(place)
     except ValueError:  # the methods report broken settings

@@ -11,27 +11,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import DocumentError, open_document
-from agent_mux.documents.values import value_at
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.options import McpServer
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
-from agent_mux.storage import read_text
+from agent_mux.sdk import read_text
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.documents import DocumentError, open_document
+from agent_mux.sdk.documents.document import value_at
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.gemini.credentials import AUTH, AUTH_METHODS, gemini_directory, project_file, user_home
 from agent_mux_adapters.gemini.hooks import HOOKS
 
 
-def _settings(place: Place) -> Path:
+def _settings(place: AgentPaths) -> Path:
     return gemini_directory(place) / "settings.json"
 
 
-def _project_settings(place: Place) -> Path | None:
+def _project_settings(place: AgentPaths) -> Path | None:
     return project_file(place, ".gemini", "settings.json")
 
 
@@ -86,7 +82,7 @@ def _write_server(server: McpServer) -> dict[str, Any]:
     return {key: value for key, value in written.items() if value and not (key == "type" and value == "stdio")}
 
 
-def _is_switched_off(place: Place, name: str) -> bool:
+def _is_switched_off(place: AgentPaths, name: str) -> bool:
     """Return whether `gemini mcp disable` or a list in the settings disables the server."""
     wanted = name.strip().lower()
     states = _data(gemini_directory(place) / "mcp-server-enablement.json")
@@ -132,7 +128,7 @@ _SKILLS = DefinitionFolders(
 )
 
 
-def _not_confirmed(place: Place, path: Path, name: str) -> str | None:
+def _not_confirmed(place: AgentPaths, path: Path, name: str) -> str | None:
     """Return why a sub-agent of a project is not used; None when the user confirmed this exact text in the CLI."""
     agreed = _data(gemini_directory(place) / "acknowledgments" / "agents.json")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -183,7 +179,7 @@ PLUGINS = PluginCommands(
     environment={"NO_COLOR": "1", "GEMINI_CLI_NO_RELAUNCH": "true"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_adapters.gemini.argv import ACP
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -26,9 +27,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import ToolUse
-from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters.gemini.argv import ACP
+from agent_mux_testing.model_server import ToolUse
+from agent_mux_testing.model_server.script import Block
 
 # Without an explicit model each run begins with a request to a router.
 _SETTINGS = {

@@ -7,8 +7,8 @@ ignored.
 import re
 from collections import deque
 
-from agent_mux.facts import Fact, Ignored, LogLine, RateLimited, Retrying
-from agent_mux.native_json import load_object
+from agent_mux.sdk.facts import Fact, Ignored, LogLine, RateLimited, Retrying
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.gemini.outcome import failure_of
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped, Usage
-from agent_mux.native_json import load_object
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped, Usage
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 TURN_LIMIT_ERROR = "FatalTurnLimitedError"

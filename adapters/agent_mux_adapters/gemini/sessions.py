@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.place import Place
-from agent_mux.sessions.lines import LineCursor, SubagentCalls, files_below, milliseconds_of
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_files import LineCursor, SubagentCalls, files_below, milliseconds_of
+from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.credentials import gemini_directory
 from agent_mux_adapters.gemini.stored_history import StoredHistory, removed_messages
@@ -30,12 +30,12 @@ INJECTED = (
 """Prefixes of messages with the role `user` that the CLI injected."""
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory that contains the directories of the projects."""
     return gemini_directory(place) / "tmp"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
     return files_below(root(place), "*/chats/session-*.jsonl")
 

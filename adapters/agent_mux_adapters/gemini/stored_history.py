@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sessions.lines import objects_of
+from agent_mux.sdk.session_files import objects_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import (
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,
@@ -28,7 +27,7 @@ from agent_mux.facts import (
     TurnFailed,
     Unknown,
 )
-from agent_mux.native_json import load_object
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, kind_of, mapping, need_text, text
 from agent_mux_adapters.gemini.notices import GeminiStderr
@@ -48,7 +47,7 @@ _decode_fragment = msgspec.json.Decoder(_Fragment).decode
 
 
 class GeminiStreamJsonCodec:
-    """The codec of one run. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context

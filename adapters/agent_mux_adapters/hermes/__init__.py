@@ -1,8 +1,8 @@
 """Adapter of Hermes Agent: runs use the gateway of its terminal interface, or ACP where that cannot be started."""
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.hermes.acp_codec import hermes_acp_protocol
 from agent_mux_adapters.hermes.argv import ACP, AGENT, build_spawn_args, codec_context
@@ -93,7 +93,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.hermes.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

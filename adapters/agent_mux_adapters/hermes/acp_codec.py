@@ -14,8 +14,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import STDOUT, CodecContext, NativeProtocol, Source, Step
-from agent_mux.facts import ApprovalAsked, Fact, Failure, RequestSettled, Shell, TextDelta, ToolDone, ToolReady
+from agent_mux.sdk.adapter import NativeProtocol
+from agent_mux.sdk.codec import STDOUT, CodecContext, Source, Step
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Failure, RequestSettled, Shell, TextDelta, ToolDone, ToolReady
 from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.approvals import DENIED_BY_RULE, denied_action

@@ -10,10 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.tools import BLOCKED, QUESTION, SCRIPT, SHELL, HermesCall
@@ -121,7 +119,7 @@ class HermesApprovals:
 
     # -- decisions of the consumer
 
-    def respond(self, session: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def respond(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         """Settle the request of this action, and write the responses that need not be held back."""
         key = action.request_id
         if key in self._questions:
@@ -130,10 +128,10 @@ class HermesApprovals:
         if approval is None:
             return (Refuse("INTERACTION_NOT_FOUND", f"hermes has no open request {key}"),)
         match action:
-            case Approve(always=always):
+            case ApproveAction(always=always):
                 approval.choice = approval.lasting_choice if always else "once"
                 return *self._write_decisions(session), RequestSettled(key, granted=True)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 approval.choice = "deny"
                 # A denial has no field for a reason. Hermes appends a steering message to the tool's result.
                 steering = self._ask("session.steer", session, text=reason) if reason else ()
@@ -152,12 +150,12 @@ class HermesApprovals:
             return (RequestSettled(self._approvals.popleft().key, granted),)
         return (Ignored(f"response:{asked.method}", "settled before"),)
 
-    def _answer(self, session: str, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def _answer(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         key = action.request_id
-        if isinstance(action, Approve):
+        if isinstance(action, ApproveAction):
             return (Refuse("VALIDATION_ERROR", f"{key} is a question: answer it"),)
-        is_answer = isinstance(action, Answer)
-        answer = action.text if isinstance(action, Answer) else action.reason or ""
+        is_answer = isinstance(action, AnswerAction)
+        answer = action.text if isinstance(action, AnswerAction) else action.reason or ""
         del self._questions[key]
         response = self._ask("clarify.respond", session, request_id=key, answer=answer)
         return *response, RequestSettled(key, granted=is_answer, reason=None if is_answer else answer or None)

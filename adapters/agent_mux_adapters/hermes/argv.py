@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import Attachment, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 from agent_mux_adapters.hermes.approvals import DENIED_ROOT
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY

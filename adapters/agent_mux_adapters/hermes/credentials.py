@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.paths import profile_directory
 
@@ -27,17 +27,17 @@ _CONFIGURED_KEY = re.compile(r"""\bapi_key["']?\s*:\s*(?!["']{2})[^\s#,}]""")
 _NEVER = float("inf")
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     """Find a login of `hermes portal` or `hermes auth add --type oauth`."""
     return _in_store(place, is_key=False)
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     """Find a key of `hermes config set NAME_API_KEY`, of `hermes auth add --type api-key`, or in the configuration."""
     return _in_dotenv(place) or _in_store(place, is_key=True) or _in_config(place)
 
 
-def _in_dotenv(place: Place) -> Evidence | None:
+def _in_dotenv(place: AgentPaths) -> Evidence | None:
     path = profile_directory(place) / ".env"
     for line in _text_of(path).splitlines():
         name, _, value = line.strip().removeprefix("export ").partition("=")
@@ -46,7 +46,7 @@ def _in_dotenv(place: Place) -> Evidence | None:
     return None
 
 
-def _in_store(place: Place, *, is_key: bool) -> Evidence | None:
+def _in_store(place: AgentPaths, *, is_key: bool) -> Evidence | None:
     """Return the credential that expires last, of all providers."""
     path = profile_directory(place) / "auth.json"
     store = json.loads(_text_of(path) or "{}")
@@ -78,13 +78,13 @@ def _expiry(state: Mapping[str, Any]) -> int | None:
     return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _in_config(place: Place) -> Evidence | None:
+def _in_config(place: AgentPaths) -> Evidence | None:
     """Find a key in `config.yaml`, which is parsed as YAML only when it seems to contain one."""
     path = profile_directory(place) / "config.yaml"
     content = _text_of(path)
     if not _CONFIGURED_KEY.search(content):
         return None
-    from agent_mux.documents import open_document  # noqa: PLC0415  # it imports a YAML library
+    from agent_mux.sdk.documents import open_document  # noqa: PLC0415  # it imports a YAML library
 
     data = open_document(content, "yaml").data()
     tables = [mapping(data.get("model")), *map(mapping, mapping(data.get("providers")).values())]
@@ -99,7 +99,7 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _foreign_login(place: Place) -> str | None:
+def _foreign_login(place: AgentPaths) -> str | None:
     """Return a description of another program's login that Hermes would use."""
     others = (place.home / ".claude" / ".credentials.json", place.home / ".qwen" / "oauth_creds.json")
     return next((f"the login of another agent ({path})" for path in others if path.is_file()), None)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import Fact, Ignored, LogLine, Note
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text

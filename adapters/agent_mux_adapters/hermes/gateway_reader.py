@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import WriteStdin
-from agent_mux.facts import Fact, Ignored, Note, TurnBegin, TurnFailed, Unknown
+from agent_mux.sdk.codec import CodecContext, Step, WriteStdin
+from agent_mux.sdk.facts import Fact, Ignored, Note, TurnBegin, TurnFailed, Unknown
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.hermes.approvals import HermesApprovals

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.config.files import ConfigFile
-from agent_mux.hooks.call import HookCall, HookDecision, HookType
-from agent_mux.hooks.native import HookAnswer, NativeHooks
+from agent_mux.sdk.config import ConfigFile
+from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.tolerant import mapping, text
 

@@ -9,13 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import FieldPath
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
@@ -27,7 +23,7 @@ _MODEL_KEYS = ("default", "model", "name")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 
 
-def _config_path(place: Place) -> Path:
+def _config_path(place: AgentPaths) -> Path:
     return profile_directory(place) / "config.yaml"
 
 
@@ -111,7 +107,7 @@ PLUGINS = PluginCommands(
     update=_update_command,
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
+from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -27,10 +29,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import ToolUse
-from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
-from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
+from agent_mux_testing.model_server import ToolUse
+from agent_mux_testing.model_server.script import Block
 
 HARMFUL = "rm -rf ./nothing-there"
 """Begins commands for which Hermes asks permission: it asks only for those that look harmful."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux.facts import Fact, Note
-from agent_mux.options import McpServer
+from agent_mux.sdk.facts import Fact, Note
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 

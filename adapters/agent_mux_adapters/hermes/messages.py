@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     Note,

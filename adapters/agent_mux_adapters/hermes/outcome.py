@@ -2,8 +2,8 @@
 
 import re
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Failure
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Failure
 
 NO_REASON = "hermes gave no reason for the failed turn"
 NO_SESSION = 4007

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
 
 HOME_VARIABLE = "HERMES_HOME"
 _PROFILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -54,7 +54,7 @@ def _first_bytes(path: str) -> bytes:
         return b""
 
 
-def profile_directory(place: Place) -> Path:
+def profile_directory(place: AgentPaths) -> Path:
     """Return the directory of the profile that `hermes profile use` selected; it holds everything of that profile."""
     if place.directory is not None:
         return place.directory

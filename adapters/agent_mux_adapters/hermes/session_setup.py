@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.adapter import CodecContext
-from agent_mux.facts import SessionKnown
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.facts import SessionKnown
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "max": "max"}

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from sqlite3 import Connection, Row
 
-from agent_mux import facts
-from agent_mux.place import Place
-from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, SessionStore, UnreadableError
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_databases import DatabaseCursor, reading
+from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import dollars, text, whole
 from agent_mux_adapters.hermes.stored_messages import StoredMessages, time_of
 
@@ -48,12 +48,12 @@ _NANOSECONDS = 1_000_000  # in a millisecond
 _Counts = tuple[float, ...]
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the user's database; those of profiles are in directories below it."""
     return place.home_of("HERMES_HOME", ".hermes") / "state.db"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Yield all sessions that have messages. An unreadable database yields one entry; opening it raises the error."""
     user_database = root(place)
     for path in (user_database, *sorted(user_database.parent.glob("profiles/*/state.db"))):

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sqlite3 import Row
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.sessions.closing import HeldClosing
-from agent_mux.sessions.lines import milliseconds_of
-from agent_mux.sessions.store import Entry, Prompted, Told
+from agent_mux.sdk import facts
+from agent_mux.sdk.session_files import milliseconds_of
+from agent_mux.sdk.sessions import Entry, HeldClosing, Prompted, Told
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.mcp_servers import HermesMcpServers
 from agent_mux_adapters.hermes.subagents import SUBAGENT_NAME, HermesSubagents, background_id, goals_of

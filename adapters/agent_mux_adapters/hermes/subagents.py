@@ -8,7 +8,7 @@ of each tool call and the first line of each message.
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import Fact, Ignored, SubagentBegin, SubagentDone
+from agent_mux.sdk.facts import Fact, Ignored, SubagentBegin, SubagentDone
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.tools import error_of
 from agent_mux_adapters.hermes.usage import HermesUsage

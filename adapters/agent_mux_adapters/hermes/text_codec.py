@@ -8,9 +8,8 @@ provider are recognised, and on stderr the id of the session.
 import re
 from collections.abc import Iterable
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.facts import Ignored, LogLine, SessionKnown, Trouble
+from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import Ignored, LogLine, SessionKnown, Trouble
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.hermes.outcome import code_of
 

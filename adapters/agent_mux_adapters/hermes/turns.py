@@ -8,9 +8,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text

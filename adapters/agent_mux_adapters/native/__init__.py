@@ -3,9 +3,9 @@
 `amux run native "prompt"` starts `amux-agent`; `amux run native --command "my-agent --flag" "prompt"` any other.
 """
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec, is_agent_line
 from agent_mux_adapters.native.argv import (
     AGENT_EVENTS,
@@ -63,7 +63,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.native.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import Attachment, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, RunOptions
 from agent_mux_adapters._dialects.agent_events import START, start_fields
 
 AGENT_EVENTS = "agent-events"

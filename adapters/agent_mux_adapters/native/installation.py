@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, SetupStep
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.installation import AgentAuth, AgentInstallation, AuthMethod, DefinitionFolders, Folder, SetupStep
 from agent_mux_adapters._dialects.tolerant import text
 
 
-def directory(place: Place) -> Path:
+def directory(place: AgentPaths) -> Path:
     """Return `$AMUX_AGENT_HOME`, by default a directory in the user's data directory."""
     named = place.environ.get("AMUX_AGENT_HOME")
     if named:
@@ -59,4 +56,4 @@ AUTH = AgentAuth(
 )
 
 
-HOME = AgentHome(config=CONFIG, auth=AUTH, skills=SKILLS, host_variables=("AMUX_AGENT",))
+HOME = AgentInstallation(config=CONFIG, auth=AUTH, skills=SKILLS, host_variables=("AMUX_AGENT",))

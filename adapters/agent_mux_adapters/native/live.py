@@ -6,7 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux.sdk import __version__
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     Answer,
@@ -25,8 +26,7 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, Text, ToolUse
-from agent_mux.version import __version__
+from agent_mux_testing.model_server.script import Block, Text, ToolUse
 
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"

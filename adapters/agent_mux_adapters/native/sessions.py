@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.native_json import load_object
-from agent_mux.place import Place
-from agent_mux.sessions.lines import files_below
-from agent_mux.sessions.secrets import hidden
-from agent_mux.sessions.store import (
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.session_files import files_below, hidden
+from agent_mux.sdk.sessions import (
     Cursor,
     Described,
     Entry,
@@ -32,12 +31,12 @@ NEWEST_VERSION = 1
 """The newest version of the format that is understood."""
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory of the files."""
     return directory(place) / "sessions"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Yield all sessions; files whose name begins with a dot are locks or incomplete."""
     return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
 

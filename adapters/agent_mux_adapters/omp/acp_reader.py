@@ -7,7 +7,7 @@ messages, followed by `end_turn`. Known from omp's `src/modes/acp/acp-event-mapp
 import re
 from collections.abc import Collection
 
-from agent_mux.facts import Fact, Failure, FileEffect, Shell, TextDelta
+from agent_mux.sdk.facts import Fact, Failure, FileEffect, Shell, TextDelta
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters._dialects.pi.flavor import ShellResult
 from agent_mux_adapters._dialects.pi.outcome import failure_of

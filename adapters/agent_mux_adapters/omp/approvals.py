@@ -9,8 +9,8 @@ With `--approval-mode=always-ask` it asks before every tool that does more than 
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import ApprovalAsked, Risk
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.facts import ApprovalAsked, Risk
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.omp.tools import SHELL, split_mcp_name

@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters._dialects.mcp_servers import write_server
 from agent_mux_adapters._dialects.pi import extension
 from agent_mux_adapters._dialects.pi.argv import (

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.pi.installation import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
 from agent_mux_adapters.omp.paths import data_directory, directory, root
 
@@ -62,13 +62,13 @@ _STORED = """
 MAX_ENV_FILE = 1 << 16  # bytes to read of a `.env` file
 
 
-def _stored(place: Place, kind: str) -> Evidence | None:
+def _stored(place: AgentPaths, kind: str) -> Evidence | None:
     """Find a credential of this kind in omp's database. Raises `ValueError` if the database cannot be read."""
     path = data_directory(place) / "agent.db"
     if not path.is_file():
         return None
-    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # most machines do not need it
-    from agent_mux.sessions.store import UnreadableError  # noqa: PLC0415
+    from agent_mux.sdk.session_databases import reading  # noqa: PLC0415  # most machines do not need it
+    from agent_mux.sdk.sessions import UnreadableError  # noqa: PLC0415
 
     try:
         with reading(path) as database:
@@ -81,7 +81,7 @@ def _stored(place: Place, kind: str) -> Evidence | None:
     return Evidence(where=f"{path} ({row['provider']})", expires_at=expires_at)
 
 
-def _in_files(place: Place, names: tuple[str, ...]) -> Evidence | None:
+def _in_files(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
     """Find a variable in the `.env` files that omp loads: of the project, its own directories, and the home."""
     project = place.project_file(".env")
     for path in (*([project] if project else []), directory(place) / ".env", root(place) / ".env", place.home / ".env"):
@@ -96,11 +96,11 @@ def _in_files(place: Place, names: tuple[str, ...]) -> Evidence | None:
     return None
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     return _stored(place, "oauth") or _in_files(place, LOGIN_VARIABLES)
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     path = next((one for name in MODELS if (one := directory(place) / name).is_file()), None)
     listed = None if path is None else provider_key(path, _format(path), {})
     return listed or _in_files(place, API_KEYS) or _stored(place, "api_key")

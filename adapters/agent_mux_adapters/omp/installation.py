@@ -8,12 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField, Scope
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField, Scope
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -88,7 +84,7 @@ CONFIG = AgentConfig(
 
 
 def _servers(
-    scope: Scope, path: Callable[[Place], Path | None], *, is_optional: bool = False, is_shared: bool = False
+    scope: Scope, path: Callable[[AgentPaths], Path | None], *, is_optional: bool = False, is_shared: bool = False
 ) -> ConfigFile:
     return ConfigFile(
         scope=scope, format="json", path=path, table=lambda _: ("mcpServers",), is_optional=is_optional,
@@ -101,9 +97,9 @@ def _is_enabled(native: Mapping[str, Any]) -> bool:
     return enabled is not False and str(enabled).lower() not in {"false", "0"}
 
 
-def _disabled_servers(place: Place) -> frozenset[str]:
+def _disabled_servers(place: AgentPaths) -> frozenset[str]:
     """Return the names in `disabledServers`, where `/mcp disable` lists servers from files of other agents."""
-    from agent_mux.config.editing import read_document  # noqa: PLC0415  # rarely needed
+    from agent_mux.sdk.config import read_document  # noqa: PLC0415  # rarely needed
 
     document = read_document(directory(place) / "mcp.json", "json")
     listed = None if document is None else document.data().get("disabledServers")
@@ -173,7 +169,7 @@ PLUGINS = PluginCommands(
     environment={"FORCE_COLOR": "0"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

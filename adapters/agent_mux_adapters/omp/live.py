@@ -3,7 +3,17 @@
 import json
 from pathlib import Path
 
-from agent_mux.testing.live import (
+from agent_mux_adapters._dialects.pi.scripted import (
+    MODEL,
+    OTHER_MODEL,
+    PER_CALL,
+    PROVIDER,
+    provider,
+    skill_package,
+    subtask,
+    write_settings_once,
+)
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -23,18 +33,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import Step, ToolUse
-from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters._dialects.pi.scripted import (
-    MODEL,
-    OTHER_MODEL,
-    PER_CALL,
-    PROVIDER,
-    provider,
-    skill_package,
-    subtask,
-    write_settings_once,
-)
+from agent_mux_testing.model_server import Step, ToolUse
+from agent_mux_testing.model_server.script import Block
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
 """The last text of the sub-agent."""

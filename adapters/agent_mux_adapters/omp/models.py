@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agent_mux.models import ModelCapabilities, ModelListing, Price
+from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
 from agent_mux_adapters._dialects.tolerant import listed_price, mapping, printed_objects, text, token_limit
 
 

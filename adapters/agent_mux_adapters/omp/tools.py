@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
 from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
 from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text

@@ -1,8 +1,8 @@
 """Adapter of OpenClaw: `openclaw agent exec` for one-shot runs, ACP with a gateway of its own for everything else."""
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.openclaw.acp_codec import openclaw_acp_protocol
 from agent_mux_adapters.openclaw.argv import ACP, EXEC, build_spawn_args, codec_context
@@ -48,7 +48,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.openclaw.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME

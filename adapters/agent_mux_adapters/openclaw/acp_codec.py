@@ -11,11 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, NativeProtocol, Source, Step
-from agent_mux.effects import CloseStdin, WriteStdin
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import (
+from agent_mux.sdk.adapter import NativeProtocol
+from agent_mux.sdk.codec import STDOUT, AnyAction, CloseStdin, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,
@@ -31,7 +30,7 @@ from agent_mux.facts import (
     TurnLimitHit,
     TurnStopped,
 )
-from agent_mux.native_json import load_object
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks, AcpRequest, OpenedSession, PromptOutcome, acp_protocol
 from agent_mux_adapters._dialects.acp.usage import NO_TOKENS, plus
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole

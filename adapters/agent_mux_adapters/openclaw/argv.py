@@ -13,8 +13,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters._dialects.acp.requests import acp_context
 from agent_mux_adapters.openclaw.configuration import DEFAULTS, run_config, users_config
 

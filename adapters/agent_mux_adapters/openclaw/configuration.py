@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.sdk.options import McpServer, RunOptions
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import text
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 from agent_mux_adapters.openclaw.configuration import state_directory, users_config
 
@@ -35,36 +35,36 @@ _NEVER = float("inf")
 _DOTENV_LINE = re.compile(r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*["']?([^"'\s])""")
 
 
-def directory(place: Place) -> Path:
+def directory(place: AgentPaths) -> Path:
     """Return the directory that holds everything OpenClaw stores."""
     return place.directory if place.directory is not None else state_directory(place.environ)
 
 
-def config_file(place: Place) -> Path:
+def config_file(place: AgentPaths) -> Path:
     """Return the path of its configuration, which a variable may move out of its directory."""
     return place.directory / "openclaw.json" if place.directory is not None else users_config(place.environ)
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     return _in_dotenv(place, KEYS) or _in_config(place, KEYS) or _in_database(place, "api_key")
 
 
-def _token(place: Place) -> Evidence | None:
+def _token(place: AgentPaths) -> Evidence | None:
     return _in_dotenv(place, TOKENS) or _in_config(place, TOKENS) or _in_database(place, "token")
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     return _in_database(place, "oauth")
 
 
-def _in_dotenv(place: Place, names: tuple[str, ...]) -> Evidence | None:
+def _in_dotenv(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
     path = directory(place) / ".env"
     found = (_DOTENV_LINE.match(line) for line in _text_of(path).splitlines())
     name = next((line[1] for line in found if line is not None and line[1] in names), None)
     return None if name is None else Evidence(where=f"{path} ({name})")
 
 
-def _in_config(place: Place, names: tuple[str, ...]) -> Evidence | None:
+def _in_config(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
     path = config_file(place)
     config = _config(path)
     env = mapping(config.get("env"))
@@ -77,7 +77,7 @@ def _in_config(place: Place, names: tuple[str, ...]) -> Evidence | None:
     return Evidence(where=f"{path} (models.providers.{keyed}.apiKey)") if keyed and names is KEYS else None
 
 
-def _in_database(place: Place, kind: str) -> Evidence | None:
+def _in_database(place: AgentPaths, kind: str) -> Evidence | None:
     """Find a credential in its database, which is opened only when the configuration names one of this kind."""
     path = directory(place) / "state" / "openclaw.sqlite"
     if not any(mapping(profile).get("mode") == kind for profile in _configured_profiles(place)) or not path.is_file():
@@ -88,12 +88,12 @@ def _in_database(place: Place, kind: str) -> Evidence | None:
     return Evidence(where=str(path), expires_at=None if max(expiries) == _NEVER else int(max(expiries)))
 
 
-def _configured_profiles(place: Place) -> list[Any]:
+def _configured_profiles(place: AgentPaths) -> list[Any]:
     """Return the credentials that the configuration names: their kinds, without the secrets."""
     return list(mapping(mapping(_config(config_file(place)).get("auth")).get("profiles")).values())
 
 
-def _agent_databases(place: Place) -> str | None:
+def _agent_databases(place: AgentPaths) -> str | None:
     """Describe the databases of single agents, which may hold further credentials and are not opened."""
     try:
         has_profiles = bool(_configured_profiles(place))
@@ -104,8 +104,8 @@ def _agent_databases(place: Place) -> str | None:
 
 def _stored_expiries(path: Path, kind: str) -> Iterator[int | None]:
     """Yield when each credential expires; None for a login that OpenClaw can renew."""
-    from agent_mux.sessions.databases import reading  # noqa: PLC0415  # imported only when needed
-    from agent_mux.sessions.store import UnreadableError  # noqa: PLC0415
+    from agent_mux.sdk.session_databases import reading  # noqa: PLC0415  # imported only when needed
+    from agent_mux.sdk.sessions import UnreadableError  # noqa: PLC0415
 
     try:
         with reading(path) as database:
@@ -123,7 +123,7 @@ def _config(path: Path) -> Mapping[str, Any]:
     try:
         return mapping(json.loads(content or "{}"))
     except ValueError:
-        from agent_mux.documents import open_document  # noqa: PLC0415  # only for JSON5 that a person wrote
+        from agent_mux.sdk.documents import open_document  # noqa: PLC0415  # only for JSON5 that a person wrote
 
         return open_document(content, "json").data()
 

@@ -6,10 +6,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Exit, Source, Step
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import (
+from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,
@@ -22,7 +21,7 @@ from agent_mux.facts import (
     TurnDone,
     TurnFailed,
 )
-from agent_mux.native_json import load_object
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.openclaw.outcome import failure_of, retry_in

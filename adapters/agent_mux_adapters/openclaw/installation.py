@@ -10,13 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import FieldPath
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.openclaw.configuration import format_server, is_enabled, parse_server
 from agent_mux_adapters.openclaw.credentials import AUTH, config_file, directory
@@ -94,13 +90,13 @@ MCP = McpFiles(
 )
 
 
-def _workspace_skills(place: Place) -> Path:
+def _workspace_skills(place: AgentPaths) -> Path:
     """Return the skills of the workspace that OpenClaw uses when none is configured."""
     named = place.environ.get("OPENCLAW_WORKSPACE_DIR", "").strip()
     return (Path(named).expanduser() if named else directory(place) / "workspace") / "skills"
 
 
-def _personal_skills(place: Place) -> Path | None:
+def _personal_skills(place: AgentPaths) -> Path | None:
     """Return the shared skills, which OpenClaw reads only when its own directory was not moved."""
     return None if place.environ.get("OPENCLAW_STATE_DIR", "").strip() else place.home / ".agents" / "skills"
 
@@ -168,7 +164,7 @@ PLUGINS = PluginCommands(
     environment={"NO_COLOR": "1", "OPENCLAW_NO_AUTO_UPDATE": "1"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     Edit,
@@ -20,8 +21,7 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server.script import Block, ToolUse
-from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
+from agent_mux_testing.model_server.script import Block, ToolUse
 
 _CONFIG = ".openclaw/openclaw.json"
 _PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}

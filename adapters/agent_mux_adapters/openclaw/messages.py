@@ -14,7 +14,7 @@ The bridge may stream a fragment late, or never, or cut from the wrong place; th
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import Fact, Ignored, StepBegin, Text, TextDelta, TextEnd, Thinking
+from agent_mux.sdk.facts import Fact, Ignored, StepBegin, Text, TextDelta, TextEnd, Thinking
 from agent_mux_adapters._dialects.tolerant import text, whole
 
 HIDDEN_ANSWERS = frozenset({"", "HEARTBEAT_OK", "NO_REPLY"})

@@ -6,7 +6,7 @@ Without `--refresh` it answers from a cache that it refreshes at times of its ow
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.models import ModelCapabilities, ModelListing
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux_adapters._dialects.tolerant import printed_objects, text, token_limit
 
 

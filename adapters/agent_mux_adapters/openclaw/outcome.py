@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
 from agent_mux_adapters._dialects.acp import code_of as code_by_words
 from agent_mux_adapters._dialects.tolerant import text
 

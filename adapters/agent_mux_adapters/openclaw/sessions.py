@@ -13,11 +13,11 @@ from pathlib import Path
 from sqlite3 import Connection, Row
 from typing import Any
 
-from agent_mux.native_json import load_object
-from agent_mux.place import Place
-from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.secrets import hidden
-from agent_mux.sessions.store import Described, Entry, Found, SessionStore, UnreadableError
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.session_databases import DatabaseCursor, reading
+from agent_mux.sdk.session_files import hidden
+from agent_mux.sdk.sessions import Described, Entry, Found, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.openclaw.stored_events import StoredEvents
 
@@ -40,12 +40,12 @@ _EVENTS = "SELECT seq, event_json, event_zstd FROM transcript_events WHERE sessi
 _NANOSECONDS = 1_000_000
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the directory that holds the directories of the agents."""
     return place.home_of("OPENCLAW_STATE_DIR", ".openclaw") / "agents"
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Yield all transcripts with events. An unreadable database yields one entry; opening it raises the error."""
     for path in sorted(root(place).parent.glob(_DATABASES)):
         try:

@@ -6,10 +6,9 @@ Tool results are stored in the format of ACP, so the reader of ACP tool calls re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.sessions.closing import HeldClosing
-from agent_mux.sessions.lines import milliseconds_of
-from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, Told, UnreadableError
+from agent_mux.sdk import facts
+from agent_mux.sdk.session_files import milliseconds_of
+from agent_mux.sdk.sessions import Described, Entry, HeldClosing, ModelCalled, Prompted, Told, UnreadableError
 from agent_mux_adapters._dialects.acp.tools import AcpTools
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text, whole
 from agent_mux_adapters.openclaw.messages import HIDDEN_ANSWERS

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agent_mux.facts import FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, FileWritten, Shell
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text

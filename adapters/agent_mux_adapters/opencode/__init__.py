@@ -1,8 +1,8 @@
 """OpenCode: its server behind our bridge, `opencode run --format json`, and `opencode acp` recordings."""
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.home import AgentHome
-from agent_mux.sessions.store import SessionStore
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.opencode.acp_reader import ACP_PROTOCOL
 from agent_mux_adapters.opencode.argv import ACP, RUN, SERVE, build_context, build_spawn_args
@@ -65,7 +65,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentHome:
+def _home() -> AgentInstallation:
     from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME

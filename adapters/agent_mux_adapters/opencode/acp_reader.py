@@ -7,7 +7,7 @@ sub-agents, or the tokens of each model call. No run uses it.
 from collections.abc import Collection
 from typing import Any
 
-from agent_mux.facts import FileEffect
+from agent_mux.sdk.facts import FileEffect
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.tool_results import effects_of

@@ -5,11 +5,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
 from agent_mux_adapters.opencode.requests import OpencodeRequests
 from agent_mux_adapters.opencode.tool_results import shown_diff
@@ -99,7 +97,7 @@ class OpencodeApprovals:
 
     # -- our replies
 
-    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         """Reply with the decision of the consumer; refuse an action that does not fit the request."""
         key, _, part = action.request_id.partition("/")
         request = self._open.get(key)
@@ -108,9 +106,9 @@ class OpencodeApprovals:
         if request.answers:
             return self._record_answer(key, request, part, action)
         match action:
-            case Approve(always=always):
+            case ApproveAction(always=always):
                 return self._send_decision(key, {"reply": "always" if always else "once"}, granted=True)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 return self._send_decision(
                     key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason
                 )
@@ -123,19 +121,21 @@ class OpencodeApprovals:
         )
 
     def _record_answer(
-        self, key: str, request: _OpenRequest, part: str, action: Approve | Deny | Answer
+        self, key: str, request: _OpenRequest, part: str, action: ApproveAction | DenyAction | AnswerAction
     ) -> tuple[Step, ...]:
         index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
-        if index is None or isinstance(action, Approve):
+        if index is None or isinstance(action, ApproveAction):
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
         if request.answers[index] is not None:
             return (Refuse("INTERACTION_NOT_FOUND", f"{action.request_id} is already answered"),)
         # An empty answer lets the model continue; rejecting the whole question would end the turn.
         request.answers[index] = (
-            [] if isinstance(action, Deny) else _split_answer(action.text, takes_several=request.takes_several[index])
+            []
+            if isinstance(action, DenyAction)
+            else _split_answer(action.text, takes_several=request.takes_several[index])
         )
-        reason = action.reason if isinstance(action, Deny) else None
-        settled = RequestSettled(action.request_id, isinstance(action, Answer), reason)
+        reason = action.reason if isinstance(action, DenyAction) else None
+        settled = RequestSettled(action.request_id, isinstance(action, AnswerAction), reason)
         if None in request.answers:
             return (settled,)
         del self._open[key]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.options import ApprovalMode, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 
 RUN = "run-json"

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.files import files_that_count
-from agent_mux.documents import DocumentError, open_document
-from agent_mux.place import Place
-from agent_mux.storage import read_text
+from agent_mux.sdk import read_text
+from agent_mux.sdk.config import AgentPaths, files_that_count
+from agent_mux.sdk.documents import DocumentError, open_document
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.paths import FILES, data_directory
 
@@ -28,7 +27,7 @@ _VARIABLE = "OPENCODE_AUTH_CONTENT"
 _PLACEHOLDER = re.compile(r"\{(env|file):([^}]+)\}")
 
 
-def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
+def _stored(place: AgentPaths) -> tuple[str, Mapping[str, Any]]:
     """Return where the credentials are stored, and their content. Raises `OSError`, `ValueError`."""
     content = place.environ.get(_VARIABLE)
     if content:
@@ -40,19 +39,19 @@ def _stored(place: Place) -> tuple[str, Mapping[str, Any]]:
         return str(path), {}
 
 
-def _entries_of_type(place: Place, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _entries_of_type(place: AgentPaths, kind: str, *fields: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     where, stored = _stored(place)
     for provider, entry in stored.items():
         if mapping(entry).get("type") == kind and any(text(mapping(entry).get(field)) for field in fields):
             yield f"{where} ({provider})", mapping(entry)
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     found = next(_entries_of_type(place, "api", "key"), None)
     return Evidence(where=found[0]) if found is not None else _configured_key(place)
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     """Find the login that is valid longest; logins that renew themselves do not expire."""
     logins = [
         Evidence(where=where, expires_at=None if entry.get("refresh") else _milliseconds(entry.get("expires")))
@@ -65,12 +64,12 @@ def _milliseconds(value: Any) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _organization(place: Place) -> Evidence | None:
+def _organization(place: AgentPaths) -> Evidence | None:
     found = next(_entries_of_type(place, "wellknown", "token"), None)
     return Evidence(where=found[0]) if found is not None else None
 
 
-def _configured_key(place: Place) -> Evidence | None:
+def _configured_key(place: AgentPaths) -> Evidence | None:
     """Find a key in the configuration, literal or as a reference; the last file with one counts."""
     found = None
     for file, path in files_that_count(FILES, place):
@@ -88,7 +87,7 @@ def _configured_key(place: Place) -> Evidence | None:
     return found
 
 
-def _is_available(place: Place, path: Path, key: str) -> bool:
+def _is_available(place: AgentPaths, path: Path, key: str) -> bool:
     """Return whether the key is literal, or the variable or file that it refers to exists."""
     named = _PLACEHOLDER.fullmatch(key.strip())
     if named is None:
@@ -97,7 +96,7 @@ def _is_available(place: Place, path: Path, key: str) -> bool:
     return bool(place.environ.get(name)) if kind == "env" else (path.parent / _expand_home(place, name)).is_file()
 
 
-def _expand_home(place: Place, name: str) -> Path:
+def _expand_home(place: AgentPaths, name: str) -> Path:
     return place.home / name.removeprefix("~/") if name.startswith("~/") else Path(name)
 
 

@@ -8,14 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.config.files import AgentConfig, Field, ModelField, Scope
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import FieldPath
-from agent_mux.home import AgentHome
-from agent_mux.mcp.files import McpFiles
-from agent_mux.options import McpServer
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, Field, ModelField, Scope
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import string_map
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.argv import write_server
@@ -89,7 +85,7 @@ MCP = McpFiles(files=files_with_table("mcp"), read=read_server, write=write_serv
 
 
 def _in_config_directory(scope: Scope, *names: str) -> Folder:
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         if scope == "global":
             return config_directory(place).joinpath(*names)
         return project_file(place, ".opencode", *names)
@@ -102,7 +98,7 @@ def _in_home(name: str) -> Folder:
 
 
 def _in_extra_directory(name: str) -> Folder:
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         directory = extra_directory(place)
         return None if directory is None else directory / name
 
@@ -126,7 +122,7 @@ def _own_folders(*names: str) -> tuple[Folder, ...]:
 def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> Folder:
     """Return a folder with skills of other agents, which the variables can disable."""
 
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         if any(place.environ.get(variable) in {"1", "true"} for variable in variables):
             return None
         return place.home / hidden / "skills" if scope == "global" else place.project_file(hidden, "skills")
@@ -172,7 +168,7 @@ PLUGINS = PluginCommands(
     environment={"NO_COLOR": "1"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     mcp=MCP,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import (
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
@@ -25,8 +25,8 @@ from agent_mux.testing.live import (
     ToolPart,
     Write,
 )
-from agent_mux.testing.model_server import ToolUse
-from agent_mux.testing.model_server.script import Block
+from agent_mux_testing.model_server import ToolUse
+from agent_mux_testing.model_server.script import Block
 
 _MODEL = {
     "name": "Scripted",

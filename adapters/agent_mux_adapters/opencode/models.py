@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agent_mux.models import ModelCapabilities, ModelListing, Price
+from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
 from agent_mux_adapters._dialects.tolerant import listed_price, mapping, rows, text, token_limit
 
 _NAME = re.compile(r"^([^\s/{}\"]+)/([^\s{}\"]+)$", re.MULTILINE)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Failure
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Failure
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
 
 ABORTED = "MessageAbortedError"

@@ -7,67 +7,66 @@ above the working directory up to the root of its repository. Measured with 1.18
 
 from pathlib import Path
 
-from agent_mux.config.files import ConfigFile, Scope
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths, ConfigFile, Scope
 
 
-def config_directory(place: Place) -> Path:
+def config_directory(place: AgentPaths) -> Path:
     """Return the user's directory of configuration, skills and agents."""
     return _below(place, "XDG_CONFIG_HOME", ".config")
 
 
-def data_directory(place: Place) -> Path:
+def data_directory(place: AgentPaths) -> Path:
     """Return the directory of credentials and sessions."""
     return place.directory if place.directory is not None else _below(place, "XDG_DATA_HOME", ".local/share")
 
 
-def extra_directory(place: Place) -> Path | None:
+def extra_directory(place: AgentPaths) -> Path | None:
     """Return the directory of `$OPENCODE_CONFIG_DIR`, which takes precedence over all others; None if unset."""
     named = place.environ.get("OPENCODE_CONFIG_DIR")
     return place.home.joinpath(named) if named else None
 
 
-def project_file(place: Place, *names: str) -> Path | None:
+def project_file(place: AgentPaths, *names: str) -> Path | None:
     """Return a file of the project; None without a project, or if project configuration is disabled."""
     is_left_out = place.environ.get("OPENCODE_DISABLE_PROJECT_CONFIG") in {"1", "true"}
     return None if is_left_out else place.project_file(*names)
 
 
-def _below(place: Place, variable: str, default: str) -> Path:
+def _below(place: AgentPaths, variable: str, default: str) -> Path:
     named = place.environ.get(variable)
     return (Path(named) if named else place.home / default) / "opencode"
 
 
 def _global(name: str, *, is_optional: bool = True) -> ConfigFile:
-    def path(place: Place) -> Path:
+    def path(place: AgentPaths) -> Path:
         return config_directory(place) / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=is_optional)
 
 
 def _project(*names: str, is_optional: bool = True) -> ConfigFile:
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         return project_file(place, *names)
 
     return ConfigFile(scope="project", format="json", path=path, is_optional=is_optional)
 
 
 def _in_home(name: str) -> ConfigFile:
-    def path(place: Place) -> Path:
+    def path(place: AgentPaths) -> Path:
         return place.home / ".opencode" / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=True)
 
 
 def _in_extra_directory(name: str) -> ConfigFile:
-    def path(place: Place) -> Path | None:
+    def path(place: AgentPaths) -> Path | None:
         directory = extra_directory(place)
         return None if directory is None else directory / name
 
     return ConfigFile(scope="global", format="json", path=path, is_optional=True)
 
 
-def _from_variable(place: Place) -> Path | None:
+def _from_variable(place: AgentPaths) -> Path | None:
     named = place.environ.get("OPENCODE_CONFIG")
     return (place.project or place.home) / named if named else None
 

@@ -8,8 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from agent_mux.adapter import CodecContext
-from agent_mux.effects import WriteStdin
+from agent_mux.sdk.codec import CodecContext, WriteStdin
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 Topic = Literal["abort", "create", "delete", "fork", "mcp", "open", "other", "permission", "prompt", "question"]

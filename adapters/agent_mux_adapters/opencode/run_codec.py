@@ -7,9 +7,8 @@ Retries, refused permissions, compaction and the start of a tool are not reporte
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.facts import (
+from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import (
     ContextCompacted,
     Fact,
     Failure,
@@ -20,7 +19,7 @@ from agent_mux.facts import (
     TurnDone,
     TurnFailed,
 )
-from agent_mux.native_json import load_object
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, need_mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_overflow
@@ -33,7 +32,7 @@ _TOOL_CALLS = "tool-calls"
 
 
 class OpencodeRunCodec:
-    """The codec of one run of `opencode run`. See `agent_mux.adapter.Codec`."""
+    """The codec of one run of `opencode run`. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction, Cancel, Interrupt
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import Ignored, LogLine, Note, SessionKnown
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, AnyAction, Cancel, CodecContext, Exit, Interrupt, Source, Step
+from agent_mux.sdk.facts import Ignored, LogLine, Note, SessionKnown
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.facts import ContextCompacted, Fact, Ignored, SessionKnown
+from agent_mux.sdk.codec import CodecContext, Step
+from agent_mux.sdk.facts import ContextCompacted, Fact, Ignored, SessionKnown
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeSession

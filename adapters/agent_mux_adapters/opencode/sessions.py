@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.native_json import load_object
-from agent_mux.place import Place
-from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.lines import milliseconds_of
-from agent_mux.sessions.store import Described, Entry, Found, ModelCalled, Prompted, SessionStore, UnreadableError
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.session_databases import DatabaseCursor, reading
+from agent_mux.sdk.session_files import milliseconds_of
+from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, Prompted, SessionStore, UnreadableError
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_abort
 from agent_mux_adapters.opencode.paths import data_directory
@@ -49,13 +49,13 @@ _PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
 """The parts of a prompt -> the field with their text."""
 
 
-def root(place: Place) -> Path:
+def root(place: AgentPaths) -> Path:
     """Return the path of the database."""
     named = place.environ.get("OPENCODE_DB") if place.directory is None else None
     return data_directory(place) / (named or "opencode.db")
 
 
-def find(place: Place) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[Found]:
     """Yield all sessions but those of sub-agents."""
     path = root(place)
     if not path.is_file():

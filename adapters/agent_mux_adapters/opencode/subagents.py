@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.facts import Fact, Ignored, InSubagent, RunCost, SubagentBegin, SubagentDone, Usage
+from agent_mux.sdk.facts import Fact, Ignored, InSubagent, RunCost, SubagentBegin, SubagentDone, Usage
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.opencode.messages import OpencodeSession
 from agent_mux_adapters.opencode.tools import TASK_TOOL, McpToolNames

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 Fields = Mapping[str, Any]

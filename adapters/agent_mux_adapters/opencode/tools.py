@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     McpBegin,

@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import (
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,

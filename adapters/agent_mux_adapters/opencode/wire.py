@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agent_mux.adapter import Step
-from agent_mux.facts import Fact, Ignored, Unknown
+from agent_mux.sdk.codec import Step
+from agent_mux.sdk.facts import Fact, Ignored, Unknown
 
 _StepT = TypeVar("_StepT", bound=Step)
 DELTA = "message.part.delta"

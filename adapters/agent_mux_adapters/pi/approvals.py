@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import ApprovalAsked, Risk
-from agent_mux.native_json import load_object
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.facts import ApprovalAsked, Risk
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.pi.extension import TITLE
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text

@@ -10,12 +10,17 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import AgentAuth, AuthMethod, Evidence, SetupStep
-from agent_mux.config.files import AgentConfig, ConfigFile, Field, ModelField
-from agent_mux.documents import FieldPath
-from agent_mux.home import AgentHome
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.documents import FieldPath
+from agent_mux.sdk.installation import (
+    AgentAuth,
+    AgentInstallation,
+    AuthMethod,
+    Evidence,
+    Plugin,
+    PluginCommands,
+    SetupStep,
+)
 from agent_mux_adapters._dialects.pi.installation import (
     CLOUD_VARIABLES,
     KEY_VARIABLES,
@@ -27,7 +32,7 @@ from agent_mux_adapters._dialects.pi.installation import (
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 
-def directory(place: Place) -> Path:
+def directory(place: AgentPaths) -> Path:
     """Return pi's own directory (`$PI_CODING_AGENT_DIR`, default ~/.pi/agent)."""
     return place.home_of("PI_CODING_AGENT_DIR", ".pi/agent")
 
@@ -101,7 +106,7 @@ CONFIG = AgentConfig(
 )
 
 
-def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
+def _credentials(place: AgentPaths) -> tuple[Path, dict[str, Any]]:
     path = directory(place) / "auth.json"
     try:
         credentials = json.loads(path.read_bytes())
@@ -112,7 +117,7 @@ def _credentials(place: Place) -> tuple[Path, dict[str, Any]]:
     return path, credentials
 
 
-def _login(place: Place) -> Evidence | None:
+def _login(place: AgentPaths) -> Evidence | None:
     """Find the login that is valid longest."""
     path, stored = _credentials(place)
     logins = [
@@ -128,7 +133,7 @@ def _expiry(login: Mapping[str, Any]) -> int | None:
     return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
 
 
-def _key(place: Place) -> Evidence | None:
+def _key(place: AgentPaths) -> Evidence | None:
     path, stored = _credentials(place)
     for name, entry in stored.items():
         key = mapping(entry)
@@ -210,7 +215,7 @@ PLUGINS = PluginCommands(
     environment={"FORCE_COLOR": "0"},
 )
 
-HOME = AgentHome(
+HOME = AgentInstallation(
     config=CONFIG,
     auth=AUTH,
     skills=skill_folders(directory, ".pi", (("global", ".agents"), ("project", ".agents")), depth=6),

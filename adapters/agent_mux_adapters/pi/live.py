@@ -5,7 +5,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agent_mux.testing.live import (
+from agent_mux_adapters._dialects.pi.scripted import (
+    MODEL,
+    OTHER_MODEL,
+    PER_CALL,
+    PROVIDER,
+    provider,
+    skill_package,
+    write_settings_once,
+)
+from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     Edit,
@@ -21,17 +30,8 @@ from agent_mux.testing.live import (
     Unspeakable,
     Write,
 )
-from agent_mux.testing.model_server import ToolUse
-from agent_mux.testing.model_server.script import Block
-from agent_mux_adapters._dialects.pi.scripted import (
-    MODEL,
-    OTHER_MODEL,
-    PER_CALL,
-    PROVIDER,
-    provider,
-    skill_package,
-    write_settings_once,
-)
+from agent_mux_testing.model_server import ToolUse
+from agent_mux_testing.model_server.script import Block
 
 NO_MCP = "pi has no MCP client; its author recommends command-line tools"
 NO_QUESTIONS = "pi has no tool for questions, unless a user's extension adds one"

@@ -2,7 +2,7 @@
 
 import re
 
-from agent_mux.models import ModelCapabilities, ModelListing
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 _COLUMNS = ("provider", "model", "context", "max-out", "thinking", "images")
 _NONE = "No models available"

@@ -9,7 +9,7 @@ another text.
 
 import sys
 
-from agent_mux.adapter import Adapter, AgentCapabilities
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux_adapters.replay.argv import PLAYER, context, spawn
 from agent_mux_adapters.replay.player import VERSION
 

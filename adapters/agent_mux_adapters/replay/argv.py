@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.errors import FieldError, ValidationError
-from agent_mux.options import RunOptions
+from agent_mux.sdk import FieldError, ValidationError
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters.replay.playback.lines import CHUNKS
 from agent_mux_adapters.replay.playback.recording import ReplayRecording, load
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from agent_mux.adapter import Adapter, AgentCapabilities, CodecContext, NativeProtocol
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol
+from agent_mux.sdk.codec import CodecContext
 from agent_mux_adapters.terminal.argv import CUSTOM, build_spawn_args, codec_context
 from agent_mux_adapters.terminal.codec import CustomTerminalCodec, TerminalCodec
 from agent_mux_adapters.terminal.profile import DEFAULT, Profile, Rest, built_in

@@ -5,8 +5,9 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, TerminalSize, default_context
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext, TerminalSize
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters.terminal.profile import MODEL, Profile, Rest, built_in, profile_for, read_profile
 from agent_mux_adapters.terminal.screen import require_extra
 

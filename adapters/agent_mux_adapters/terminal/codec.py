@@ -10,10 +10,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step, TerminalSize
-from agent_mux.effects import CloseStdin, Effect, Refuse, WriteStdin
-from agent_mux.facts import (
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    AnyAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    CloseStdin,
+    CodecContext,
+    DenyAction,
+    Effect,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    Source,
+    Steer,
+    Step,
+    TerminalSize,
+    WriteStdin,
+)
+from agent_mux.sdk.facts import (
     ApprovalAsked,
     Fact,
     Failure,
@@ -109,7 +126,7 @@ class TerminalCodec:
             case Close():
                 self._interactive = False
                 return self._type_next()
-            case Approve() | Deny() | Answer():
+            case ApproveAction() | DenyAction() | AnswerAction():
                 return self._reply(action)
 
     def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
@@ -172,18 +189,18 @@ class TerminalCodec:
         action = groups.get("action") or match.group().strip()
         return (ApprovalAsked(key, action, groups.get("detail") or match.group().strip(), dialog.risk),)
 
-    def _reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def _reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         dialog = self._open_dialogs.pop(action.request_id, None)
         self._shown_dialog = ""  # if the same dialog is on the next quiet screen, it is a new one
         if dialog is None:
             return (Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen"),)
         match action:
-            case Approve(key, always):
+            case ApproveAction(key, always):
                 keys = dialog.always if always and dialog.always is not None else dialog.approve
                 return RequestSettled(key, granted=True), *self._press(keys)
-            case Deny(key, reason):
+            case DenyAction(key, reason):
                 return RequestSettled(key, granted=False, reason=reason), *self._press(dialog.deny)
-            case Answer(key, text):
+            case AnswerAction(key, text):
                 return RequestSettled(key, granted=True), *self._type_text(_printable(text))
 
     # -- typing keys

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.errors import AgentMuxError, ErrorCode
-from agent_mux.facts import Risk
+from agent_mux.sdk import AgentMuxError, ErrorCode
+from agent_mux.sdk.facts import Risk
 
 __all__ = ["Dialog", "FailurePattern", "Profile", "Rest", "built_in", "profile_for", "read_profile"]
 

@@ -13,8 +13,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agent_mux.adapter import TerminalSize
-from agent_mux.errors import AgentMuxError
+from agent_mux.sdk import AgentMuxError
+from agent_mux.sdk.codec import TerminalSize
 from agent_mux_adapters.terminal.sequences import EscapeParser
 
 EXTRA_MODULES = ("pyte",)

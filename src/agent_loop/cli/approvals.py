@@ -15,10 +15,10 @@ from agent_loop.errors import ToolError
 from agent_loop.hooks import Hooks
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.tools.tool import ToolKind, kind_of, label_of, risk_of, shell_command_of
-from agent_mux import facts
+from agent_mux._util.sanitize import to_json
 from agent_mux.assembler import OpenInteraction
-from agent_mux.plain_json import to_json
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk import facts
+from agent_mux.sdk.shell_commands import risk_of_command
 
 ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
 """The kinds of tools that need no approval."""

@@ -28,7 +28,7 @@ from agent_loop.sessions.resume import fork, resume
 from agent_loop.sessions.session import Session
 from agent_loop.tools.builtin import ShellTool, default_tools
 from agent_loop.workspace import Workspace
-from agent_mux import facts
+from agent_mux.sdk import facts
 
 AGENT_ID = "amux-agent"
 AGENTS_DOC = "AGENTS.md"

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from agent_mux.version import __version__
+from agent_mux._util.version import __version__
 
 USAGE = 2
 FAILED = 1

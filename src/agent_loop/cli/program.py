@@ -21,10 +21,10 @@ from agent_loop.cli.signals import SignalHandler
 from agent_loop.cli.stream import EmittedEvent, Sink
 from agent_loop.cli.terminal import TerminalPrompter, TextOutput, current_screen
 from agent_loop.cli.turns import TurnRunner
-from agent_mux import facts
 from agent_mux.assembler import Ending
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import is_terminal
+from agent_mux.sdk import facts
 
 
 def run_program(arguments: Arguments) -> str:

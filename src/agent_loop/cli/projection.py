@@ -12,8 +12,8 @@ from agent_loop import events as loop
 from agent_loop.cli.outcomes import cost_record, outcome_of
 from agent_loop.cli.tool_calls import ABANDONED, NOT_EXECUTED, ToolCallFacts
 from agent_loop.usage import Usage
-from agent_mux import facts
-from agent_mux.plain_json import to_json
+from agent_mux._util.sanitize import to_json
+from agent_mux.sdk import facts
 
 Handler = Callable[[Any], Iterable[facts.Fact]]
 

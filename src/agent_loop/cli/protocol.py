@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from agent_loop.cli.stream import ApprovalMode, EmittedEvent
+from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import encode_event, event_to_dict
-from agent_mux.plain_json import to_json, to_json_bytes
 
 MAX_LINE = 1 << 25
 """The longest control line in bytes. Lines can contain images."""

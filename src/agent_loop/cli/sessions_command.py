@@ -13,7 +13,7 @@ from agent_loop.errors import SessionError
 from agent_loop.messages import AssistantMessage, Message, UserMessage
 from agent_loop.sessions.file_store import FileSessionStore
 from agent_loop.sessions.session import Session
-from agent_mux.telling.inert import one_line, sanitize
+from agent_mux._util.sanitize import one_line, sanitize
 
 WIDTH = 72
 """The width of a session's title in columns."""

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 from agent_loop.cli.outcomes import AUTH_GUIDANCE
 from agent_loop.cli.projection import LoopProjection
 from agent_loop.events import LoopEvent
-from agent_mux import facts
 from agent_mux.assembler import Ending, OpenInteraction, StreamAssembler, StreamContext, Verdict
 from agent_mux.events import AgentEvent
+from agent_mux.sdk import facts
 
 AGENT = "native"
 DISPLAY_NAME = "amux-agent"

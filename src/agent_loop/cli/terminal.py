@@ -17,7 +17,8 @@ from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette, is_terminal, one_line, palette_for, width_of
 from agent_mux.events import MessageStopEvent
-from agent_mux.run.interaction import Approve, Deny, Text, describe
+from agent_mux.run.interaction import describe
+from agent_mux.sdk.interactions import Approve, Deny, Text
 
 MAX_FAILURE = 2000
 """The most characters of the failure message at the end."""

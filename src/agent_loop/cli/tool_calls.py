@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agent_loop.events import ToolCalled, ToolCallEnd, ToolInputDelta, ToolResulted, ToolUpdate
 from agent_loop.messages import Image, Text, ToolMessage
 from agent_loop.tools import effects
-from agent_mux import facts
+from agent_mux.sdk import facts
 
 ABANDONED = "abandoned: the response of the model ended before the call was complete"
 NOT_EXECUTED = "the call was not executed"

@@ -17,8 +17,8 @@ from agent_loop.cli.stream import EventStream
 from agent_loop.events import LoopEnd, LoopEvent, LoopStart, LoopStatus
 from agent_loop.messages import UserMessage
 from agent_loop.usage import Usage
-from agent_mux import facts
 from agent_mux.assembler import Cause, Ending
+from agent_mux.sdk import facts
 
 GRACE = 3.0
 """Seconds that a cancelled turn has to end by itself."""

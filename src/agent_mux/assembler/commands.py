@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.events import shell
+from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
+from agent_mux.sdk import facts
 
 NEVER_EXITED = -1
 
@@ -23,12 +23,12 @@ class Commands:
         """A command runs."""
         if len(self._began) < self._room():
             self._began.append(self._now())
-            self._emit(shell.ShellStartEvent, fact.command, fact.cwd)
+            self._emit(ShellStartEvent, fact.command, fact.cwd)
 
     def show(self, fact: facts.CommandOutput) -> None:
         """Output of one of them."""
         if self._began and fact.text:
-            kind: Any = shell.ShellStderrDeltaEvent if fact.stream == "stderr" else shell.ShellStdoutDeltaEvent
+            kind: Any = ShellStderrDeltaEvent if fact.stream == "stderr" else ShellStdoutDeltaEvent
             self._emit(kind, fact.text)
 
     def end(self, fact: facts.CommandEnded) -> None:
@@ -37,7 +37,7 @@ class Commands:
             since = self._began.pop(0)
             said = fact.duration_ms
             duration = said if said is not None and said >= 0 else self._now() - since
-            self._emit(shell.ShellExitEvent, fact.exit_code, duration)
+            self._emit(ShellExitEvent, fact.exit_code, duration)
 
     def make_room(self, left: int) -> None:
         """End those for which there is no room any more."""

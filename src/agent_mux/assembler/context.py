@@ -2,8 +2,8 @@
 
 import msgspec
 
-from agent_mux.facts import Capability
-from agent_mux.models import Price
+from agent_mux.sdk.facts import Capability
+from agent_mux.sdk.models import Price
 
 
 class StreamContext(msgspec.Struct, frozen=True, kw_only=True):

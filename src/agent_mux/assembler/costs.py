@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Usage
-from agent_mux.models import Price, cost_in_usd, find_price
+from agent_mux.sdk.facts import Usage
+from agent_mux.sdk.models import Price, cost_in_usd, find_price
 
 
 def add_optional(left: int | None, right: int | None) -> int | None:

@@ -5,7 +5,7 @@ from math import isfinite
 from msgspec.structs import replace
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Usage
+from agent_mux.sdk.facts import Usage
 
 
 def possible(value: int) -> int:

@@ -4,9 +4,14 @@ from typing import Literal
 
 import msgspec
 
-from agent_mux import facts
 from agent_mux.assembler.emitter import Emitter
-from agent_mux.events import interaction
+from agent_mux.events.interaction import (
+    ApprovalDeniedEvent,
+    ApprovalGrantedEvent,
+    ApprovalRequestEvent,
+    InputRequiredEvent,
+)
+from agent_mux.sdk import facts
 
 
 class OpenInteraction(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +51,7 @@ class Interactions:
         asked = self._remember("approval", fact, fact.request_id)
         if self._show_requests:
             self._emitter.emit(
-                interaction.ApprovalRequestEvent,
+                ApprovalRequestEvent,
                 asked.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name,
             )  # fmt: skip
 
@@ -55,9 +60,7 @@ class Interactions:
         if fact.request_id in self._open:
             return
         asked = self._remember("input", fact, fact.request_id)
-        self._emitter.emit(
-            interaction.InputRequiredEvent, asked.interaction_id, fact.question, fact.source, fact.context
-        )
+        self._emitter.emit(InputRequiredEvent, asked.interaction_id, fact.question, fact.source, fact.context)
 
     def settle(self, request_id: str, *, granted: bool, reason: str | None = None) -> OpenInteraction | None:
         """A request is over. Returns it, or None when nothing was open under this key."""
@@ -65,9 +68,9 @@ class Interactions:
         if asked is None or asked.kind != "approval" or not self._show_approvals:
             return asked
         if not granted:
-            self._emitter.emit(interaction.ApprovalDeniedEvent, asked.interaction_id, reason)
+            self._emitter.emit(ApprovalDeniedEvent, asked.interaction_id, reason)
         elif self._show_requests:
-            self._emitter.emit(interaction.ApprovalGrantedEvent, asked.interaction_id)
+            self._emitter.emit(ApprovalGrantedEvent, asked.interaction_id)
         return asked
 
     def close(self, why: str) -> None:

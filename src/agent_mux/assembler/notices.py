@@ -3,19 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent_mux import facts
 from agent_mux.assembler.costs import CostTally
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible, possible_cost, possible_or_none, possible_usage
-from agent_mux.events import cost, debug, error, limits, multimodal, plugin, skill
+from agent_mux.events.cost import CostEvent, TokenUsageEvent
+from agent_mux.events.debug import DebugEvent, LogEvent
+from agent_mux.events.error import ErrorEvent
+from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent
+from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
+from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent
+from agent_mux.events.skill import SkillInvokedEvent
+from agent_mux.sdk import facts
 
 _PLAIN: dict[type, Any] = {
     # facts whose fields are the event's own, in order
-    facts.PluginInvoked: plugin.PluginInvokedEvent,
-    facts.PluginFailed: plugin.PluginErrorEvent,
-    facts.SkillInvoked: skill.SkillInvokedEvent,
-    facts.ImageProduced: multimodal.ImageOutputEvent,
-    facts.ImageTaken: multimodal.ImageInputAckEvent,
+    facts.PluginInvoked: PluginInvokedEvent,
+    facts.PluginFailed: PluginErrorEvent,
+    facts.SkillInvoked: SkillInvokedEvent,
+    facts.ImageProduced: ImageOutputEvent,
+    facts.ImageTaken: ImageInputAckEvent,
 }
 
 
@@ -51,35 +57,35 @@ class Notices:
         self._emitter.emit(_PLAIN[fact.__class__], *(getattr(fact, name) for name in fact.__struct_fields__))
 
     def _rate_limited(self, fact: facts.RateLimited) -> None:
-        self._emitter.emit(limits.RateLimitedEvent, possible_or_none(fact.retry_after_ms))
+        self._emitter.emit(RateLimitedEvent, possible_or_none(fact.retry_after_ms))
 
     def _context_compacted(self, fact: facts.ContextCompacted) -> None:
-        self._emitter.emit(limits.ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
+        self._emitter.emit(ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
 
     def _context_filling(self, fact: facts.ContextFilling) -> None:
         if fact.max_tokens > 0 and fact.used_tokens >= 0:
             share = 100 * fact.used_tokens / fact.max_tokens
-            self._emitter.emit(limits.ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
+            self._emitter.emit(ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
 
     def _trouble(self, fact: facts.Trouble) -> None:
-        self._emitter.emit(error.ErrorEvent, fact.code, fact.message, True)
+        self._emitter.emit(ErrorEvent, fact.code, fact.message, True)
 
     def _usage(self, fact: facts.Usage) -> None:
         usage = possible_usage(fact)
         self._costs.of_call(usage)
         self._emitter.emit(
-            cost.TokenUsageEvent,
+            TokenUsageEvent,
             usage.input_tokens, usage.output_tokens, usage.thinking_tokens, usage.cached_tokens,
         )  # fmt: skip
 
     def _run_cost(self, fact: facts.RunCost) -> None:
-        self._emitter.emit(cost.CostEvent, self._costs.of_run(possible_cost(fact.cost)))
+        self._emitter.emit(CostEvent, self._costs.of_run(possible_cost(fact.cost)))
 
     def _note(self, fact: facts.Note) -> None:
-        self._emitter.emit(debug.DebugEvent, fact.level, fact.message)
+        self._emitter.emit(DebugEvent, fact.level, fact.message)
 
     def _log(self, fact: facts.LogLine) -> None:
-        self._emitter.emit(debug.LogEvent, fact.source, fact.line)
+        self._emitter.emit(LogEvent, fact.source, fact.line)
 
     def _unknown(self, fact: facts.Unknown) -> None:
-        self._emitter.emit(debug.DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")
+        self._emitter.emit(DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")

@@ -1,10 +1,19 @@
 """The session: announced once, before anything else, with the agent's own id if it said one in time. §5."""
 
-from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
-from agent_mux.events import debug, plugin, session, skill
 from agent_mux.events.cost import CostRecord
+from agent_mux.events.debug import DebugEvent
+from agent_mux.events.plugin import PluginLoadedEvent
+from agent_mux.events.session import (
+    SessionCheckpointEvent,
+    SessionEndEvent,
+    SessionForkEvent,
+    SessionResumeEvent,
+    SessionStartEvent,
+)
+from agent_mux.events.skill import AgentdocReadEvent, SkillLoadedEvent
+from agent_mux.sdk import facts
 
 
 class Session:
@@ -28,11 +37,11 @@ class Session:
         self._announced_id = self.id or f"transient-{self._emitter.run_id}"
         resumed = self._resumed and self.id is not None
         forked_from = self._forked_from if self.id is not None else None
-        self._emitter.emit(session.SessionStartEvent, self._announced_id, resumed, forked_from)
+        self._emitter.emit(SessionStartEvent, self._announced_id, resumed, forked_from)
         if resumed:
-            self._emitter.emit(session.SessionResumeEvent, self._announced_id, self._prior_turns)
+            self._emitter.emit(SessionResumeEvent, self._announced_id, self._prior_turns)
         if forked_from is not None:
-            self._emitter.emit(session.SessionForkEvent, self._announced_id, forked_from)
+            self._emitter.emit(SessionForkEvent, self._announced_id, forked_from)
 
     def known(self, fact: facts.SessionKnown) -> None:
         """The agent named its session."""
@@ -41,7 +50,7 @@ class Session:
             return
         self.id = fact.session_id
         if self._announced_id:
-            self._emitter.emit(debug.DebugEvent, "info", f"the agent named its session late: {fact.session_id}")
+            self._emitter.emit(DebugEvent, "info", f"the agent named its session late: {fact.session_id}")
             return
         self._resumed = self._resumed or fact.resumed
         self._forked_from = self._forked_from or fact.forked_from
@@ -50,19 +59,19 @@ class Session:
 
     def checkpoint(self, fact: facts.CheckpointSaved) -> None:
         """The agent saved a checkpoint."""
-        self._emitter.emit(session.SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
+        self._emitter.emit(SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
 
     def loaded(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
         """Something became available while the session started."""
         self.start()
         match fact:
             case facts.PluginLoaded(plugin_id, name, version):
-                self._emitter.emit(plugin.PluginLoadedEvent, plugin_id, name, version)
+                self._emitter.emit(PluginLoadedEvent, plugin_id, name, version)
             case facts.SkillLoaded(name, source):
-                self._emitter.emit(skill.SkillLoadedEvent, name, source)
+                self._emitter.emit(SkillLoadedEvent, name, source)
             case facts.AgentdocRead(path):
-                self._emitter.emit(skill.AgentdocReadEvent, path)
+                self._emitter.emit(AgentdocReadEvent, path)
 
     def end(self, turns: int, cost: CostRecord | None) -> None:
         """The last domain event."""
-        self._emitter.emit(session.SessionEndEvent, self._announced_id, self._prior_turns + turns, cost)
+        self._emitter.emit(SessionEndEvent, self._announced_id, self._prior_turns + turns, cost)

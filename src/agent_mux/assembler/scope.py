@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.prose import Prose
 from agent_mux.assembler.tools import UNFINISHED, Tools
+from agent_mux.sdk import facts
 
 
 class Scope:

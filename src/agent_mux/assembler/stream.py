@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.costs import CostTally
 from agent_mux.assembler.emitter import Emitter
@@ -16,7 +15,12 @@ from agent_mux.assembler.subagents import Subagents
 from agent_mux.assembler.terminal import emit_terminal
 from agent_mux.assembler.turns import Turns
 from agent_mux.assembler.verdict import Ending, Outcome, Verdict, judge
-from agent_mux.events import AgentEvent, cost, error, lifecycle, limits
+from agent_mux.events import AgentEvent
+from agent_mux.events.cost import CostEvent
+from agent_mux.events.error import ErrorEvent
+from agent_mux.events.lifecycle import PausedEvent, ResumedEvent, StreamFallbackEvent
+from agent_mux.events.limits import RetryEvent
+from agent_mux.sdk import facts
 
 _STEP_TYPES: dict[type, tuple[str, str]] = {
     # fact -> (step type, the capability that falls back when the fact comes whole)
@@ -127,13 +131,13 @@ class StreamAssembler:
     def pause(self) -> None:
         """The run was stopped and can go on."""
         if not self._paused:
-            self._control(lifecycle.PausedEvent)
+            self._control(PausedEvent)
             self._paused = True
 
     def resume(self) -> None:
         """The run goes on."""
         if self._paused:
-            self._control(lifecycle.ResumedEvent)
+            self._control(ResumedEvent)
             self._paused = False
 
     def begin_again(self, retry: facts.Retrying) -> None:
@@ -331,7 +335,7 @@ class StreamAssembler:
         self._interactions.close("the turn ended" if fact is not None else "the run ended")
         cost_of_turn = self._costs.of_turn(possible_cost(fact.cost) if fact is not None else None)
         if cost_of_turn is not None and not self._costs.is_told_by_agent:
-            self._emitter.emit(cost.CostEvent, self._costs.total)
+            self._emitter.emit(CostEvent, self._costs.total)
         if fact is not None and self._subagents.any_open:
             self._turns.hold(cost_of_turn)
         else:
@@ -341,7 +345,7 @@ class StreamAssembler:
         # A turn failed and the run goes on after it: then the failure was recoverable.
         failure, self._unsaid = self._unsaid, None
         if failure is not None:
-            self._emitter.emit(error.ErrorEvent, failure.code, failure.message, True)
+            self._emitter.emit(ErrorEvent, failure.code, failure.message, True)
 
     def _step_begin(self, fact: facts.StepBegin) -> None:
         if not self._ended:
@@ -394,14 +398,14 @@ class StreamAssembler:
 
     def _tell_retry(self, fact: facts.Retrying) -> None:
         attempt, most, delay = max(fact.attempt, 1), possible(fact.max_attempts), possible(fact.delay_ms)
-        self._emitter.emit(limits.RetryEvent, attempt, most, fact.reason, delay)
+        self._emitter.emit(RetryEvent, attempt, most, fact.reason, delay)
 
     def _fall_back(self, capability: str) -> None:
         if capability not in self._fallbacks and not self._context.buffered:
             self._fallbacks.add(capability)
             agent = self._context.display_name or self._context.agent
             why = f"{agent} delivers {capability.replace('_', ' ')} whole in this mode"
-            self._emitter.emit(lifecycle.StreamFallbackEvent, capability, why)
+            self._emitter.emit(StreamFallbackEvent, capability, why)
 
     def _control(self, kind: Any) -> None:
         if not self._ended:

@@ -1,11 +1,11 @@
 """Sub-agents: spawned once, ended once, possibly turns later; their inside is shown only on request. §13."""
 
-from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible_cost
 from agent_mux.assembler.scope import Scope
 from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
+from agent_mux.sdk import facts
 
 NEVER_REPORTED = "no result: the run ended before the sub-agent reported"
 

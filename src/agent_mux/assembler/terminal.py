@@ -1,11 +1,12 @@
 """The event that says how a run ended, between the last turn and `session_end`. §20, §21, §25.5."""
 
-from agent_mux import facts
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible, possible_or_none
 from agent_mux.assembler.verdict import Ending, Outcome, Verdict
-from agent_mux.events import error, lifecycle
+from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
+from agent_mux.events.lifecycle import AbortedEvent, InterruptedEvent, TimeoutEvent, TurnLimitEvent
+from agent_mux.sdk import facts
 
 
 def emit_terminal(
@@ -15,18 +16,18 @@ def emit_terminal(
     emit = emitter.emit
     match verdict.exit_reason:
         case "aborted":
-            emit(lifecycle.AbortedEvent)
+            emit(AbortedEvent)
         case "interrupted":
-            emit(lifecycle.InterruptedEvent)
+            emit(InterruptedEvent)
         case "timeout":
-            emit(lifecycle.TimeoutEvent, "run")
+            emit(TimeoutEvent, "run")
         case "inactivity":
-            emit(lifecycle.TimeoutEvent, "inactivity")
+            emit(TimeoutEvent, "inactivity")
         case "turn_limit":
             hit = outcome.max_turns if isinstance(outcome, facts.TurnLimitHit) else 0
-            emit(lifecycle.TurnLimitEvent, possible(hit) or context.max_turns)
+            emit(TurnLimitEvent, possible(hit) or context.max_turns)
         case "crashed" | "killed":
-            emit(error.CrashEvent, _crash_code(ending), ending.stderr or ending.message)
+            emit(CrashEvent, _crash_code(ending), ending.stderr or ending.message)
         case _ if verdict.failure is not None:
             _emit_failure(emitter, verdict.failure, context.auth_guidance)
 
@@ -35,13 +36,13 @@ def _emit_failure(emitter: Emitter, failure: facts.Failure, auth_guidance: str) 
     emit = emitter.emit
     match failure.code:
         case "AUTH_ERROR":
-            emit(error.AuthErrorEvent, failure.message, failure.guidance or auth_guidance)
+            emit(AuthErrorEvent, failure.message, failure.guidance or auth_guidance)
         case "RATE_LIMITED":
-            emit(error.RateLimitErrorEvent, failure.message, possible_or_none(failure.retry_after_ms))
+            emit(RateLimitErrorEvent, failure.message, possible_or_none(failure.retry_after_ms))
         case "CONTEXT_EXCEEDED":
-            emit(error.ContextExceededEvent, possible(failure.used_tokens), possible(failure.max_tokens))
+            emit(ContextExceededEvent, possible(failure.used_tokens), possible(failure.max_tokens))
         case _:
-            emit(error.ErrorEvent, failure.code, failure.message, False)
+            emit(ErrorEvent, failure.code, failure.message, False)
 
 
 def _crash_code(ending: Ending) -> int:

@@ -4,13 +4,22 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
 from agent_mux.assembler.commands import NEVER_EXITED, Commands
 from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.assembler.figures import possible
-from agent_mux.events import file, mcp, shell, tool
 from agent_mux.events.accumulated import GrowingText
+from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
+from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
+from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
+from agent_mux.events.tool import (
+    ToolCallReadyEvent,
+    ToolCallStartEvent,
+    ToolErrorEvent,
+    ToolInputDeltaEvent,
+    ToolResultEvent,
+)
+from agent_mux.sdk import facts
 
 UNFINISHED = "no result: the agent ended, or moved on, before this call did"
 
@@ -68,7 +77,7 @@ class Tools:
         if self.is_new(call_id):
             self._open(call_id, name)
             if not self._buffered:
-                self._emit(tool.ToolCallStartEvent, call_id, name, "")
+                self._emit(ToolCallStartEvent, call_id, name, "")
 
     def add_input(self, call_id: str, delta: str) -> None:
         """A fragment of the input."""
@@ -77,7 +86,7 @@ class Tools:
             return
         view = call.input.append(delta)
         if not self._buffered:
-            self._emitter.emit(tool.ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
+            self._emitter.emit(ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
 
     def make_ready(self, fact: facts.ToolReady) -> None:
         """The input is complete."""
@@ -86,11 +95,11 @@ class Tools:
             if not self.is_new(fact.call_id):
                 return
             call = self._open(fact.call_id, fact.name)
-            self._emit(tool.ToolCallStartEvent, fact.call_id, fact.name, _as_text(fact.input))
+            self._emit(ToolCallStartEvent, fact.call_id, fact.name, _as_text(fact.input))
         elif call.ready:
             return
         elif self._buffered:
-            self._emit(tool.ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
+            self._emit(ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
         self._mark_ready(fact.call_id, call, fact.input)
         call.shell = fact.shell
         if fact.permitted or not self._permission_pending:
@@ -124,9 +133,9 @@ class Tools:
         self.commands.make_room(self._room())
         if fact.error is None:
             duration = self._duration(fact, call.ready_at)
-            self._emit(tool.ToolResultEvent, fact.call_id, call.name, fact.output, duration)
+            self._emit(ToolResultEvent, fact.call_id, call.name, fact.output, duration)
         else:
-            self._emit(tool.ToolErrorEvent, fact.call_id, call.name, fact.error)
+            self._emit(ToolErrorEvent, fact.call_id, call.name, fact.error)
         for effect in fact.files:
             self._show_file(effect)
 
@@ -142,7 +151,7 @@ class Tools:
         if self.is_new(fact.call_id):
             self._used.add(fact.call_id)
             self._mcp[fact.call_id] = fact
-            self._emit(mcp.McpToolCallStartEvent, fact.call_id, fact.server, fact.tool, fact.input)
+            self._emit(McpToolCallStartEvent, fact.call_id, fact.server, fact.tool, fact.input)
 
     def end_mcp(self, fact: facts.McpDone) -> None:
         """An MCP tool ended."""
@@ -150,9 +159,9 @@ class Tools:
         if call is None:
             return
         if fact.error is None:
-            self._emit(mcp.McpToolResultEvent, fact.call_id, call.server, call.tool, fact.output)
+            self._emit(McpToolResultEvent, fact.call_id, call.server, call.tool, fact.output)
         else:
-            self._emit(mcp.McpToolErrorEvent, fact.call_id, call.server, call.tool, fact.error)
+            self._emit(McpToolErrorEvent, fact.call_id, call.server, call.tool, fact.error)
 
     # -- closing
 
@@ -182,14 +191,14 @@ class Tools:
     def _mark_ready(self, call_id: str, call: _Call, value: Any) -> None:
         call.ready = self._any_ready = True
         call.ready_at = self._emitter.now
-        self._emit(tool.ToolCallReadyEvent, call_id, call.name, value)
+        self._emit(ToolCallReadyEvent, call_id, call.name, value)
 
     def _ensure_ready(self, call_id: str, call: _Call) -> None:
         if call.ready:
             return
         text = str(call.input)
         if self._buffered:
-            self._emit(tool.ToolCallStartEvent, call_id, call.name, text)
+            self._emit(ToolCallStartEvent, call_id, call.name, text)
         # The contract promises a ready before every end; an input that never became complete is shown as its text.
         self._mark_ready(call_id, call, text)
 
@@ -198,11 +207,11 @@ class Tools:
             call.shell_started_at = self._emitter.now
             self.commands.make_room(self._room())
             cwd = call.shell.cwd if call.shell.cwd is not None else self._cwd
-            self._emit(shell.ShellStartEvent, call.shell.command, cwd)
+            self._emit(ShellStartEvent, call.shell.command, cwd)
 
     def _show_output(self, call: _Call, stream: str, text: str) -> None:
         call.streamed.setdefault(stream, GrowingText()).append(text)
-        kind = shell.ShellStderrDeltaEvent if stream == "stderr" else shell.ShellStdoutDeltaEvent
+        kind = ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent
         self._emit(kind, text)
 
     def _duration(self, fact: facts.ToolDone, since: int) -> int:
@@ -222,7 +231,7 @@ class Tools:
         self._show_rest(call, "stderr", fact.stderr)
         unsaid = 0 if fact.error is None else NEVER_EXITED
         exit_code = unsaid if fact.exit_code is None else fact.exit_code
-        self._emit(shell.ShellExitEvent, exit_code, self._duration(fact, since))
+        self._emit(ShellExitEvent, exit_code, self._duration(fact, since))
 
     def _show_rest(self, call: _Call, stream: str, whole: str | None) -> None:
         streamed = str(call.streamed.get(stream, ""))
@@ -232,13 +241,13 @@ class Tools:
     def _show_file(self, effect: facts.FileEffect) -> None:
         match effect:
             case facts.FileRead(path):
-                self._emit(file.FileReadEvent, path)
+                self._emit(FileReadEvent, path)
             case facts.FileWritten(path, byte_count, created):
-                self._emit(file.FileCreateEvent if created else file.FileWriteEvent, path, possible(byte_count))
+                self._emit(FileCreateEvent if created else FileWriteEvent, path, possible(byte_count))
             case facts.FilePatched(path, diff):
-                self._emit(file.FilePatchEvent, path, diff)
+                self._emit(FilePatchEvent, path, diff)
             case facts.FileDeleted(path):
-                self._emit(file.FileDeleteEvent, path)
+                self._emit(FileDeleteEvent, path)
 
 
 def _as_text(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 
 ExitReason = Literal[
     "completed",

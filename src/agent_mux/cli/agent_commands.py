@@ -13,10 +13,10 @@ from agent_mux.cli.installation_options import AgentName, DryRun, homes_for
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.auth.client import AuthState
-    from agent_mux.auth.methods import SetupStep
+    from agent_mux.agents.auth import AuthState
+    from agent_mux.agents.install import InstallPlan
     from agent_mux.cli.remote import ServiceEndpoint
-    from agent_mux.install.plan import InstallPlan
+    from agent_mux.sdk.installation import SetupStep
 
 
 adapters = typer.Typer(help="Agents that amux can drive.", no_args_is_help=True)
@@ -29,8 +29,8 @@ def list_adapters(context: typer.Context) -> int:
     """List all adapters, with protocols and tested versions."""
     import msgspec
 
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.shapes.agents import known_agents
+    from agent_mux.api.agents import known_agents
+    from agent_mux.sdk.registry import AdapterRegistry
 
     service: ServiceEndpoint | None = context.obj.service
     known = AdapterRegistry() if service is None else cast("AdapterRegistry", service.client().adapters)
@@ -53,10 +53,10 @@ def detect(
     import anyio
     import msgspec
 
+    from agent_mux.agents.detection import Detector
+    from agent_mux.api.agents import detected_view
     from agent_mux.cli.terminal import progress
-    from agent_mux.detection import Detector
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.shapes.agents import detected_view
+    from agent_mux.sdk.registry import AdapterRegistry
 
     service: ServiceEndpoint | None = context.obj.service
     detector = Detector(AdapterRegistry()) if service is None else service.client().detector
@@ -75,8 +75,8 @@ def detect_host(context: typer.Context) -> int:
     """
     import os
 
-    from agent_mux.hosts import detect_hosts
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.agents.detection import detect_hosts
+    from agent_mux.sdk.registry import AdapterRegistry
 
     rows = [asdict(host) for host in detect_hosts(AdapterRegistry(), os.environ)]
     print_rows(rows, ("kind", "name", "variable"), context.obj, empty="no agent or CI system runs this process")
@@ -86,8 +86,8 @@ def detect_host(context: typer.Context) -> int:
 @with_common_flags
 def capabilities(context: typer.Context, agent: AgentName) -> int:
     """Show what an agent can do, as proven by recordings and live tests."""
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.shapes.agents import capabilities_json, capabilities_of
+    from agent_mux.api.agents import capabilities_json, capabilities_of
+    from agent_mux.sdk.registry import AdapterRegistry
 
     adapter = AdapterRegistry().get(agent)
     if context.obj.json:
@@ -126,8 +126,8 @@ def install(
     """
     import os
 
-    from agent_mux.install.plan import plan_install
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.agents.install import plan_install
+    from agent_mux.sdk.registry import AdapterRegistry
 
     adapter = AdapterRegistry().get(agent)
     return _run_plan(plan_install(adapter, os.environ, kind=method), context.obj, dry_run=dry_run, yes=yes)
@@ -141,15 +141,14 @@ def update(context: typer.Context, agent: AgentName, dry_run: DryRun = False, ye
     """
     import os
 
-    from agent_mux.install.plan import plan_update
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.agents.install import plan_update
+    from agent_mux.sdk.registry import AdapterRegistry
 
     return _run_plan(plan_update(AdapterRegistry().get(agent), os.environ), context.obj, dry_run=dry_run, yes=yes)
 
 
 def _run_plan(plan: "InstallPlan", invocation: Invocation, *, dry_run: bool, yes: bool) -> int:
-    from agent_mux.install.installing import carry_out
-    from agent_mux.install.plan import check_ready
+    from agent_mux.agents.install import carry_out, check_ready
 
     if dry_run:
         return _print_plan(plan, invocation)
@@ -186,8 +185,8 @@ def _confirm(plan: "InstallPlan") -> bool:
 def _print_version(plan: "InstallPlan", invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux.detection import Detector
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.agents.detection import Detector
+    from agent_mux.sdk.registry import AdapterRegistry
 
     found = anyio.run(Detector(AdapterRegistry()).detect, plan.agent)
     if invocation.json:
@@ -216,7 +215,7 @@ def check_auth(
     Uses no network, opens no keyring and prints no secrets. For a single agent, the exit code is 5 if it has no
     credentials.
     """
-    from agent_mux.auth.client import Auth
+    from agent_mux.agents.auth import Auth
     from agent_mux.cli.exit_codes import for_error
 
     looked = Auth(homes_for())
@@ -233,9 +232,9 @@ def show_auth_setup(context: typer.Context, agent: AgentName) -> int:
     """Show how to authenticate an agent; one of the listed ways is enough."""
     import sys
 
-    from agent_mux.auth.client import Auth
+    from agent_mux.agents.auth import Auth
     from agent_mux.cli.terminal import sanitize
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     steps = Auth(homes_for()).setup(agent)
     program = AdapterRegistry().get(agent).executables[0]

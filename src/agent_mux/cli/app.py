@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from agent_mux._util.version import __version__
 from agent_mux.cli import exit_codes
 from agent_mux.cli.agent_commands import adapters, auth, capabilities, detect, detect_host, install, update
 from agent_mux.cli.config_commands import config
@@ -32,7 +33,6 @@ from agent_mux.cli.serve_command import serve
 from agent_mux.cli.session_commands import sessions
 from agent_mux.cli.settings_commands import init, profiles
 from agent_mux.cli.token_commands import token
-from agent_mux.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

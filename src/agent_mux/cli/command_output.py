@@ -25,7 +25,7 @@ class Invocation:
 
 def json_envelope(data: Any) -> str:
     """Encode the result of a command as the JSON text that `--json` prints."""
-    from agent_mux.plain_json import to_json
+    from agent_mux._util.sanitize import to_json
 
     return to_json({"ok": True, "data": data})
 

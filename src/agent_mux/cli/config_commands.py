@@ -23,7 +23,7 @@ from agent_mux.cli.installation_options import (
 from agent_mux.cli.mcp_commands import mcp
 
 if TYPE_CHECKING:
-    from agent_mux.config.client import AgentConfigs
+    from agent_mux.agents.config.client import AgentConfigs
 
 
 config = typer.Typer(help="The agents' own configuration files.", no_args_is_help=True)
@@ -46,7 +46,7 @@ def get(
     cwd: Cwd = None,
 ) -> int:
     """Show an agent's effective configuration; project files override global ones. Secrets are hidden."""
-    from agent_mux.config.hiding import hidden
+    from agent_mux.agents.config.hiding import hidden
 
     configs = _agent_configs(cwd)
     if field is None:
@@ -152,8 +152,8 @@ def reload(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
 
 
 def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int:
+    from agent_mux.agents.config.hiding import hidden
     from agent_mux.cli.exit_codes import for_error
-    from agent_mux.config.hiding import hidden
 
     problems = _agent_configs(cwd).validate(agent)
     rows = [
@@ -171,7 +171,7 @@ def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int
 
 
 def _agent_configs(cwd: Path | None) -> "AgentConfigs":
-    from agent_mux.config.client import AgentConfigs
+    from agent_mux.agents.config.client import AgentConfigs
 
     return AgentConfigs(homes_for(cwd))
 

@@ -79,7 +79,7 @@ def report_cost(
 def _print_csv(by: str, sums: "CostReport") -> None:
     from csv import writer
 
-    from agent_mux.shapes.costs import FIELDS
+    from agent_mux.api.costs import FIELDS
 
     out = writer(sys.stdout, lineterminator="\n")
     out.writerow((by, *FIELDS))
@@ -87,8 +87,8 @@ def _print_csv(by: str, sums: "CostReport") -> None:
 
 
 def _print_json(by: str, sums: "CostReport") -> None:
+    from agent_mux.api.costs import cost_json
     from agent_mux.cli.command_output import json_envelope
-    from agent_mux.shapes.costs import cost_json
 
     sys.stdout.write(json_envelope(cost_json(by, sums)) + "\n")
 

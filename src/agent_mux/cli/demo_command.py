@@ -17,8 +17,8 @@ from agent_mux.cli.options import ConfigDir
 if TYPE_CHECKING:
     from agent_mux.cli.demo_repository import DemoRepository
     from agent_mux.cli.terminal import Palette
-    from agent_mux.options import RunOptions
     from agent_mux.run.result import RunResult
+    from agent_mux.sdk.options import RunOptions
 
 
 RECORDED = ("replay", "demo")
@@ -55,7 +55,7 @@ def demo(context: typer.Context, recorded: Recorded = False, keep: Keep = False,
 def _run_recorded(invocation: Invocation, config_dir: Path | None) -> int:
     """Play the built-in recording."""
     from agent_mux.cli.run_commands import exit_code_for
-    from agent_mux.options import RunOptions
+    from agent_mux.sdk.options import RunOptions
 
     agent, prompt = RECORDED
     result = _drive_run(RunOptions(agent=agent, prompt=prompt, approval_mode="yolo"), invocation, config_dir)
@@ -119,7 +119,7 @@ def _check_pytest() -> None:
 
 def _run_options(place: "DemoRepository") -> "RunOptions":
     """Return options for a run that ignores the user's settings, hooks and environment."""
-    from agent_mux.options import RunOptions
+    from agent_mux.sdk.options import RunOptions
 
     return RunOptions(
         agent=EMBEDDED,
@@ -138,7 +138,7 @@ def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path |
     """Run like `amux run`, but without profiles and configuration."""
     from agent_mux.cli.run_commands import run_locally
     from agent_mux.cli.run_flags import RunFlags
-    from agent_mux.preferences.settling import Settled
+    from agent_mux.settings.settling import Settled
 
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
     return run_locally(Settled(options=options), flags, invocation)
@@ -183,8 +183,8 @@ def _next_steps(result: "RunResult", was: str) -> Iterator[str]:
 
     import anyio
 
-    from agent_mux.detection import Detector
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.agents.detection import Detector
+    from agent_mux.sdk.registry import AdapterRegistry
 
     found = anyio.run(Detector(AdapterRegistry()).detect_all)
     real = [one for one in found if one.agent != RECORDED[0]]

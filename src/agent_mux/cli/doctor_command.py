@@ -13,8 +13,8 @@ from agent_mux.cli.decorators import with_common_flags
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 
 if TYPE_CHECKING:
-    from agent_mux.testing.live.drift import DriftReport
-    from agent_mux.testing.torture import Row
+    from agent_mux_testing.live.drift import DriftReport
+    from agent_mux_testing.torture import Row
 
 
 EXIT_DRIFT = 1
@@ -60,12 +60,12 @@ def doctor(
 def _check_health(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
+    from agent_mux.agents.doctor import examine
+    from agent_mux.agents.installations import InstallationResolver
     from agent_mux.cli.terminal import progress
-    from agent_mux.health import examine
-    from agent_mux.homes import Homes
 
     with progress("checking"):
-        found = anyio.run(examine, Homes(), agents)
+        found = anyio.run(examine, InstallationResolver(), agents)
     rows = [
         {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
         for one in found
@@ -77,8 +77,8 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
 def _check_drift(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux.testing.live.drift import find_drift
-    from agent_mux.testing.offline import enter_offline
+    from agent_mux_testing.live.drift import find_drift
+    from agent_mux_testing.offline import enter_offline
 
     installations = _find_installations(agents)
     try:
@@ -107,10 +107,10 @@ def _drift_rows(report: "DriftReport") -> list[dict[str, Any]]:
 
 def _find_installations(agents: list[str]) -> dict[str, Any]:
     """Find the programs to check. This happens before the network is disabled."""
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.run.plan import find_executable
-    from agent_mux.testing.live.drift import Installation
-    from agent_mux.testing.live.kits import kit_of, kits
+    from agent_mux.process.executable import find_executable
+    from agent_mux.sdk.registry import AdapterRegistry
+    from agent_mux_testing.live.drift import Installation
+    from agent_mux_testing.live.kits import kit_of, kits
 
     registry = AdapterRegistry()
     found = {}
@@ -161,7 +161,7 @@ def _run_torture(names: list[str] | None, invocation: Invocation, *, quick: bool
     import anyio
 
     from agent_mux.cli.command_output import json_envelope
-    from agent_mux.testing.torture import run_torture, wanted_cases
+    from agent_mux_testing.torture import run_torture, wanted_cases
 
     _check_backend(backend)
     cases = wanted_cases(names)

@@ -60,7 +60,7 @@ def report_error(error: BaseException, invocation: Invocation | None = None) -> 
 def print_error(complaint: ErrorReport, invocation: Invocation) -> None:
     """Print an error as JSON on standard output with `--json`, else as text on standard error."""
     if invocation.json:
-        from agent_mux.plain_json import to_json
+        from agent_mux._util.sanitize import to_json
 
         error = {"code": complaint.code, "message": complaint.message, "recoverable": complaint.recoverable}
         sys.stdout.write(to_json({"ok": False, "error": error}) + "\n")

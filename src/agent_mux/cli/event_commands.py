@@ -43,7 +43,7 @@ def parse(
     """
     from agent_mux.cli.recordings import open_source
     from agent_mux.events import encode_event
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     with open_source(file, agent, protocol, AdapterRegistry()) as recording:
         waiting: list[bytes] = []
@@ -96,7 +96,7 @@ def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
     """Return the number of events and the violations. Raise PARSE_ERROR if no line is an event."""
     from agent_mux.contract import ContractChecker
     from agent_mux.errors import AgentMuxError
-    from agent_mux.framing import lines_of
+    from agent_mux.sdk.framing import lines_of
 
     lines = [line for line in lines_of([data]) if line and not line.isspace()]
     read = [_parse_object(line) for line in lines]
@@ -109,7 +109,7 @@ def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
-    from agent_mux.native_json import load_object
+    from agent_mux.sdk.native_json import load_object
 
     return load_object(line)
 
@@ -152,9 +152,9 @@ def schema(
     """Print a JSON Schema (2020-12)."""
     import json as plain
 
+    from agent_mux.api.result_schema import result_schema
     from agent_mux.events import json_schema
     from agent_mux.run.commands import command_schema
-    from agent_mux.run.result_schema import result_schema
 
     describe = {
         SchemaKind.EVENT: lambda: json_schema(accumulated=not compact),

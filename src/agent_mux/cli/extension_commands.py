@@ -29,9 +29,9 @@ from agent_mux.cli.terminal import progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_mux.definitions.client import Definitions, Placement
-    from agent_mux.plugins.client import PluginChange, Plugins
-    from agent_mux.plugins.commands import Plugin
+    from agent_mux.agents.definitions import Definitions, Placement
+    from agent_mux.agents.plugins import PluginChange, Plugins
+    from agent_mux.sdk.installation import Plugin
 
 
 DefinitionName = Annotated[str, typer.Argument(metavar="NAME", help="Definition name.", show_default=False)]
@@ -113,9 +113,9 @@ def commands_for(kind: str, what: str) -> typer.Typer:
 
 
 def _definitions(kind: str, cwd: Path | None) -> "Definitions":
-    from agent_mux.definitions import client
+    from agent_mux.agents import definitions
 
-    return client.skills(homes_for(cwd)) if kind == "skills" else client.subagents(homes_for(cwd))
+    return definitions.skills(homes_for(cwd)) if kind == "skills" else definitions.subagents(homes_for(cwd))
 
 
 def _print_placement(done: "Placement", invocation: Invocation, *, dry_run: bool) -> int:
@@ -215,7 +215,7 @@ def update(
 
 
 def _plugins(cwd: Path | None) -> "Plugins":
-    from agent_mux.plugins.client import Plugins
+    from agent_mux.agents.plugins import Plugins
 
     return Plugins(homes_for(cwd))
 

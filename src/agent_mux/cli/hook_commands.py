@@ -14,8 +14,8 @@ from agent_mux.cli.installation_options import AgentName, DryRun, OwnScope, Scop
 from agent_mux.cli.options import ConfigDir, ProjectDir
 
 if TYPE_CHECKING:
-    from agent_mux.config.editing import Change
-    from agent_mux.hooks.client import Hooks
+    from agent_mux.agents.config.editing import Change
+    from agent_mux.agents.hooks.client import Hooks
 
 
 Cwd = Annotated[Path | None, typer.Option("--cwd", help="Directory to search for the project.", show_default=False)]
@@ -23,8 +23,8 @@ Cwd = Annotated[Path | None, typer.Option("--cwd", help="Directory to search for
 
 def hooks_client(cwd: Path | None, config_dir: Path | None, project_dir: Path | None = None) -> "Hooks":
     """Return the client for the hooks selected by these flags. Raise VALIDATION_ERROR for a missing directory."""
+    from agent_mux.agents.hooks.client import Hooks
     from agent_mux.cli.errors import usage_error
-    from agent_mux.hooks.client import Hooks
 
     if cwd is not None and not cwd.is_dir():
         raise usage_error(f"--cwd {cwd} is not a directory")

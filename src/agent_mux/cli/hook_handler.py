@@ -18,8 +18,8 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation:
     """Read the hook input from standard input and write the answer. Return the exit code of the answer."""
     from dataclasses import replace
 
-    from agent_mux.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
-    from agent_mux.hooks.call import GUARDED
+    from agent_mux.agents.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
+    from agent_mux.sdk.hooks import GUARDED
 
     stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
     stdin = stdin if len(stdin) <= LARGEST_INPUT else b""

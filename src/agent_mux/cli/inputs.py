@@ -16,10 +16,9 @@ from typing import Any
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
-from agent_mux.options import Attachment, McpServer
-from agent_mux.preferences.documents import parse_object, parse_value
-from agent_mux.preferences.fields import takes_text
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy
+from agent_mux.settings.documents import parse_object, parse_value
+from agent_mux.settings.fields import takes_text
 
 STDIN = "-"
 _URL = ("http://", "https://")
@@ -102,7 +101,7 @@ def names_agent(word: str) -> bool:
     """Return whether a word is, or closely resembles, the name of an agent; otherwise it is a prompt."""
     from difflib import get_close_matches
 
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     if len(word.split()) != 1:
         return False

@@ -12,8 +12,8 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.config.editing import Change
-    from agent_mux.homes import Homes
+    from agent_mux.agents.config.editing import Change
+    from agent_mux.agents.installations import InstallationResolver
 
 
 class ScopeName(StrEnum):
@@ -52,13 +52,13 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes withou
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing entry.", show_default=False)]
 
 
-def homes_for(cwd: Path | None = None) -> "Homes":
+def homes_for(cwd: Path | None = None) -> "InstallationResolver":
     """Return the agents' installations as seen from `cwd`. Raise VALIDATION_ERROR if it is not a directory."""
-    from agent_mux.homes import Homes
+    from agent_mux.agents.installations import InstallationResolver
 
     if cwd is not None and not cwd.is_dir():
         raise usage_error(f"--cwd {cwd} is not a directory")
-    return Homes(project=cwd)
+    return InstallationResolver(project=cwd)
 
 
 def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
@@ -68,8 +68,8 @@ def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
 
 def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> None:
     """Print a changed path, or with `dry_run` the diff that would be written."""
+    from agent_mux.agents.config.hiding import hidden_diff
     from agent_mux.cli.terminal import one_line, sanitize, shorten_home
-    from agent_mux.config.hiding import hidden_diff
 
     diff = hidden_diff(change)
     if invocation.json:

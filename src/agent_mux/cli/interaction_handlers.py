@@ -11,9 +11,9 @@ from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
-from agent_mux.options import RunOptions
-from agent_mux.run.interaction import Deny, PendingInteraction, Response
 from agent_mux.run.interface import Run
+from agent_mux.sdk.interactions import Deny, PendingInteraction, Response
+from agent_mux.sdk.options import RunOptions
 
 NO_TERMINAL = "no terminal to ask on"
 STALE_ANSWER_CODES = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})

@@ -1,7 +1,7 @@
 """Prompts for approvals and questions on a terminal, and the parsing of typed answers."""
 
 from agent_mux.cli.terminal import Palette, one_line, sanitize
-from agent_mux.run.interaction import (
+from agent_mux.sdk.interactions import (
     ApprovalDetail,
     Approve,
     Choice,

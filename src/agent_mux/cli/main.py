@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agent_mux.version import __version__
+from agent_mux._util.version import __version__
 
 if TYPE_CHECKING:
     from agent_mux.cli.command_output import Invocation

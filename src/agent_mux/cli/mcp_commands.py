@@ -23,8 +23,8 @@ from agent_mux.cli.installation_options import (
 )
 
 if TYPE_CHECKING:
-    from agent_mux.mcp.client import McpServers, StoredServer
-    from agent_mux.options import McpServer
+    from agent_mux.agents.mcp_servers import McpServers, StoredServer
+    from agent_mux.sdk.options import McpServer
 
 
 mcp = typer.Typer(help="MCP servers in the agents' configuration.", no_args_is_help=True)
@@ -106,7 +106,7 @@ def remove(
 
 
 def _mcp_servers(cwd: Path | None) -> "McpServers":
-    from agent_mux.mcp.client import McpServers
+    from agent_mux.agents.mcp_servers import McpServers
 
     return McpServers(homes_for(cwd))
 
@@ -115,7 +115,7 @@ def _make_server(
     name: str, words: list[str], url: str | None, *, sse: bool, env: dict[str, str], headers: dict[str, str]
 ) -> "McpServer":
     from agent_mux.cli.errors import usage_error
-    from agent_mux.options import McpServer
+    from agent_mux.sdk.options import McpServer
 
     if bool(words) == (url is not None):
         raise usage_error("give either a command (after --) or --url")
@@ -146,14 +146,14 @@ def _table_row(one: "StoredServer") -> dict[str, Any]:
     state = state if one.wins else "overridden by another server of this name"
     if server is None:
         return {"name": one.name, "scope": one.scope, "state": f"not understood; see {one.path}"}
-    from agent_mux.config.hiding import hidden
+    from agent_mux.agents.config.hiding import hidden
 
     target = " ".join([server.command or "", *hidden(list(server.args))]) if server.command else hidden(server.url)
     return {"name": one.name, "scope": one.scope, "transport": server.transport, "target": target, "state": state}
 
 
 def _json_row(one: "StoredServer") -> dict[str, Any]:
-    from agent_mux.config.hiding import hidden
+    from agent_mux.agents.config.hiding import hidden
     from agent_mux.redaction import HIDDEN
 
     server = one.server

@@ -24,8 +24,8 @@ from agent_mux.cli.terminal import one_line, progress
 
 if TYPE_CHECKING:
     from agent_mux.cli.remote import ServiceEndpoint
-    from agent_mux.models import ModelCapabilities, Price
     from agent_mux.models.registry import Models
+    from agent_mux.sdk.models import ModelCapabilities, Price
 
 
 _MODEL_COLUMNS = ("agent", "model", "provider", "context", "output", "$ in", "$ out", "$ cached", "can")
@@ -43,8 +43,8 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model name or alias
 @with_service_flags
 def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
     """List the models of one agent or of all agents. Prices are US dollars per million tokens."""
+    from agent_mux.api.models import models_json
     from agent_mux.cli.command_output import print_rows
-    from agent_mux.shapes.models import models_json
 
     library = _model_registry(config_dir, context.obj.service)
     if context.obj.json:
@@ -66,9 +66,9 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
 @with_service_flags
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
     """Show everything known about a model. For an unknown name, the error lists similar ones."""
+    from agent_mux.api.models import judged_model_json
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
-    from agent_mux.shapes.models import judged_model_json
 
     library = _model_registry(config_dir, context.obj.service)
     if context.obj.json:
@@ -133,8 +133,8 @@ def set_model(
 
     The name is written unchanged; an unknown name only causes a warning.
     """
+    from agent_mux.agents.config.client import AgentConfigs
     from agent_mux.cli.terminal import one_line
-    from agent_mux.config.client import AgentConfigs
 
     library = _model_registry(config_dir)
     name = _agent_name(library, agent)

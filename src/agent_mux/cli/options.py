@@ -45,14 +45,14 @@ ServerTokenFile = Annotated[
 
 def agent_names(incomplete: str) -> list[str]:
     """Return the agent names that start with `incomplete`."""
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     return [name for name in AdapterRegistry().names() if name.startswith(incomplete)]
 
 
 def profile_names(incomplete: str) -> list[str]:
     """Return the names of project and global profiles that start with `incomplete`."""
-    from agent_mux.paths import config_dir
-    from agent_mux.profiles import profiles_of
+    from agent_mux._util.paths import config_dir
+    from agent_mux.settings.profiles import profiles_of
 
     return [name for name in profiles_of(config_dir()).names() if name.startswith(incomplete)]

@@ -48,7 +48,7 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     fields = _run_fields(flags, mux)
     agent = mux.adapters.get(fields["agent"]).agent
     try:
-        from agent_mux.acp_agent.serving import serve_standard_streams
+        from agent_mux.acp_server.serving import serve_standard_streams
     except ImportError as error:
         raise usage_error("`amux acp` requires the extra: pip install 'agent-mux[acp]'") from error
     with logs_for(debug=flags.debug):
@@ -115,7 +115,7 @@ def mcp_server(
     import os
 
     from agent_mux.cli.errors import usage_error
-    from agent_mux.roots import Roots
+    from agent_mux.settings.allowed_directories import Roots
 
     try:
         from agent_mux.mcp_server.serving import Serving
@@ -125,7 +125,7 @@ def mcp_server(
         raise usage_error("`amux mcp-server` requires the extra: pip install 'agent-mux[mcp]'") from error
     from agent_mux.mcp_server.inheritance import inherited
     from agent_mux.mcp_server.limits import Limits
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     adapters = AdapterRegistry()
     limits = Limits(

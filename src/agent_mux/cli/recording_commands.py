@@ -72,11 +72,11 @@ def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
     """Write the fixture and report its path."""
     import anyio
 
-    from agent_mux.detection import Detector
+    from agent_mux.agents.detection import Detector
     from agent_mux.errors import AgentMuxError
-    from agent_mux.registry import AdapterRegistry
-    from agent_mux.run.journal import JournalReader
-    from agent_mux.testing.recorder import save_run
+    from agent_mux.journal.file import JournalReader
+    from agent_mux.sdk.registry import AdapterRegistry
+    from agent_mux_testing.recorder import save_run
 
     if result.journal is None:
         raise AgentMuxError("INTERNAL", "nothing was recorded: the journal could not be written")
@@ -99,7 +99,7 @@ def replay(
 ) -> int:
     """Replay a recorded run with identical events."""
     from agent_mux.cli.recordings import open_recording
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     recording = open_recording(_find_recording(path, config_dir), AdapterRegistry())
     events = _at_recorded_times(recording.events, speed) if speed else recording.events
@@ -113,8 +113,8 @@ def replay(
 
 def _find_recording(path: Path, config_dir: Path | None) -> Path:
     """Return the path, or the journal of the run with this id."""
-    from agent_mux import paths
-    from agent_mux.options import RUN_ID
+    from agent_mux._util import paths
+    from agent_mux.sdk.options import RUN_ID
 
     if path.exists() or RUN_ID.fullmatch(str(path)) is None:
         return path

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
-from agent_mux.parsing import detect_protocol, observing_normalizer, read_transcript, records_of
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.derive import JournalEvents, codec_maker
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
-from agent_mux.testing.conformance.recorded import Recorded
-from agent_mux.testing.fixtures import load_fixture
+from agent_mux.run.transcripts import detect_protocol, observing_normalizer, read_transcript, records_of
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance.recorded import Recorded
+from agent_mux_testing.fixtures import load_fixture
 
 _JOURNAL = re.compile(rb"H \d+ \d+\n")
 _HEAD = 64  # bytes needed to recognize a journal

@@ -38,7 +38,7 @@ class RemoteTask:
         open. A mode from the command line would make the service decline questions; `on_input_required` keeps them
         open for `handler`.
         """
-        from agent_mux.options import RunOptions
+        from agent_mux.sdk.options import RunOptions
 
         mode = self.fields.get("approval_mode", "prompt")
         answered = handler.with_callbacks(RunOptions(agent="-", prompt="-", approval_mode=mode))

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import events as ev
+from agent_mux.api.event_lines import Line, Mark, duration, line_of
 from agent_mux.cli.output import Chunk, OutputBuffer, Screen
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.events import BaseEvent
-from agent_mux.telling.event_lines import Line, Mark, line_of
-from agent_mux.telling.phrases import duration
 
 _MARKS: Mapping[Mark, str] = {
     "call": "*", "good": "+", "bad": "x", "warning": "!", "question": "?", "note": "", "error": "error:",

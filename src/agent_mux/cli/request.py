@@ -17,7 +17,7 @@ from agent_mux.cli.output import OutputWriter, Screen
 from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette, is_terminal, palette_for, width_of
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView, View
-from agent_mux.policy import read_policy
+from agent_mux.sdk.policy import read_policy
 
 OUTPUT_FORMATS = ("text", "json", "jsonl")
 

@@ -14,8 +14,8 @@ from agent_mux.cli.session_options import SessionId
 
 if TYPE_CHECKING:
     from agent_mux.cli.run_driver import RunTask
-    from agent_mux.preferences.settling import Settled
     from agent_mux.run.result import RunResult
+    from agent_mux.settings.settling import Settled
 
 
 Words = Annotated[

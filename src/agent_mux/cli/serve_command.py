@@ -71,7 +71,7 @@ def database_url(url: str | None) -> str | None:
 
 def config_directory(path: Path | None) -> Path:
     """Return the absolute path of the global directory."""
-    from agent_mux.paths import config_dir
+    from agent_mux._util.paths import config_dir
 
     return (path or config_dir()).absolute()
 
@@ -172,8 +172,8 @@ def serve(
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
-    from agent_mux.roots import Roots as Allowed
     from agent_mux.service.settings import Settings
+    from agent_mux.settings.allowed_directories import Roots as Allowed
 
     invocation: Invocation = context.obj
     settings = Settings(
@@ -207,7 +207,7 @@ def _serve(settings: "Settings", invocation: Invocation) -> None:
 def parse_agent_limits(values: Iterable[str]) -> dict[str, int]:
     """Parse `AGENT=N` values. Raise VALIDATION_ERROR or AGENT_NOT_FOUND for invalid ones."""
     from agent_mux.cli.errors import usage_error
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
 
     limits: dict[str, int] = {}
     for one in values:

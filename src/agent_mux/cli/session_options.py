@@ -68,8 +68,8 @@ def open_sessions(
         with progress("querying the service"):
             yield service.client().sessions
         return
+    from agent_mux._util.paths import config_dir as default_config_dir
     from agent_mux.cli.terminal import one_line
-    from agent_mux.paths import config_dir as default_config_dir
     from agent_mux.sessions.cache import SUMMARIES
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.tags import SessionTags

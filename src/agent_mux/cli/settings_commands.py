@@ -12,10 +12,10 @@ from agent_mux.cli.installation_options import OwnScope, scope_value
 from agent_mux.cli.options import ConfigDir, ProjectDir, agent_names, profile_names
 
 if TYPE_CHECKING:
+    from agent_mux.api.profiles import ProfileView
     from agent_mux.cli.remote import ServiceEndpoint
-    from agent_mux.preferences.profile import Scope
-    from agent_mux.profiles import Profiles
-    from agent_mux.shapes.profiles import ProfileView
+    from agent_mux.settings.profile import Scope
+    from agent_mux.settings.profiles import Profiles
 
 
 DefaultAgent = Annotated[
@@ -54,8 +54,8 @@ def init(
     """
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
-    from agent_mux.preferences.project import directory_for, make_project, plan_project
-    from agent_mux.registry import AdapterRegistry
+    from agent_mux.sdk.registry import AdapterRegistry
+    from agent_mux.settings.project import directory_for, make_project, plan_project
 
     config = {} if agent is None else {"defaultAgent": AdapterRegistry().get(agent).agent}
     config |= {} if model is None else {"defaultModel": model}
@@ -88,8 +88,8 @@ def list_profiles(context: typer.Context, config_dir: ConfigDir = None, project_
     """List the profiles of this project and the global ones."""
     import msgspec
 
+    from agent_mux.api.profiles import profile_views
     from agent_mux.cli.command_output import print_rows
-    from agent_mux.shapes.profiles import profile_views
 
     views = profile_views(_profiles(config_dir, project_dir, context.obj.service))
     rows = [msgspec.to_builtins(view) for view in views] if context.obj.json else [_profile_row(view) for view in views]
@@ -107,8 +107,8 @@ def show_profile(
     """Show the options of a profile and the file of each. Times are in milliseconds, as in the files."""
     import msgspec
 
+    from agent_mux.api.profiles import profile_view
     from agent_mux.cli.command_output import json_envelope, print_rows
-    from agent_mux.shapes.profiles import profile_view
 
     profile = _profiles(config_dir, project_dir, context.obj.service).get(name)
     if context.obj.json:
@@ -222,8 +222,8 @@ def _profiles(
 ) -> "Profiles":
     if service is not None:
         return cast("Profiles", service.client().profiles)  # the same read interface
-    from agent_mux import paths
-    from agent_mux.profiles import profiles_of
+    from agent_mux._util import paths
+    from agent_mux.settings.profiles import profiles_of
 
     return profiles_of(config_dir or paths.config_dir(), lambda: paths.project_dir(named=project_dir))
 
@@ -246,7 +246,7 @@ def _profile_row(profile: "ProfileView") -> dict[str, Any]:
 
 def _flatten(fields: Any, under: str = "") -> dict[str, Any]:
     """Flatten nested objects to `key.key`; encode lists as JSON."""
-    from agent_mux.plain_json import to_json
+    from agent_mux._util.sanitize import to_json
 
     flat: dict[str, Any] = {}
     for key, value in fields.items():

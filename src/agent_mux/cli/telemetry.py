@@ -9,8 +9,8 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from agent_mux._util.logs import logs_on
 from agent_mux.cli.errors import usage_error
-from agent_mux.telemetry.logs import logs_on
 
 if TYPE_CHECKING:
     from agent_mux.client import AgentMux

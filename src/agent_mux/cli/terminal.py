@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-from agent_mux.telling.inert import one_line, sanitize
+from agent_mux._util.sanitize import one_line, sanitize
 
 __all__ = [
     "WIDTH_WITHOUT_TERMINAL",

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from agent_mux._util.sanitize import to_json
+from agent_mux.api.event_lines import Line, Mark, count, duration, money
 from agent_mux.cli.output import Chunk, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
 from agent_mux.events import BaseEvent, encode_event
-from agent_mux.plain_json import to_json
 from agent_mux.run.result import RunResult
-from agent_mux.telling.event_lines import Line, Mark
-from agent_mux.telling.phrases import count, duration, money
 
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.options import RunOptions, validate_options
+from agent_mux.sdk.options import RunOptions, validate_options
 
 SENT = (
     "approval_mode",

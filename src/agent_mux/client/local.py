@@ -11,17 +11,14 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 
-from agent_mux import paths
+from agent_mux._util import paths
+from agent_mux._util.logs import LOGGER
+from agent_mux.agents.detection import Detector
 from agent_mux.client.defaults import OWN, checked_defaults
+from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.observers import Observers, tell_of_end
-from agent_mux.detection import Detector
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.namespaces import Namespaces
-from agent_mux.options import RunOptions
-from agent_mux.preferences.options import said_by, said_in
-from agent_mux.preferences.settling import Defaults, Settled
 from agent_mux.process.reaper import Reaper
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.hooks import RunHooks, execute_hooked
 from agent_mux.run.indexing import write_into_index
@@ -29,7 +26,10 @@ from agent_mux.run.limits import read_limits
 from agent_mux.run.places import Places
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux.sdk.options import RunOptions
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.settings.options import said_by, said_in
+from agent_mux.settings.settling import Defaults, Settled
 
 
 class PlannedRun(NamedTuple):
@@ -176,7 +176,7 @@ class AgentMux(Namespaces):
         plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees")
         if options.hooks is False:
             return plan, None
-        from agent_mux.run.hooked import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
+        from agent_mux.client.hook_selection import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
 
         hooks = hooks_of(plan, own, self._project_config_dir)
         if hooks is not None and hooks.asks:

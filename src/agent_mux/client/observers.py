@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux._util.logs import LOGGER
 
 _Run = TypeVar("_Run")
 

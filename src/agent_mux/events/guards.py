@@ -2,78 +2,74 @@
 
 from typing import TypeGuard, TypeVar, get_args
 
-from agent_mux.events import (
-    cost,
-    debug,
-    error,
-    file,
-    interaction,
-    lifecycle,
-    limits,
-    mcp,
-    multimodal,
-    plugin,
-    session,
-    shell,
-    skill,
-    subagent,
-    text,
-    thinking,
-    tool,
-    turn,
-)
 from agent_mux.events.base import BaseEvent
+from agent_mux.events.cost import CostEvent, TokenUsageEvent
+from agent_mux.events.debug import DebugEvent, LogEvent
+from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
+from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
+from agent_mux.events.interaction import (
+    ApprovalDeniedEvent,
+    ApprovalGrantedEvent,
+    ApprovalRequestEvent,
+    InputRequiredEvent,
+)
+from agent_mux.events.lifecycle import (
+    AbortedEvent,
+    InterruptedEvent,
+    PausedEvent,
+    ResumedEvent,
+    StreamFallbackEvent,
+    TimeoutEvent,
+    TurnLimitEvent,
+)
+from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent, RetryEvent
+from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
+from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
+from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent, PluginLoadedEvent
+from agent_mux.events.session import (
+    SessionCheckpointEvent,
+    SessionEndEvent,
+    SessionForkEvent,
+    SessionResumeEvent,
+    SessionStartEvent,
+)
+from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
+from agent_mux.events.skill import AgentdocReadEvent, SkillInvokedEvent, SkillLoadedEvent
+from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
+from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
+from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
+from agent_mux.events.tool import (
+    ToolCallReadyEvent,
+    ToolCallStartEvent,
+    ToolErrorEvent,
+    ToolInputDeltaEvent,
+    ToolResultEvent,
+)
+from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.events.union import ALL_EVENTS, AgentEvent
 
 E = TypeVar("E", bound=BaseEvent)
 
-SessionEvent = (
-    session.SessionStartEvent
-    | session.SessionResumeEvent
-    | session.SessionForkEvent
-    | session.SessionCheckpointEvent
-    | session.SessionEndEvent
-)
-TurnEvent = turn.TurnStartEvent | turn.TurnEndEvent | turn.StepStartEvent | turn.StepEndEvent
-TextEvent = text.MessageStartEvent | text.TextDeltaEvent | text.MessageStopEvent
-ThinkingEvent = thinking.ThinkingStartEvent | thinking.ThinkingDeltaEvent | thinking.ThinkingStopEvent
-ToolEvent = (
-    tool.ToolCallStartEvent
-    | tool.ToolInputDeltaEvent
-    | tool.ToolCallReadyEvent
-    | tool.ToolResultEvent
-    | tool.ToolErrorEvent
-)
-FileEvent = file.FileReadEvent | file.FileWriteEvent | file.FileCreateEvent | file.FileDeleteEvent | file.FilePatchEvent
-ShellEvent = shell.ShellStartEvent | shell.ShellStdoutDeltaEvent | shell.ShellStderrDeltaEvent | shell.ShellExitEvent
-McpEvent = mcp.McpToolCallStartEvent | mcp.McpToolResultEvent | mcp.McpToolErrorEvent
-SubagentEvent = subagent.SubagentSpawnEvent | subagent.SubagentResultEvent | subagent.SubagentErrorEvent
-PluginEvent = plugin.PluginLoadedEvent | plugin.PluginInvokedEvent | plugin.PluginErrorEvent
-SkillEvent = skill.SkillLoadedEvent | skill.SkillInvokedEvent | skill.AgentdocReadEvent
-MultimodalEvent = multimodal.ImageOutputEvent | multimodal.ImageInputAckEvent
-CostOrTokenEvent = cost.CostEvent | cost.TokenUsageEvent
-InteractionEvent = (
-    interaction.InputRequiredEvent
-    | interaction.ApprovalRequestEvent
-    | interaction.ApprovalGrantedEvent
-    | interaction.ApprovalDeniedEvent
-)
-RateLimitEvent = (
-    limits.RateLimitedEvent | limits.ContextLimitWarningEvent | limits.ContextCompactedEvent | limits.RetryEvent
-)
+SessionEvent = SessionStartEvent | SessionResumeEvent | SessionForkEvent | SessionCheckpointEvent | SessionEndEvent
+TurnEvent = TurnStartEvent | TurnEndEvent | StepStartEvent | StepEndEvent
+TextEvent = MessageStartEvent | TextDeltaEvent | MessageStopEvent
+ThinkingEvent = ThinkingStartEvent | ThinkingDeltaEvent | ThinkingStopEvent
+ToolEvent = ToolCallStartEvent | ToolInputDeltaEvent | ToolCallReadyEvent | ToolResultEvent | ToolErrorEvent
+FileEvent = FileReadEvent | FileWriteEvent | FileCreateEvent | FileDeleteEvent | FilePatchEvent
+ShellEvent = ShellStartEvent | ShellStdoutDeltaEvent | ShellStderrDeltaEvent | ShellExitEvent
+McpEvent = McpToolCallStartEvent | McpToolResultEvent | McpToolErrorEvent
+SubagentEvent = SubagentSpawnEvent | SubagentResultEvent | SubagentErrorEvent
+PluginEvent = PluginLoadedEvent | PluginInvokedEvent | PluginErrorEvent
+SkillEvent = SkillLoadedEvent | SkillInvokedEvent | AgentdocReadEvent
+MultimodalEvent = ImageOutputEvent | ImageInputAckEvent
+CostOrTokenEvent = CostEvent | TokenUsageEvent
+InteractionEvent = InputRequiredEvent | ApprovalRequestEvent | ApprovalGrantedEvent | ApprovalDeniedEvent
+RateLimitEvent = RateLimitedEvent | ContextLimitWarningEvent | ContextCompactedEvent | RetryEvent
 RunLifecycleEvent = (
-    lifecycle.InterruptedEvent
-    | lifecycle.AbortedEvent
-    | lifecycle.PausedEvent
-    | lifecycle.ResumedEvent
-    | lifecycle.TimeoutEvent
-    | lifecycle.TurnLimitEvent
-    | lifecycle.StreamFallbackEvent
+    InterruptedEvent | AbortedEvent | PausedEvent | ResumedEvent | TimeoutEvent | TurnLimitEvent | StreamFallbackEvent
 )
-FailureEvent = (
-    error.AuthErrorEvent | error.RateLimitErrorEvent | error.ContextExceededEvent | error.CrashEvent | error.ErrorEvent
-)
-DiagnosticEvent = debug.DebugEvent | debug.LogEvent
+FailureEvent = AuthErrorEvent | RateLimitErrorEvent | ContextExceededEvent | CrashEvent | ErrorEvent
+DiagnosticEvent = DebugEvent | LogEvent
 
 CATEGORIES: dict[str, tuple[type[AgentEvent], ...]] = {
     "session": get_args(SessionEvent),
@@ -204,7 +200,7 @@ def is_debug_event(event: BaseEvent) -> TypeGuard[DiagnosticEvent]:
 
 def is_terminal_event(event: BaseEvent) -> bool:
     """The run ends after this event. An exhausted `rate_limit_error` is told by the `session_end` that follows it."""
-    return event.type in _TERMINAL or (isinstance(event, error.ErrorEvent) and not event.recoverable)
+    return event.type in _TERMINAL or (isinstance(event, ErrorEvent) and not event.recoverable)
 
 
 def has_correlation_key(event: BaseEvent, key: str) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.events.accumulated import Accumulated
 from agent_mux.events.base import BaseEvent
-from agent_mux.events.mending import mended
 from agent_mux.events.text import TextDeltaEvent
 from agent_mux.events.thinking import ThinkingDeltaEvent
 from agent_mux.events.tool import ToolInputDeltaEvent
@@ -66,7 +66,7 @@ def event_to_dict(event: BaseEvent, *, accumulated: bool = True) -> dict[str, An
     try:
         plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=hook)
     except RecursionError:
-        plain = msgspec.to_builtins(mended(event), enc_hook=hook)
+        plain = msgspec.to_builtins(sanitize_unicode(event), enc_hook=hook)
     if not accumulated:
         plain.pop(GROWING.get(event.type, ""), None)
     return plain
@@ -78,7 +78,7 @@ def encode_event(event: BaseEvent, *, accumulated: bool = True) -> bytes:
     try:
         return _ENCODER.encode(event if whole else event_to_dict(event, accumulated=accumulated))
     except (UnicodeEncodeError, RecursionError):
-        return _ENCODER.encode(mended(event_to_dict(event, accumulated=accumulated)))
+        return _ENCODER.encode(sanitize_unicode(event_to_dict(event, accumulated=accumulated)))
 
 
 def decode_event(line: bytes | str) -> AgentEvent | UnknownEvent:

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from msgspec import UNSET
 
-from agent_mux.capabilities import AgentCapabilities
-from agent_mux.detection import Detected
+from agent_mux.agents.detection import Detected
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.answers import AgentInfo, Agents, Answered, Result, RunInfo, Runs, Watched
 from agent_mux.mcp_server.delegation import Delegation
@@ -22,7 +21,8 @@ from agent_mux.mcp_server.requests import (
     WatchRun,
 )
 from agent_mux.mcp_server.views import entries_of, outcome_of, pending_of, raw_events_of, run_info
-from agent_mux.run.interaction import Approve, Choice, Deny, Response, Text
+from agent_mux.sdk.adapter import AgentCapabilities
+from agent_mux.sdk.interactions import Approve, Choice, Deny, Response, Text
 
 Progress = Callable[[float, float, str], Awaitable[None]]
 """Tells the client that a call goes on: seconds so far, seconds at most, and how it stands."""

@@ -6,8 +6,8 @@ import anyio
 
 from agent_mux.events import AgentEvent, CostEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.mcp_server.entries import file_of, is_told
-from agent_mux.options import ApprovalMode
 from agent_mux.run.handle import RunHandle
+from agent_mux.sdk.options import ApprovalMode
 
 MOST_FILES = 200  # that are remembered as changed; the events have them all
 

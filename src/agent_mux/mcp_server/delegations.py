@@ -7,6 +7,7 @@ from typing import Any
 import anyio.abc
 from msgspec import UNSET, UnsetType
 
+from agent_mux._util.sanitize import one_line
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.answers import LimitsInfo
@@ -15,7 +16,6 @@ from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.requests import StartRun
 from agent_mux.mcp_server.spending import Spending
 from agent_mux.run.handle import RunHandle
-from agent_mux.telling.inert import one_line
 
 SHOWN_PROMPT = 120  # characters, in the list of runs
 TAG = "mcp-server"

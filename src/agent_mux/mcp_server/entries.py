@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from agent_mux._util.sanitize import one_line
+from agent_mux.api.event_lines import Mark, line_of
 from agent_mux.events import (
     BaseEvent,
     FileCreateEvent,
@@ -11,8 +13,6 @@ from agent_mux.events import (
     MessageStopEvent,
 )
 from agent_mux.mcp_server.answers import Entry, EntryKind
-from agent_mux.telling.event_lines import Mark, line_of
-from agent_mux.telling.inert import one_line
 
 LONGEST_LINE = 500  # characters of a call, a file, a warning
 _KINDS: Mapping[Mark, EntryKind | None] = {

@@ -9,8 +9,8 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.mcp_server.inheritance import Inherited
-from agent_mux.options import ApprovalMode
-from agent_mux.roots import Roots
+from agent_mux.sdk.options import ApprovalMode
+from agent_mux.settings.allowed_directories import Roots
 
 CAREFUL_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 """Approval modes, each allowing more than the one before."""

@@ -9,15 +9,14 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.sanitize import sanitize, to_json
+from agent_mux._util.version import __version__
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.delegations import Delegations
 from agent_mux.mcp_server.requests import read_request
 from agent_mux.mcp_server.tools import INSTRUCTIONS, START, TOOLS, ToolSpec
-from agent_mux.plain_json import to_json
 from agent_mux.redaction import redact_text
-from agent_mux.telemetry.logs import LOGGER
-from agent_mux.telling.inert import sanitize
-from agent_mux.version import __version__
 
 LONGEST_ERROR = 2000  # characters
 _BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -9,12 +9,12 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.client import AgentMux
 from agent_mux.mcp_server.delegations import Delegations
 from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.server import server_of
-from agent_mux.registry import AdapterRegistry
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux.sdk.registry import AdapterRegistry
 
 FLUSH_WITHIN = 1.0  # seconds for what is still to be written when the client has said its last
 TOO_LONG = "(a line that is too long)"

@@ -6,15 +6,14 @@ from typing import Any
 
 import anyio
 
+from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.events import AgentEvent, event_to_dict
 from agent_mux.mcp_server.answers import Entry, ErrorInfo, Outcome, Pending, RunInfo
 from agent_mux.mcp_server.delegation import Delegation
 from agent_mux.mcp_server.entries import cut, entry_of
-from agent_mux.plain_json import to_json
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.interaction import ApprovalDetail, PendingInteraction
 from agent_mux.run.result import RunResult
-from agent_mux.telling.inert import one_line
+from agent_mux.sdk.interactions import ApprovalDetail, PendingInteraction
 
 LONGEST_QUESTION = 4000  # characters of what is to be decided
 LONGEST_FIELD = 500

@@ -4,8 +4,6 @@ What is imported here is the contract with adapters: `Adapter.models` lists the 
 `Adapter.model_listing` says how the agent itself lists them. The registry of all of it is `agent_mux.models.registry`.
 """
 
-from agent_mux.models.capabilities import ModelCapabilities
-from agent_mux.models.listing import ModelListing
-from agent_mux.models.prices import Price, cost_in_usd, find_price, prices_of
+from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price, cost_in_usd, find_price, prices_of
 
 __all__ = ["ModelCapabilities", "ModelListing", "Price", "cost_in_usd", "find_price", "prices_of"]

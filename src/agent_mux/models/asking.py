@@ -5,12 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from agent_mux.adapter import Adapter
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
-from agent_mux.models.capabilities import ModelCapabilities
-from agent_mux.models.listing import ModelListing
-from agent_mux.process.asking import ask
-from agent_mux.run.plan import find_executable
+from agent_mux.process.command import ask
+from agent_mux.process.executable import find_executable
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 
 def ask_for_models(adapter: Adapter, environ: Mapping[str, str], *, timeout: float) -> tuple[ModelCapabilities, ...]:

@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from agent_mux.adapter import Adapter
-from agent_mux.config.client import Setting
-from agent_mux.preferences.settling import THE_CLIENT, Settled
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import Setting
+from agent_mux.settings.settling import THE_CLIENT, Settled
 
 PROFILES = "profiles"
 Origin = Literal["profile", "client", "project config", "global config", "agent config", "adapter", "agent"]

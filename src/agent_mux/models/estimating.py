@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 
-from agent_mux.models.prices import cost_in_usd
 from agent_mux.models.verdicts import Verdict
+from agent_mux.sdk.models import cost_in_usd
 
 
 class EstimatesCosts(ABC):

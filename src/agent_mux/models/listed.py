@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from agent_mux.models.capabilities import ModelCapabilities
-from agent_mux.storage import locked, read_text, write_text
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux._util.files import locked, read_text, write_text
+from agent_mux._util.logs import LOGGER
+from agent_mux.sdk.models import ModelCapabilities
 
 FOLDER = Path("cache") / "models"
 

@@ -2,10 +2,9 @@
 
 from msgspec import structs
 
-from agent_mux.models.capabilities import ModelCapabilities
 from agent_mux.models.listed import Listed
 from agent_mux.models.naming import find_model
-from agent_mux.models.prices import Price
+from agent_mux.sdk.models import ModelCapabilities, Price
 
 ROUNDED = 0.05  # of a size: 1.0M stands for 1,048,576
 _SIZES = ("context_window", "max_output_tokens")

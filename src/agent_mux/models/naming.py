@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from agent_mux.models.capabilities import ModelCapabilities
-from agent_mux.models.prices import without_date
+from agent_mux.sdk.models import ModelCapabilities, without_date
 
 MOST_SUGGESTIONS = 3
 _OPTIONS = re.compile(r"(?:\[[^\]]*\]|:(?:off|none|minimal|low|medium|high|xhigh|max|auto))+$")

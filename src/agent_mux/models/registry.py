@@ -6,19 +6,19 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_mux.adapter import Adapter
+from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.capabilities import ModelCapabilities
 from agent_mux.models.estimating import EstimatesCosts
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
 from agent_mux.models.verdicts import Verdict, judge
-from agent_mux.paths import config_dir
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities
+from agent_mux.sdk.registry import AdapterRegistry
 
 if TYPE_CHECKING:
     from agent_mux.models.current import CurrentModel
-    from agent_mux.preferences.settling import Defaults
+    from agent_mux.settings.settling import Defaults
 
 _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
@@ -89,13 +89,13 @@ class Models(EstimatesCosts):
         `project` is the directory of the run; default: the current one. Raises AGENT_NOT_FOUND, and CONFIG_ERROR where
         the agent's files cannot be read.
         """
-        from agent_mux.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
-        from agent_mux.homes import Homes  # noqa: PLC0415
+        from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
+        from agent_mux.agents.installations import InstallationResolver  # noqa: PLC0415
         from agent_mux.models.current import current_model  # noqa: PLC0415
-        from agent_mux.preferences.settling import Defaults  # noqa: PLC0415
+        from agent_mux.settings.settling import Defaults  # noqa: PLC0415
 
         adapter = self.adapters.get(agent)
-        homes = Homes(self.adapters, environ=self._environ, project=project)
+        homes = InstallationResolver(self.adapters, environ=self._environ, project=project)
         defaults = self._defaults or Defaults({}, self.adapters, config_dir=self._directory, project_config_dir=None)
         settled = defaults.settle({"agent": adapter.agent, "cwd": project})
         return current_model(adapter, settled, self._directory, AgentConfigs(homes).model)

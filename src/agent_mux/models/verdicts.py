@@ -1,12 +1,16 @@
-"""Whether a model is one that an agent has. Source: run API, section 5 (validate)."""
+"""Whether a model is one that an agent has. Source: run API, section 5 (validate).
+
+What there is to say about the model of a run, which is passed on whatever is said. Source: run API, section 2.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from agent_mux.models.capabilities import ModelCapabilities
 from agent_mux.models.naming import find_model, near_names
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities
 
 Status = Literal["ok", "alias", "deprecated", "unknown"]
 
@@ -56,3 +60,12 @@ def judge(models: Sequence[ModelCapabilities], name: str) -> Verdict:
 
 def _end(model: ModelCapabilities | None) -> str:
     return f", and ends on {model.retires_on}" if model is not None and model.retires_on else ""
+
+
+def model_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:
+    """A sentence about a name that is unknown or deprecated, where the agent has a list of its own."""
+    if model is None or adapter.takes_any_model:
+        return ()
+    known = adapter.models()
+    said = judge(known, model).sentence(adapter.agent, is_passed_on=True) if known else ""
+    return (said,) if said else ()

@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from agent_mux.adapter import TerminalSize
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.child import Child, Started, hear_signals
 from agent_mux.process.marker import mark
+from agent_mux.sdk.codec import TerminalSize
 
 END_OF_FILE = b"\x04"
 """What a person types to say that nothing more will come."""

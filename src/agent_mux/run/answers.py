@@ -4,12 +4,13 @@ from collections.abc import Callable
 from inspect import isawaitable
 from typing import Any, Literal
 
-from agent_mux.actions import AnyAction, Approve, Deny
 from agent_mux.assembler import OpenInteraction
-from agent_mux.options import RunOptions
-from agent_mux.run.interaction import InteractionChannel, PendingInteraction, describe, to_action
+from agent_mux.run.interaction import InteractionChannel, describe, to_action
 from agent_mux.run.listeners import Listeners
 from agent_mux.run.rulings import overdue, ruled
+from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
+from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.sdk.options import RunOptions
 
 Decision = AnyAction | Literal["ask"] | None
 """An answer; that the callback has to be asked for one; or None: nobody is there to answer yet."""
@@ -47,12 +48,12 @@ class Answers:
         if ruling is not None:
             return ruling
         if is_approval and mode == "deny":
-            return Deny(request.request_id, "denied: this run has approval mode deny")
+            return DenyAction(request.request_id, "denied: this run has approval mode deny")
         if self._responder(request) is not None:
             return "ask"
         if is_approval and mode == "yolo":
-            return Approve(request.request_id)
-        return Deny(request.request_id, "nobody is there to answer") if mode != "prompt" else None
+            return ApproveAction(request.request_id)
+        return DenyAction(request.request_id, "nobody is there to answer") if mode != "prompt" else None
 
     def _responder(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
         options = self._options
@@ -74,4 +75,4 @@ class Answers:
             return None if response is None else to_action(request, response)
         except Exception as error:  # noqa: BLE001  # a callback of the consumer's may raise anything
             self._listeners.warn(f"the callback for {request.interaction_id} failed, so it is denied: {error!r}")
-            return Deny(request.request_id, "the callback that should decide failed")
+            return DenyAction(request.request_id, "the callback that should decide failed")

@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Generator
 from typing import Any
 
-from agent_mux.actions import AnyAction, Send, Steer
-from agent_mux.effects import Delivery
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
 from agent_mux.run.interface import Boundary
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
+from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
 
 LARGEST_TERMINAL = 9999
 """Columns, and rows: what escape sequences can say."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from agent_mux.assembler import Cause
 from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
-from agent_mux.options import RunOptions
+from agent_mux.sdk.options import RunOptions
 
 
 class Spent(NamedTuple):

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.effects import Delivery
+from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.plain_json import to_json
-from agent_mux.run.interaction import Approve as Approved
-from agent_mux.run.interaction import Choice, Response, Text
-from agent_mux.run.interaction import Deny as Denied
 from agent_mux.run.interface import Boundary, Run
+from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.interactions import Approve as Approved
+from agent_mux.sdk.interactions import Choice, Response, Text
+from agent_mux.sdk.interactions import Deny as Denied
 
 LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
 LONGEST_SHOWN = 200  # characters of a line that is complained about

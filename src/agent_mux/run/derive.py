@@ -5,15 +5,15 @@ from pathlib import Path
 
 import msgspec
 
-from agent_mux.adapter import Codec, CodecContext
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.registry import AdapterRegistry
-from agent_mux.run.journal import JournalReader
+from agent_mux.journal.file import JournalReader
+from agent_mux.journal.records import Exited, Header, Kind, Record, exited_of
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
-from agent_mux.run.records import Exited, Header, Kind, Record, exited_of
 from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.sdk.codec import Codec, CodecContext
+from agent_mux.sdk.registry import AdapterRegistry
 
 MakeCodec = Callable[[CodecContext], Codec]
 

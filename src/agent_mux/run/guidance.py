@@ -9,9 +9,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from agent_mux.definitions.headers import read_header
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.options import RunOptions
+from agent_mux.sdk.documents.formats import read_header
+from agent_mux.sdk.options import RunOptions
 
 SKILL_FILE = "SKILL.md"
 LARGEST = 1 << 20  # bytes of a document

@@ -4,19 +4,16 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from agent_mux.actions import AnyAction
-from agent_mux.actions import Approve as ApproveAction
-from agent_mux.actions import Deny as DenyAction
-from agent_mux.adapter import Adapter, TerminalSize
-from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError
+from agent_mux.journal.records import Control, Header
 from agent_mux.run.base import BaseRun, check_size
 from agent_mux.run.interaction import InteractionChannel
-from agent_mux.run.records import Control, Header
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
 from agent_mux.run.state import RunState
 from agent_mux.run.window import EventReader
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, TerminalSize
 
 
 class RunHandle(BaseRun):

@@ -22,7 +22,7 @@ from agent_mux.events import (
     TurnEndEvent,
     TurnStartEvent,
 )
-from agent_mux.hooks.call import HookCall, HookType
+from agent_mux.sdk.hooks import HookCall, HookType
 
 _COMMANDS = ("command", "cmd")
 _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")

@@ -12,15 +12,14 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 
-from agent_mux import facts
-from agent_mux.actions import AnyAction, Approve, Deny
+from agent_mux.agents.hooks.dispatch import dispatched
+from agent_mux.agents.hooks.registrations import Registration
 from agent_mux.assembler import OpenInteraction
 from agent_mux.events import AgentEvent
-from agent_mux.hooks.answering import CALLED_FROM_EVENTS
-from agent_mux.hooks.call import HookCall, HookDecision, HookType
-from agent_mux.hooks.dispatch import Outcome, dispatched
-from agent_mux.hooks.registrations import ANY, Registration
 from agent_mux.run.hook_calls import Occurrence, Occurrences
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
+from agent_mux.sdk.hooks import ANY_AGENT, CALLED_FROM_EVENTS, HookCall, HookDecision, HookOutcome, HookType
 
 DRAIN = 30.0
 """Seconds after the end of a run that hooks have for what they were not called for yet."""
@@ -47,7 +46,7 @@ class RunHooks:
     ) -> None:
         """`types`: those that are called from here; `cwd`, `prompt`: of the run."""
         self.types = types
-        self._registrations = [one for one in registrations if one.enabled and one.agent in (ANY, agent)]
+        self._registrations = [one for one in registrations if one.enabled and one.agent in (ANY_AGENT, agent)]
         self._agent, self._cwd = agent, cwd
         self.notes: list[str] = []
         """To be told at the beginning."""
@@ -172,10 +171,10 @@ class RunHooks:
             self._warn(warning)
         return outcome.decision
 
-    async def _run(self, call: HookCall, *, only_policies: bool = False) -> Outcome:
+    async def _run(self, call: HookCall, *, only_policies: bool = False) -> HookOutcome:
         several = [one for one in self._registrations if one.applies_to(call) and (one.is_policy or not only_policies)]
         if not several or call.hook_type not in self.types:
-            return Outcome(HookDecision())
+            return HookOutcome(HookDecision())
         return await to_thread.run_sync(dispatched, call, several, abandon_on_cancel=True)
 
     # -- the work
@@ -217,11 +216,13 @@ def _as(call: HookCall, hook_type: HookType) -> HookCall:
 def _action(request_id: str, decisions: Sequence[HookDecision]) -> AnyAction | None:
     for decision in decisions:
         if decision.behavior == "deny":
-            return Deny(request_id, decision.reason or "denied by a hook")
+            return DenyAction(request_id, decision.reason or "denied by a hook")
         if decision.modified_input is not None:
-            return Deny(request_id, "a hook wants another input for this tool, which only hooks of the agent can give")
+            return DenyAction(
+                request_id, "a hook wants another input for this tool, which only hooks of the agent can give"
+            )
     said = {decision.behavior for decision in decisions}
-    return Approve(request_id) if "allow" in said and "ask" not in said else None
+    return ApproveAction(request_id) if "allow" in said and "ask" not in said else None
 
 
 class Runs(Protocol):

@@ -6,10 +6,10 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from agent_mux.run.index import IndexRecord, append, line_of, new_record
+from agent_mux._util.logs import LOGGER
+from agent_mux.journal.run_index import IndexRecord, append, line_of, new_record
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
-from agent_mux.telemetry.logs import LOGGER
 
 LONGEST_WAIT = 5.0  # seconds; a disk that does not answer keeps nobody
 

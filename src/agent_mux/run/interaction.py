@@ -1,88 +1,22 @@
 """What an agent waits for, and the answers. Source: run API, section 3 (interaction channel)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from agent_mux import facts
-from agent_mux.actions import Answer, AnyAction
-from agent_mux.actions import Approve as ApproveAction
-from agent_mux.actions import Deny as DenyAction
 from agent_mux.assembler import OpenInteraction
-from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalDetail:
-    """What needs permission."""
-
-    action: str
-    detail: str
-    tool_name: str | None
-    risk_level: Literal["low", "medium", "high"]
-    command: str | None = None
-    """The command line that would run, where one would."""
-    paths: tuple[str, ...] = ()
-    """The files it is about, as far as the agent says."""
-    tool_call_id: str | None = None
-    """The tool call that waits, as in its events, where the agent says which."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputDetail:
-    """What is asked."""
-
-    question: str
-    context: str | None
-    options: tuple[str, ...]
-    source: Literal["agent", "tool"]
-
-
-@dataclass(frozen=True, slots=True)
-class PendingInteraction:
-    """Something the agent waits for. Answer it once, with `run.interaction.respond(id, ...)`."""
-
-    id: str
-    type: Literal["approval", "input"]
-    run_id: str
-    description: str
-    """One line for a person."""
-    detail: ApprovalDetail | InputDetail
-    created_at: int
-    """Milliseconds since the epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approve:
-    """Allow it. `always`: and the like for the rest of the session, where the agent can."""
-
-    always: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """Refuse it, or decline to answer."""
-
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A free answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One of the options: its label, or its position from 0."""
-
-    option: str | int
-
-
-Response = Approve | Deny | Text | Choice
-Responder = Callable[[PendingInteraction], Awaitable[Response | None] | Response | None]
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, Delivery, DenyAction
+from agent_mux.sdk.interactions import (
+    ApprovalDetail,
+    Approve,
+    Choice,
+    Deny,
+    InputDetail,
+    PendingInteraction,
+    Response,
+    Text,
+)
 
 
 def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
@@ -108,9 +42,9 @@ def to_action(open_: OpenInteraction, response: Response) -> AnyAction:
         case "approval", Approve(always):
             return ApproveAction(open_.request_id, always)
         case "input", Text(text):
-            return Answer(open_.request_id, text)
+            return AnswerAction(open_.request_id, text)
         case "input", Choice(option):
-            return Answer(open_.request_id, _label(open_, option))
+            return AnswerAction(open_.request_id, _label(open_, option))
     wanted = "Approve or Deny" if open_.kind == "approval" else "Text, Choice or Deny"
     raise AgentMuxError(
         "VALIDATION_ERROR",

@@ -6,11 +6,11 @@ Source: run API, section 3. What the methods do, and what they raise, is said in
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any, Literal, Protocol, Self
 
-from agent_mux.effects import Delivery
 from agent_mux.events import AgentEvent
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import RunState
+from agent_mux.sdk.codec import Delivery
 
 Boundary = Literal["next-turn", "after-response", "after-tool"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 
 _COUNT = "a whole number >= 1"
 

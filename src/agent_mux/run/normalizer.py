@@ -9,15 +9,30 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from agent_mux.actions import AnyAction, Send, Steer
-from agent_mux.adapter import STDOUT, Codec, CodecContext, Exit, Source, Step, WatchesTerminal
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
-from agent_mux.effects import Accept, CloseStdin, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.events import AgentEvent
-from agent_mux.facts import Ignored, Note, Retrying, Unknown
-from agent_mux.framing import Framer, LineFramer, new_framer
+from agent_mux.journal.records import Control, Exited, Header, Kind, Record, action_of, control_of, exited_of
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.records import Control, Exited, Header, Kind, Record, action_of, control_of, exited_of
+from agent_mux.sdk.codec import (
+    STDOUT,
+    Accept,
+    AnyAction,
+    CloseStdin,
+    Codec,
+    CodecContext,
+    Effect,
+    Exit,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+    Step,
+    WatchesTerminal,
+    WriteStdin,
+)
+from agent_mux.sdk.facts import Ignored, Note, Retrying, Unknown
+from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 
 STDERR_TAIL_BYTES = 8192
 LONGEST_RAW_SHOWN = 2000

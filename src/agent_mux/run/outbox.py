@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import anyio
 
-from agent_mux.effects import CloseStdin, WriteStdin
 from agent_mux.process.child import Child
+from agent_mux.sdk.codec import CloseStdin, WriteStdin
 
 
 class Outbox:

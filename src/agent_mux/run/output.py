@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from agent_mux.journal.records import Kind
 from agent_mux.process.child import Child
 from agent_mux.redaction import RedactedStream, Redactor
-from agent_mux.run.records import Kind
 
 QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
 LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines

@@ -1,9 +1,8 @@
 """Everything about a run that can be decided before anything is started. Pure but for looking at the disk."""
 
 import os
-import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,22 +12,14 @@ import msgspec
 from msgspec import structs
 from ulid import ULID
 
-from agent_mux.adapter import (
-    Adapter,
-    Codec,
-    CodecContext,
-    NativeProtocol,
-    SpawnArgs,
-    SpawnEnvironment,
-    default_context,
-)
+from agent_mux._util.paths import config_dir
+from agent_mux._util.sanitize import replace_surrogates, sanitize_unicode
+from agent_mux._util.version import __version__
 from agent_mux.assembler import StreamContext
-from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.events.mending import mended, without_surrogates
-from agent_mux.models import prices_of
-from agent_mux.options import ApprovalMode, McpServer, RunOptions, validate_options
-from agent_mux.paths import config_dir
+from agent_mux.journal.records import Header
+from agent_mux.models.verdicts import model_notes
+from agent_mux.process.executable import find_executable
 from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
@@ -38,11 +29,19 @@ from agent_mux.redaction import (
     shown,
     without_secret_values,
 )
-from agent_mux.run.model_notes import model_notes
-from agent_mux.run.records import Header
 from agent_mux.run.tempdir import temp_dir_of
-from agent_mux.telemetry.propagation import trace_environment
-from agent_mux.version import __version__
+from agent_mux.run.trace_context import trace_environment
+from agent_mux.sdk.adapter import (
+    Adapter,
+    NativeProtocol,
+    SpawnArgs,
+    SpawnEnvironment,
+    check_capabilities,
+    default_context,
+)
+from agent_mux.sdk.codec import Codec, CodecContext
+from agent_mux.sdk.models import prices_of
+from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_options
 
 if TYPE_CHECKING:
     from agent_mux.run.worktree import WorktreePlan
@@ -164,7 +163,7 @@ def masked(plain: _Plain, redactor: Redactor) -> _Plain:
     try:
         encoded = msgspec.json.encode(plain)
     except UnicodeEncodeError:  # a directory whose name is no UTF-8
-        encoded = msgspec.json.encode(mended(plain))
+        encoded = msgspec.json.encode(sanitize_unicode(plain))
     clean = redactor.mask(encoded)
     return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
 
@@ -201,7 +200,7 @@ def _native(options: RunOptions, *, asks: bool) -> RunOptions:
     Hooks are rules that nobody knows before.
     """
     if options.policy is None and asks:
-        from agent_mux.policy import Policy  # noqa: PLC0415  # most runs do without
+        from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do without
 
         options = replace(options, policy=Policy())
     if options.agents_doc is not None or options.skills:
@@ -215,45 +214,11 @@ def _sound(options: RunOptions) -> RunOptions:
     # Arguments of a command line may hold bytes that are no characters; no protocol can carry them.
     return replace(
         options,
-        prompt=without_surrogates(options.prompt_text),
-        system_prompt=None if options.system_prompt is None else without_surrogates(options.system_prompt),
-        model=None if options.model is None else without_surrogates(options.model),
-        tags=tuple(map(without_surrogates, options.tags)),
+        prompt=replace_surrogates(options.prompt_text),
+        system_prompt=None if options.system_prompt is None else replace_surrogates(options.system_prompt),
+        model=None if options.model is None else replace_surrogates(options.model),
+        tags=tuple(map(replace_surrogates, options.tags)),
     )
-
-
-def find_executable(adapter: Adapter, environ: Mapping[str, str], command: Sequence[str] = ()) -> str:
-    """The agent's program: by its command, named by its variable, or looked for on PATH.
-
-    Raises AGENT_NOT_INSTALLED when it is not there, VALIDATION_ERROR when a command is given that the adapter does not
-    take, or none that it needs.
-    """
-    if command and not adapter.takes_command:
-        only = f"{adapter.agent} has a program of its own and takes no command"
-        raise AgentMuxError("VALIDATION_ERROR", f"{only}; {adapter.executable_variable} can name another program")
-    if command:
-        found = shutil.which(command[0], path=environ.get("PATH", os.defpath))
-        if found is None:
-            raise AgentMuxError("AGENT_NOT_INSTALLED", f"{command[0]} is not a program on PATH, nor an executable file")
-        return str(Path(found).absolute())
-    named = environ.get(adapter.executable_variable)
-    if named:
-        found = shutil.which(named, path=environ.get("PATH"))
-        if found is None:
-            raise AgentMuxError(
-                "AGENT_NOT_INSTALLED", f"{adapter.executable_variable} names {named}, which is not an executable file"
-            )
-        return str(Path(found).absolute())
-    for candidate in adapter.executables:
-        found = shutil.which(candidate, path=environ.get("PATH", os.defpath))
-        if found is not None:
-            return str(Path(found).absolute())
-    if adapter.takes_command:
-        how = f"say which with command (--command), or {adapter.executable_variable}"
-        raise AgentMuxError("VALIDATION_ERROR", f"{adapter.agent} drives any program: {how}")
-    hint = f"; try: {adapter.install[0].command}" if adapter.install else ""
-    missing = f"{adapter.agent} is not installed (no {adapter.executables[0]} on PATH){hint}"
-    raise AgentMuxError("AGENT_NOT_INSTALLED", missing)
 
 
 def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Adapter]) -> NativeProtocol:

@@ -1,32 +1,9 @@
 """Whether a run that failed is tried again, and when. Source: run API, section 2 (`retry_policy`)."""
 
-import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_mux.assembler import Verdict
-from agent_mux.errors import ErrorCode
-
-RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often, how soon and for what. Each attempt is a new process; the handle stays the same."""
-
-    max_attempts: int = 3
-    """The first one included."""
-    base_delay: float = 1.0
-    """Seconds before the second attempt; each further one waits twice as long."""
-    max_delay: float = 30.0
-    """Seconds at most, before the jitter."""
-    jitter: float = 0.1
-    """Up to this part of the delay is added, by chance, so that many runs do not come back at once."""
-    retry_on: frozenset[ErrorCode] = RETRYABLE
-
-    def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
-        """Seconds between the attempt with this number (from 1) and the next."""
-        return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())
+from agent_mux.sdk.options import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent_mux.actions import AnyAction, Approve, Deny
 from agent_mux.assembler import OpenInteraction
 from agent_mux.events import (
     AgentEvent,
@@ -16,9 +15,10 @@ from agent_mux.events import (
     ToolCallReadyEvent,
     ToolResultEvent,
 )
-from agent_mux.facts import ApprovalAsked
-from agent_mux.policy import Policy, Request, Ruling
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
+from agent_mux.sdk.facts import ApprovalAsked
+from agent_mux.sdk.policy import Policy, Request, Ruling
+from agent_mux.sdk.shell_commands import risk_of_command
 
 BY_POLICY = "denied by the policy of this run"
 MOST_TOLD = 100
@@ -35,15 +35,15 @@ def ruled(policy: Policy, cwd: str, open_: OpenInteraction) -> AnyAction | None:
     if ruling is None or ruling.decision == "ask":
         return None
     if ruling.decision == "allow":
-        return Approve(open_.request_id)
-    return Deny(open_.request_id, ruling.reason or BY_POLICY)
+        return ApproveAction(open_.request_id)
+    return DenyAction(open_.request_id, ruling.reason or BY_POLICY)
 
 
 def overdue(policy: Policy | None, open_: OpenInteraction, seconds: float) -> AnyAction:
     """What becomes of a request that nobody answered in time."""
     if policy is not None and policy.on_timeout == "allow" and open_.kind == "approval":
-        return Approve(open_.request_id)
-    return Deny(open_.request_id, f"nobody answered within {seconds:g} s")
+        return ApproveAction(open_.request_id)
+    return DenyAction(open_.request_id, f"nobody answered within {seconds:g} s")
 
 
 def _rule(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling | None:

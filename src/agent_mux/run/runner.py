@@ -12,13 +12,11 @@ import anyio
 import anyio.abc
 from anyio import lowlevel, to_thread
 
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import TerminalSize
+from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.assembler import Cause, OpenInteraction
-from agent_mux.effects import Accept, CloseStdin, Delivery, Effect, Refuse, SignalGroup, WriteStdin
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import AgentEvent, TurnStartEvent
-from agent_mux.events.mending import mended
+from agent_mux.journal.records import Control, Exited, Kind, encode
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
 from agent_mux.process.reasons import Attempt, why_not_started
@@ -34,14 +32,32 @@ from agent_mux.run.output import AgentOutput
 from agent_mux.run.places import Ticket
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.recording import Recording
-from agent_mux.run.records import Control, Exited, Kind, encode
 from agent_mux.run.result import RunResult
 from agent_mux.run.retry import Attempts, Retry
 from agent_mux.run.rulings import Unasked
 from agent_mux.run.state import StateMachine
 from agent_mux.run.tempdir import private_files
+from agent_mux.sdk.codec import (
+    Accept,
+    AnswerAction,
+    AnyAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    CloseStdin,
+    Delivery,
+    DenyAction,
+    Effect,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Steer,
+    TerminalSize,
+    WriteStdin,
+)
 
-_SPOKEN = (Send, Steer, Approve, Deny, Answer)
+_SPOKEN = (Send, Steer, ApproveAction, DenyAction, AnswerAction)
 """What has to be said to the agent."""
 
 
@@ -364,7 +380,7 @@ class Runner:
         self._delivery = _usual_delivery(
             action, is_busy=self.normalizer.is_busy, is_paused=self.state.state == "paused"
         )
-        self.record(Kind.ACTION, encode(mended(action)))
+        self.record(Kind.ACTION, encode(sanitize_unicode(action)))
         if self.hooks is not None and isinstance(action, Send | Steer):
             self.hooks.prompted(action.text)
         refusal, self._refusal = self._refusal, None
@@ -433,7 +449,7 @@ class Runner:
 
     def _hooks_decide(self, request: OpenInteraction, otherwise: Decision) -> bool:
         """A yes of the policy or the mode may become a no: not the other way round."""
-        if self.hooks is None or request.kind != "approval" or isinstance(otherwise, Deny) or self._tasks is None:
+        if self.hooks is None or request.kind != "approval" or isinstance(otherwise, DenyAction) or self._tasks is None:
             return False
         self._tasks.start_soon(self._ask_hooks, request, otherwise)
         return True

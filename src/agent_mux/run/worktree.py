@@ -17,11 +17,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_mux._util.files import locked, make_directory
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.options import RunOptions
-from agent_mux.process.asking import LONGEST_COMPLAINT, Answer, ask
+from agent_mux.process.command import LONGEST_COMPLAINT, Answer, ask
 from agent_mux.run.result import Worktree
-from agent_mux.storage import locked, make_directory
+from agent_mux.sdk.options import RunOptions
 
 OF_A_REPOSITORY = frozenset(
     f"GIT_{name}"

@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from agent_mux._util.version import __version__
 from agent_mux.errors import AgentMuxError
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
 from agent_mux.service.heads import heads_of
 from agent_mux.service.metering import Metering
@@ -32,7 +33,6 @@ from agent_mux.service.routes import (
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import Settings
-from agent_mux.version import __version__
 
 ROOMS = (health, metrics, runs, events, commands, websocket, webhooks, agents, models, sessions, cost, profiles)
 

@@ -18,9 +18,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
 from agent_mux.service.security.responses import HEADERS
-from agent_mux.telemetry.logs import LOGGER
 
 LINGER = 2.0  # seconds for the other side to read why it is not served
 MOST_CONNECTIONS = 4096

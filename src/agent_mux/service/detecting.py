@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import anyio
 
-from agent_mux.detection import Detected, Detector
+from agent_mux.agents.detection import Detected, Detector
 
 
 class Detecting:

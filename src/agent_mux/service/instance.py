@@ -10,8 +10,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from ulid import ULID
 
+from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
 from agent_mux.errors import AgentMuxError
-from agent_mux.storage import PRIVATE_FILE, make_directory, read_text, write_text
 
 ID_FILE = "instance-id"
 LOCK_FILE = "server.lock"

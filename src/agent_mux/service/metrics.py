@@ -14,13 +14,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from agent_mux.run.interaction import PendingInteraction
+from agent_mux._util.version import __version__
 from agent_mux.run.state import TERMINAL
+from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.live import LiveRun
 from agent_mux.service.runs.observers import Entry
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
-from agent_mux.version import __version__
 
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 RUN_SECONDS = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0)

@@ -17,11 +17,11 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.sanitize import to_json_bytes
+from agent_mux.api import Shape
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
-from agent_mux.plain_json import to_json_bytes
 from agent_mux.redaction import redact_text
-from agent_mux.shapes import Shape
-from agent_mux.telemetry.logs import LOGGER
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:agent-mux:error:"

@@ -11,11 +11,11 @@ from typing import Self
 
 import anyio
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.runs import EndedRun, RunStore
-from agent_mux.telemetry.logs import LOGGER
 
 SWEEP_EVERY = 60.0  # seconds
 AT_ONCE = 50  # runs that are removed in one transaction

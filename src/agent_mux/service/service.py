@@ -8,8 +8,7 @@ from pathlib import Path
 import anyio
 
 from agent_mux.client import AgentMux
-from agent_mux.registry import AdapterRegistry
-from agent_mux.roots import Roots
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.instance import only_server
@@ -23,6 +22,7 @@ from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.webhooks import Webhooks
+from agent_mux.settings.allowed_directories import Roots
 
 DATABASE_FILE = "service.db"
 MOST_READERS = 4

@@ -12,7 +12,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agent_mux.plain_json import to_json_bytes
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.service.encoding import EncodedEvents, Frame, as_sse, as_view
 from agent_mux.service.runs.reading import Batch
 from agent_mux.service.runs.runs import Runs

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Raw, UnsetType
 
-from agent_mux.effects import Delivery
-from agent_mux.preferences.keys import camel
-from agent_mux.run.interaction import PendingInteraction
+from agent_mux.api import Shape
 from agent_mux.run.state import RunState
-from agent_mux.shapes import Shape
+from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.settings.keys import camel
 
 
 class PendingView(Shape, kw_only=True):

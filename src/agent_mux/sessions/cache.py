@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from agent_mux.sessions.store import Found
+from agent_mux._util.version import __version__
+from agent_mux.sdk.sessions import Found
 from agent_mux.sessions.summary import Summarized
-from agent_mux.version import __version__
 
 SUMMARIES = "cache/sessions.sqlite"
 """Its usual place, in our own directory."""

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.models import Price
-from agent_mux.sessions.store import Cursor, Entry, ModelCalled, Prompted
+from agent_mux.sdk import facts
+from agent_mux.sdk.models import Price
+from agent_mux.sdk.sessions import Cursor, Entry, ModelCalled, Prompted
 from agent_mux.sessions.summary import SessionSummary, Summarizer
 
 Role = Literal["user", "assistant"]

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import msgspec
 from ulid import ULID
 
-from agent_mux import facts
-from agent_mux.adapter import Adapter
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events import AgentEvent
-from agent_mux.models import prices_of
+from agent_mux.sdk import facts
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import prices_of
+from agent_mux.sdk.sessions import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar, Told
 from agent_mux.sessions.spending import Sum, Tally
-from agent_mux.sessions.store import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar, Told
 from agent_mux.sessions.summary import SessionSummary
 
 

@@ -9,19 +9,19 @@ from typing import Literal, NamedTuple
 
 from msgspec import structs
 
-from agent_mux.adapter import Adapter
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, CapabilityError
-from agent_mux.models import prices_of
-from agent_mux.place import Place
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.models import prices_of
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.sessions import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.cache import SummaryCache, decode
 from agent_mux.sessions.choosing import chosen
 from agent_mux.sessions.conversation import Conversation, Session
 from agent_mux.sessions.filter import ALL, SessionFilter
-from agent_mux.sessions.store import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.summary import SessionSummary, Summarized, Summarizer
 from agent_mux.sessions.tags import SessionTags, TagsOf
-from agent_mux.telemetry.logs import LOGGER
 
 Sort = Literal["date", "cost", "turns"]
 
@@ -97,7 +97,7 @@ class SessionLibrary:
 
     def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
         """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
-        place = Place(environ=self._environ, directory=wanted.directory)
+        place = AgentPaths(environ=self._environ, directory=wanted.directory)
         tags_of = None if self._tags is None else self._tags.look()
         for adapter, store in self._stores(wanted.agent):
             for untagged in self._known_of(adapter, store, place):
@@ -118,7 +118,7 @@ class SessionLibrary:
             if store is not None:
                 yield adapter, store
 
-    def _known_of(self, adapter: Adapter, store: SessionStore, place: Place) -> Iterator[Known]:
+    def _known_of(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[Known]:
         remembered = self._cache.load(adapter.agent)
         fresh: list[tuple[Found, Summarized]] = []
         try:
@@ -138,7 +138,7 @@ class SessionLibrary:
             gone = [key for key in remembered if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)
 
-    def _found(self, adapter: Adapter, store: SessionStore, place: Place) -> Iterator[Found]:
+    def _found(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[Found]:
         try:
             yield from store.find(place)
         except OSError as error:

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux import facts
+from agent_mux.sdk import facts
+from agent_mux.sdk.sessions import Prompted, UnreadableError
 from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import Known, SessionLibrary
-from agent_mux.sessions.store import Prompted, UnreadableError
 from agent_mux.sessions.summary import SessionSummary
 
 AROUND = 60  # characters of an excerpt on either side of what was found

@@ -5,10 +5,10 @@ from typing import Self
 
 import msgspec
 
-from agent_mux import facts
 from agent_mux.events.cost import CostRecord, CostSource
-from agent_mux.models import Price, cost_in_usd, find_price
-from agent_mux.sessions.store import ModelCalled
+from agent_mux.sdk import facts
+from agent_mux.sdk.models import Price, cost_in_usd, find_price
+from agent_mux.sdk.sessions import ModelCalled
 
 
 class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
 from agent_mux.events.cost import CostRecord
-from agent_mux.models import Price
+from agent_mux.sdk import facts
+from agent_mux.sdk.models import Price
+from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
 from agent_mux.sessions.spending import Call, Sum, Tally
-from agent_mux.sessions.store import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
 
 LONGEST_TITLE = 120  # characters
 

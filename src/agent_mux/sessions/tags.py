@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError
-from agent_mux.paths import project_dir
-from agent_mux.preferences.documents import Remembered
-from agent_mux.run.index import INDEX, read_index
+from agent_mux.journal.run_index import INDEX, read_index
 from agent_mux.sessions.summary import SessionSummary
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux.settings.documents import Remembered
 
 _Known = Mapping[tuple[str, str], tuple[str, ...]]
 TagsOf = Callable[[SessionSummary], tuple[str, ...]]

@@ -7,10 +7,10 @@ from typing import Self
 import anyio
 
 from agent_mux.events import AgentEvent
-from agent_mux.sessions.databases import LOG
+from agent_mux.sdk.session_databases import LOG
+from agent_mux.sdk.sessions import Cursor
 from agent_mux.sessions.events import SessionEvents
 from agent_mux.sessions.library import Known
-from agent_mux.sessions.store import Cursor
 
 LOOK_EVERY = 0.2  # seconds between two looks at the file
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.process.scripted import scripted_adapter
 
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.service import Service, open_service
 from agent_mux.service.settings import Settings
 

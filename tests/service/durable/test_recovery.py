@@ -16,9 +16,9 @@ from tests.service.durable.opened import FOR_EVER, HI, events_of, finished, open
 
 from agent_mux import validate
 from agent_mux.errors import AgentMuxError
+from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import marker_variable, processes_of
 from agent_mux.run.derive import JournalEvents
-from agent_mux.run.journal import JournalReader
 from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.service.runs import recovery as module
 from agent_mux.service.service import Service

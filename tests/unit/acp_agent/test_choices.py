@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_mux.acp_agent.choices import SessionChoices
-from agent_mux.capabilities import AgentCapabilities
+from agent_mux.acp_server.choices import SessionChoices
 from agent_mux.errors import ValidationError
+from agent_mux.sdk.adapter import AgentCapabilities
 
 CAN = AgentCapabilities(agent="a", approval_modes=("yolo", "prompt"), thinking_effort_levels=("low", "high"))
 SETTLED = {"approval_mode": "prompt", "model": "mine", "thinking_effort": None}

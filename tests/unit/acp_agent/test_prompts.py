@@ -16,8 +16,8 @@ from acp import (
 from acp.schema import HttpMcpServer, SseMcpServer
 
 from agent_mux import Attachment, McpServer
-from agent_mux.acp_agent.prompts import ImageStore, read_prompt
-from agent_mux.acp_agent.session_factory import merge_servers
+from agent_mux.acp_server.prompts import ImageStore, read_prompt
+from agent_mux.acp_server.session_factory import merge_servers
 from agent_mux.errors import ValidationError
 
 

@@ -10,8 +10,8 @@ from tests.unit.acp_agent.test_updates import sent
 from ulid import ULID
 
 from agent_mux import AgentMux, AgentMuxError
-from agent_mux.acp_agent import stored_sessions
-from agent_mux.acp_agent.stored_sessions import find_native, find_stored, history_updates, session_tag
+from agent_mux.acp_server import stored_sessions
+from agent_mux.acp_server.stored_sessions import find_native, find_stored, history_updates, session_tag
 
 STORES = Path(__file__).parents[2] / "stores"
 OURS = str(ULID.from_bytes(bytes(16)))

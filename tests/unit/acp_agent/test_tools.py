@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.acp_agent.tools import LONGEST_TITLE, read_plan, tool_kind, tool_title
+from agent_mux.acp_server.tools import LONGEST_TITLE, read_plan, tool_kind, tool_title
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from acp import RequestError
 
-from agent_mux.acp_agent.turns import EditorTurn, prompt_response, run_outcome, turn_outcome
+from agent_mux.acp_server.turns import EditorTurn, prompt_response, run_outcome, turn_outcome
 from agent_mux.assembler.verdict import TURN_LIMIT_REACHED
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.ledger import Ledger

@@ -10,7 +10,7 @@ from acp.schema import SessionNotification
 from acp.utils import serialize_params
 
 from agent_mux import decode_event, events
-from agent_mux.acp_agent.updates import NO_UPDATE, RunUpdates
+from agent_mux.acp_server.updates import NO_UPDATE, RunUpdates
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 GOLDENS = sorted(FIXTURES.glob("*/*/*/events.jsonl"))

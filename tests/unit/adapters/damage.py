@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from agent_mux.adapter import Step
-from agent_mux.effects import Effect
-from agent_mux.facts import Fact, Ignored, Unknown
+from agent_mux.sdk.codec import Effect, Step
+from agent_mux.sdk.facts import Fact, Ignored, Unknown
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

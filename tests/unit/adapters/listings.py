@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.models import ModelCapabilities
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.models import ModelCapabilities
+from agent_mux.sdk.registry import AdapterRegistry
 
 HERE = Path(__file__).parent
 

@@ -5,7 +5,8 @@ from typing import Any
 from tests.unit.adapters import talking
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux.adapter import Adapter, Step
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.codec import Step
 
 # -- what the agent says
 

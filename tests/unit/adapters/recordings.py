@@ -8,13 +8,14 @@ from typing import Any
 
 from tests.unit.adapters.talking import codec_of, facts_of
 
-from agent_mux.adapter import Adapter, Codec, Source, Step
 from agent_mux.events import AgentEvent
-from agent_mux.facts import LogLine
-from agent_mux.native_json import load_object
-from agent_mux.parsing import Transcript, parse_transcript
-from agent_mux.run.records import Exited
-from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
+from agent_mux.journal.records import Exited
+from agent_mux.run.transcripts import Transcript, parse_transcript
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.codec import Codec, Source, Step
+from agent_mux.sdk.facts import LogLine
+from agent_mux.sdk.native_json import load_object
+from agent_mux_testing.fixtures import Fixture, find_fixtures, load_fixture
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import Adapter, Codec, CodecContext, Source, Step
-from agent_mux.effects import CloseStdin, Effect, WriteStdin
-from agent_mux.facts import Fact, Ignored
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, CodecContext, Effect, Source, Step, WriteStdin
+from agent_mux.sdk.facts import Fact, Ignored
 
 PLACE = "/home/dev/project"
 

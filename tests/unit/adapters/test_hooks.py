@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.documents import open_document
-from agent_mux.hooks.agents import installed_in
-from agent_mux.hooks.call import HOOK_TYPES, HookCall, HookDecision
-from agent_mux.hooks.client import Hooks
-from agent_mux.hooks.native import NativeHooks
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.hooks.agents import installed_in
+from agent_mux.agents.hooks.client import Hooks
+from agent_mux.sdk.documents import open_document
+from agent_mux.sdk.hooks import HOOK_TYPES, HookCall, HookDecision, NativeHooks
+from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
 RECORDINGS = {path.parent.name: path for path in sorted(Path(__file__).parent.glob("*/hooks-*.jsonl"))}

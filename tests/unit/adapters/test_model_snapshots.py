@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.adapter import Adapter
-from agent_mux.models import ModelCapabilities, find_price, prices_of
 from agent_mux.models.naming import find_model
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities, find_price, prices_of
+from agent_mux.sdk.registry import AdapterRegistry
 
 BUILT_IN = Path(__file__).parents[3] / "adapters" / "agent_mux_adapters"
 FILES = sorted(BUILT_IN.glob("*/*.toml"))

@@ -14,10 +14,11 @@ from tests.unit.adapters.damage import bent, check, damaged, patient
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux import facts
-from agent_mux.adapter import Adapter, Exit, Source
 from agent_mux.contract import validate
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.codec import Exit, Source
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters import codex, gemini, omp, pi
 
 HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from agent_mux import McpServer, RunOptions, ValidationError
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.plan import plan_run
+from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
 SECRETS = ("env-s3cret-value", "mcp-env-s3cret", "mcp-header-s3cret", "mcp-query-s3cret", "short1")

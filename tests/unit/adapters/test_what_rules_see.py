@@ -6,9 +6,9 @@ import pytest
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import facts_of
 
-from agent_mux.adapter import Source
-from agent_mux.facts import ApprovalAsked
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.codec import Source
+from agent_mux.sdk.facts import ApprovalAsked
+from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
 AGENTS = ("acp", "claude", "codex", "copilot", "gemini", "hermes", "omp", "openclaw", "opencode", "pi")

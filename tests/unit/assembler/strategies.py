@@ -12,9 +12,9 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from agent_mux import facts
 from agent_mux.assembler import Ending, StreamContext
 from agent_mux.events.cost import CostRecord
+from agent_mux.sdk import facts
 
 FACTS: tuple[type[facts.Fact], ...] = tuple(facts.Fact.__subclasses__())
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from strategies import ENDINGS, any_facts, contexts, plausible_runs
 from test_properties import assemble
 
-from agent_mux import facts
-from agent_mux.adapter import STDOUT, CodecContext, Exit
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events import AgentEvent, encode_event, event_to_dict
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import STDOUT, CodecContext, Exit
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
 
 EXAMPLES = int(os.environ.get("AGENT_MUX_EXAMPLES", "100"))

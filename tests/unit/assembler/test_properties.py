@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import ENDINGS, FACTS, RUN_ID, any_facts, contexts, facts_of, plausible_runs
 
-from agent_mux import facts
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.contract import validate
 from agent_mux.events import AgentEvent, CostRecord, Rebuilder, encode_event
+from agent_mux.sdk import facts
 
 Step = facts.Fact | Callable[[StreamAssembler], None]
 EXAMPLES = int(os.environ.get("AGENT_MUX_EXAMPLES", "60"))  # thousands, when the assembler was changed

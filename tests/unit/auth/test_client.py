@@ -6,8 +6,8 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import CapabilityError
-from agent_mux.auth.client import Auth
-from agent_mux.home import AgentHome
+from agent_mux.agents.auth import Auth
+from agent_mux.sdk.installation import AgentInstallation
 
 NOW = 1_000_000
 
@@ -52,7 +52,7 @@ def test_what_to_do_is_said(tmp_path: Path) -> None:
 
 
 def test_an_agent_of_which_nothing_is_known(tmp_path: Path) -> None:
-    nobody = Auth(homes(tmp_path, AgentHome()))
+    nobody = Auth(homes(tmp_path, AgentInstallation()))
     assert nobody.check_all() == []
     for call in (nobody.check, nobody.setup):
         with pytest.raises(CapabilityError):

@@ -7,13 +7,13 @@ import pytest
 from tests.unit.cli.conftest import CLAUDE, CODEX, Amux
 
 from agent_mux import validate
+from agent_mux._util.version import __version__
 from agent_mux.cli import recording_commands
 from agent_mux.events import ALL_EVENTS, decode_event, event_to_dict
-from agent_mux.registry import AdapterRegistry
-from agent_mux.run.journal import JournalWriter
-from agent_mux.run.records import Kind
-from agent_mux.testing.conformance import Recorded
-from agent_mux.version import __version__
+from agent_mux.journal.file import JournalWriter
+from agent_mux.journal.records import Kind
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance import Recorded
 
 PLAIN = CLAUDE / "plain_text"
 TWO_WAY = CLAUDE / "perm_allow"

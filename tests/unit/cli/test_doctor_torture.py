@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.testing import torture
-from agent_mux.testing.torture import CASES, Row
+from agent_mux_testing import torture
+from agent_mux_testing.torture import CASES, Row
 
 DOCS = Path(__file__).parents[3] / "docs/how-to/test-supervision.md"
 

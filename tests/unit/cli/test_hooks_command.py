@@ -8,7 +8,7 @@ import pytest
 from tests.unit.cli import bad_inputs_hooks
 from tests.unit.cli.conftest import Amux
 
-from agent_mux.hooks.answering import CALLED_FROM_EVENTS
+from agent_mux.sdk.hooks import CALLED_FROM_EVENTS
 
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 

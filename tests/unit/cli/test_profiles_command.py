@@ -271,7 +271,7 @@ def test_a_project_is_made(amux: Amux, repo: Path) -> None:
 
 
 def test_the_page_of_a_project_names_existing_keys(amux: Amux, repo: Path) -> None:
-    from agent_mux.preferences.config import CONFIG_KEYS
+    from agent_mux.settings.config import CONFIG_KEYS
 
     amux("init")
     page = (repo / ".agent-mux" / "README.md").read_text()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux import events as ev
+from agent_mux.api.event_lines import line_of
 from agent_mux.cli.output import Screen
 from agent_mux.cli.rendering import SHOWN_LINES, Renderer
 from agent_mux.cli.terminal import Palette
@@ -13,7 +14,6 @@ from agent_mux.cli.views import HumanView, JsonView, QuietView, summary_lines
 from agent_mux.events import ALL_EVENTS, Accumulated, BaseEvent, decode_event
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult, TokenUsage
-from agent_mux.telling.event_lines import line_of
 
 WHO = ("0" * 26, "claude", 1)
 SEEN = Accumulated.of("so far")

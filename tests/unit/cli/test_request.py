@@ -19,9 +19,8 @@ from agent_mux.cli.run_flags import RunFlags
 from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
-from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux.preferences.options import options_of
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
+from agent_mux.settings.options import options_of
 
 IN_A_PIPELINE = StandardStreams(asks=False, in_pipeline=True)
 AT_A_TERMINAL = StandardStreams(asks=True, in_pipeline=False)

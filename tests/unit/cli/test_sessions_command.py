@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import Amux
 
 from agent_mux import validate
 from agent_mux.events import decode_event
-from agent_mux.run.index import append, line_of, new_record
+from agent_mux.journal.run_index import append, line_of, new_record
 
 STORE = Path(__file__).parents[2] / "stores" / "claude" / "2.1.330" / "home"
 LONG, ORIGIN, FORK = "1c2b5137", "7b278565", "126c36d9"

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.conftest import Amux, Done
 
+from agent_mux._util.version import __version__
 from agent_mux.cli.app import command
-from agent_mux.version import __version__
 
 UPDATES = bool(os.environ.get("AMUX_UPDATE_GOLDENS"))
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -8,7 +8,7 @@ import pytest
 from agent_mux import AgentMux, RemoteMux
 from agent_mux.client.defaults import OWN, SENT, checked_defaults
 from agent_mux.errors import ValidationError
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import RetryPolicy
 
 CLIENTS = [AgentMux, lambda **defaults: RemoteMux("http://localhost", **defaults)]
 

@@ -11,9 +11,9 @@ import pytest
 from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
-from agent_mux.config.client import AgentConfigs
-from agent_mux.config.files import AgentConfig, ConfigFile, Field
-from agent_mux.home import AgentHome
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.sdk.config import AgentConfig, ConfigFile, Field
+from agent_mux.sdk.installation import AgentInstallation
 
 GLOBAL = """\
 # mine
@@ -156,7 +156,7 @@ def test_the_schema_knows_the_fields(configs: AgentConfigs) -> None:
 
 def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) -> None:
     with pytest.raises(CapabilityError, match="wombat does not support configuration in files that are known"):
-        AgentConfigs(homes(tmp_path, AgentHome())).get(AGENT)
+        AgentConfigs(homes(tmp_path, AgentInstallation())).get(AGENT)
     with pytest.raises(CapabilityError, match="scope 'local'; it has: global, project"):
         configs.set_field(AGENT, "dry", True, scope="local")
     with pytest.raises(ValidationError, match="a dotted name"):
@@ -186,7 +186,7 @@ def test_of_several_files_of_a_scope_the_last_that_is_there_is_changed(tmp_path:
 
     files = (file("old.json", is_optional=True), file("new.json", is_optional=False), file("x.json", is_optional=True))
     fields = {"a": Field(kind="string", or_kinds=("table",), meaning="whatever")}
-    configs = AgentConfigs(homes(tmp_path, AgentHome(config=AgentConfig(files=files, fields=fields))))
+    configs = AgentConfigs(homes(tmp_path, AgentInstallation(config=AgentConfig(files=files, fields=fields))))
     home = tmp_path / "home"
     home.mkdir()
     assert [source.path.name for source in configs.sources(AGENT)] == ["new.json"]

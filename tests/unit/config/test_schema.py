@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux.config.files import AgentConfig, Field
-from agent_mux.config.schema import problems_of, schema_of
+from agent_mux.agents.config.schema import problems_of, schema_of
+from agent_mux.sdk.config import AgentConfig, Field
 
 CONFIG = AgentConfig(
     files=(),

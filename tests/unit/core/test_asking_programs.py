@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.process.asking import ask
+from agent_mux.process.command import ask
 
 SHELL = "/bin/sh"
 

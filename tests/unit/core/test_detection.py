@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.process.scripted import scripted_adapter
 
-from agent_mux.detection import Detector, version_key
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.detection import Detector, version_key
+from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +63,7 @@ async def test_a_missing_agent_is_not_installed(detector: Detector, monkeypatch:
 async def test_a_version_that_never_comes_is_not_waited_for(
     detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_mux.detection.VERSION_TIMEOUT", 0.2)
+    monkeypatch.setattr("agent_mux.agents.detection.VERSION_TIMEOUT", 0.2)
     monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", program(tmp_path / "agent", "exec sleep 100"))
     found = await detector.detect("scripted")
     assert "did not answer" in (found.problem or "")

@@ -7,15 +7,15 @@ import pytest
 from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError
-from agent_mux.adapter import InstallMethod
-from agent_mux.health import Finding, examine
-from agent_mux.homes import Homes
+from agent_mux.agents.doctor import Finding, examine
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.sdk.adapter import InstallMethod
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallationResolver:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "mux"))
     found = homes(tmp_path)
@@ -37,7 +37,7 @@ def of(findings: list[Finding], check: str) -> Finding:
     return found
 
 
-async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(machine: Homes) -> None:
+async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(machine: InstallationResolver) -> None:
     findings = await examine(machine)
     assert of(findings, AGENT) == Finding(
         check=AGENT, status="absent", said="not installed", fix=f"amux install {AGENT}"
@@ -46,16 +46,16 @@ async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(mac
     assert f"{AGENT} login" not in {one.check for one in findings}
 
 
-async def test_an_agent_that_is_ready(machine: Homes, tmp_path: Path) -> None:
+async def test_an_agent_that_is_ready(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "2.1.0")
-    ready = Homes(machine.adapters, environ={**machine.environ, "WOMBAT_KEY": "k"}, project=tmp_path)
+    ready = InstallationResolver(machine.adapters, environ={**machine.environ, "WOMBAT_KEY": "k"}, project=tmp_path)
     findings = await examine(ready, ["wom"])
     assert of(findings, AGENT).status == "ok"
     assert of(findings, f"{AGENT} login").said == "key: WOMBAT_KEY"
     assert f"{AGENT} config" not in {one.check for one in findings}
 
 
-async def test_what_stands_in_the_way_comes_with_what_to_do(machine: Homes, tmp_path: Path) -> None:
+async def test_what_stands_in_the_way_comes_with_what_to_do(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "1.0.0")
     path = tmp_path / "home" / ".wombat" / "config.toml"
     path.parent.mkdir(parents=True)
@@ -68,7 +68,7 @@ async def test_what_stands_in_the_way_comes_with_what_to_do(machine: Homes, tmp_
     assert config.fix == f"amux config validate {AGENT}"
 
 
-async def test_a_login_that_has_expired(machine: Homes, tmp_path: Path) -> None:
+async def test_a_login_that_has_expired(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "2.1.0")
     token = tmp_path / "home" / ".wombat" / "token"
     token.parent.mkdir(parents=True)
@@ -76,6 +76,6 @@ async def test_a_login_that_has_expired(machine: Homes, tmp_path: Path) -> None:
     assert "has expired" in of(await examine(machine), f"{AGENT} login").said
 
 
-async def test_nobody_knows_this_agent(machine: Homes) -> None:
+async def test_nobody_knows_this_agent(machine: InstallationResolver) -> None:
     with pytest.raises(AgentMuxError, match="did you mean"):
         await examine(machine, ["wombt"])

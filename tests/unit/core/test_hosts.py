@@ -4,13 +4,13 @@ from pathlib import Path
 
 from tests.unit.made_up import AGENT, homes
 
-from agent_mux.home import AgentHome
-from agent_mux.hosts import Host, detect_hosts
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.detection import Host, detect_hosts
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.registry import AdapterRegistry
 
 
 def test_the_signs_of_agents_and_ci_systems(tmp_path: Path) -> None:
-    adapters = homes(tmp_path, AgentHome(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
+    adapters = homes(tmp_path, AgentInstallation(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
     assert detect_hosts(adapters, {}) == []
     assert detect_hosts(adapters, {"WOMBAT_TOO": "1", "WOMBAT_RUNS": ""}) == [
         Host(kind="agent", name=AGENT, variable="WOMBAT_TOO")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_mux import AgentMuxError, validate
-from agent_mux.adapter import Source
-from agent_mux.parsing import detect_protocol, parse_transcript, read_transcript
-from agent_mux.registry import AdapterRegistry
+from agent_mux.run.transcripts import detect_protocol, parse_transcript, read_transcript
+from agent_mux.sdk.codec import Source
+from agent_mux.sdk.registry import AdapterRegistry
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 

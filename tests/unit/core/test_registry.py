@@ -6,7 +6,7 @@ import pytest
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMuxError
-from agent_mux.registry import GROUP, AdapterRegistry
+from agent_mux.sdk.registry import GROUP, AdapterRegistry
 
 
 def test_built_in_adapters_come_through_the_entry_points() -> None:
@@ -41,7 +41,7 @@ def test_registering_replaces_and_unregistering_forgets() -> None:
 def test_a_broken_package_does_not_take_down_the_others() -> None:
     registry = AdapterRegistry()
     registry._points["broken"] = EntryPoint("broken", "agent_mux_no_such_module:ADAPTER", GROUP)
-    registry._points["wrong"] = EntryPoint("wrong", "agent_mux.version:__version__", GROUP)
+    registry._points["wrong"] = EntryPoint("wrong", "agent_mux._util.version:__version__", GROUP)
     with pytest.raises(AgentMuxError, match="cannot be loaded"):
         registry.get("broken")
     assert registry.get("claude-code").agent == "claude"

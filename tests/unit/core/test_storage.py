@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.storage import locked, make_directory, read_text, remove, write_text
+from agent_mux._util.files import locked, make_directory, read_text, remove, write_text
 
 
 def mode(path: Path) -> int:

@@ -9,11 +9,10 @@ import pytest
 from tests.unit.made_up import AGENT, HOME, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
-from agent_mux.definitions import copying
-from agent_mux.definitions.client import Definitions, skills, subagents
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.home import AgentHome
-from agent_mux.place import Place
+from agent_mux.agents import definitions
+from agent_mux.agents.definitions import Definitions, skills, subagents
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder
 
 HEADER = "---\nname: dig\ndescription: Digs holes\n---\nDig.\n"
 
@@ -117,7 +116,7 @@ def test_a_target_that_is_a_link_is_not_followed(known: Definitions, source: Pat
 
 
 def test_too_much_is_refused(known: Definitions, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copying, "MOST_FILES", 1)
+    monkeypatch.setattr(definitions, "MOST_FILES", 1)
     with pytest.raises(ValidationError, match="at most 1 files"):
         known.add(AGENT, source)
 
@@ -157,12 +156,12 @@ def test_what_the_agent_will_not_take_is_listed_with_the_reason(known: Definitio
 
 
 def test_an_agent_may_have_something_against_a_place(tmp_path: Path) -> None:
-    def objection(place: Place, main: Path, name: str) -> str | None:
+    def objection(place: AgentPaths, main: Path, name: str) -> str | None:
         return None if (main.parent / "agreed").read_text("utf-8") == f"{name} in {place.project}" else "ask first"
 
     folder = Folder(scope="global", path=lambda place: place.home / "skills", objection=objection)
     kept = DefinitionFolders(folders=(folder,), layout="folder", file="SKILL.md")
-    known = skills(homes(tmp_path, AgentHome(skills=kept)))
+    known = skills(homes(tmp_path, AgentInstallation(skills=kept)))
     place = tmp_path / "home" / "skills" / "dig"
     place.mkdir(parents=True)
     (place / "SKILL.md").write_text(HEADER, "utf-8")
@@ -193,7 +192,7 @@ def test_sub_agents_are_single_files(tmp_path: Path) -> None:
 
 def test_an_agent_without_skills(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="skills in folders"):
-        skills(homes(tmp_path, AgentHome())).list(AGENT)
+        skills(homes(tmp_path, AgentInstallation())).list(AGENT)
 
 
 def test_an_agent_may_look_into_folders_of_folders(tmp_path: Path, source: Path) -> None:

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from agent_mux.documents import DocumentError, Format, field_name, open_document, parse_field, with_field, without_field
-from agent_mux.documents.values import MISSING, value_at
+from agent_mux.sdk.documents import (
+    DocumentError,
+    Format,
+    field_name,
+    open_document,
+    parse_field,
+    with_field,
+    without_field,
+)
+from agent_mux.sdk.documents.document import MISSING, value_at
 
 JSON = """\
 // head

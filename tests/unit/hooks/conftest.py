@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux.hooks.call import HookCall
-from agent_mux.hooks.registrations import Registration, registration_from
+from agent_mux.agents.hooks.registrations import Registration, registration_from
+from agent_mux.sdk.hooks import HookCall
 
 Handler = Callable[[str], tuple[str, ...]]
 

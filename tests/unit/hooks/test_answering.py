@@ -8,9 +8,9 @@ import pytest
 from tests.unit.hooks.conftest import Handler
 
 from agent_mux import AgentMuxError
-from agent_mux.hooks.answering import CALLED_FROM_EVENTS, answered, nobody_asked, occasion
-from agent_mux.hooks.client import Hooks
-from agent_mux.hooks.native import HookAnswer
+from agent_mux.agents.hooks.answering import answered, nobody_asked, occasion
+from agent_mux.agents.hooks.client import Hooks
+from agent_mux.sdk.hooks import CALLED_FROM_EVENTS, HookAnswer
 
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 

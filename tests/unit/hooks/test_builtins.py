@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.hooks.conftest import call, registered
 
-from agent_mux.hooks.call import HookDecision
-from agent_mux.hooks.dispatch import dispatched
+from agent_mux.agents.hooks.dispatch import dispatched
+from agent_mux.sdk.hooks import HookDecision
 
 POLICY = """
 [[rules]]

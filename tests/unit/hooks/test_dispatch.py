@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.unit.hooks.conftest import Handler, call, registered, saying
 
-from agent_mux.hooks import programs
-from agent_mux.hooks.call import HookDecision
-from agent_mux.hooks.dispatch import dispatched
+from agent_mux.agents.hooks import programs
+from agent_mux.agents.hooks.dispatch import dispatched
+from agent_mux.sdk.hooks import HookDecision
 
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 
@@ -175,7 +175,7 @@ def test_a_large_call_and_a_program_that_does_not_listen(program: Handler) -> No
 
 def test_a_script(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from agent_mux.hooks.call import HookDecision\n"
+        "from agent_mux.sdk.hooks import HookDecision\n"
         "print('loaded')\n"
         "def handle(call):\n"
         "    print('called')\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.hooks.client import Hooks
+from agent_mux.agents.hooks.client import Hooks
 
 LOG: dict[str, Any] = {"handler": "builtin", "target": "log"}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.hooks.call import HookCall
-from agent_mux.hooks.registrations import Registration, parse_registrations
+from agent_mux.agents.hooks.registrations import Registration, parse_registrations
+from agent_mux.sdk.hooks import HookCall
 
 PATH = Path("/home/dev/.agent-mux/hooks.json")
 

@@ -7,20 +7,19 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
-from agent_mux.adapter import Adapter, InstallMethod
-from agent_mux.home import AgentHome
-from agent_mux.install.installing import carry_out
-from agent_mux.install.plan import plan_install, plan_update, steps_of
-from agent_mux.registry import AdapterRegistry
+from agent_mux.agents.install import carry_out, plan_install, plan_update, steps_of
+from agent_mux.sdk.adapter import Adapter, InstallMethod
+from agent_mux.sdk.installation import AgentInstallation
+from agent_mux.sdk.registry import AdapterRegistry
 
 NPM = InstallMethod(kind="npm", command="npm install -g wombat", requires=("npm", "node"))
 BREW = InstallMethod(kind="brew", command="brew install wombat", requires=("brew",), platforms=("darwin",))
 CURL = InstallMethod(kind="curl", command="curl -fsS https://h/install | sh -s -- --yes", requires=("curl", "sh"))
 
 
-def adapter(tmp_path: Path, *methods: InstallMethod, home: AgentHome | None = None) -> Adapter:
+def adapter(tmp_path: Path, *methods: InstallMethod, home: AgentInstallation | None = None) -> Adapter:
     known = homes(tmp_path).adapters.get(AGENT)
-    return replace(known, install=methods, home=lambda: home or AgentHome())
+    return replace(known, install=methods, home=lambda: home or AgentInstallation())
 
 
 def program(directory: Path, name: str, text: str = "exit 0") -> Path:
@@ -70,7 +69,7 @@ def test_an_update_goes_the_way_of_the_installation(tmp_path: Path) -> None:
     real = program(tmp_path / "lib" / "node_modules" / "wombat", "wombat")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "wombat").symlink_to(real)
-    by_npm = adapter(tmp_path, CURL, NPM, home=AgentHome(update=("upgrade",)))
+    by_npm = adapter(tmp_path, CURL, NPM, home=AgentInstallation(update=("upgrade",)))
     assert plan_update(by_npm, on(tmp_path / "bin")).command == "npm install -g wombat@latest"
     own = program(tmp_path / "own", "wombat")
     plan = plan_update(by_npm, on(tmp_path / "own"))

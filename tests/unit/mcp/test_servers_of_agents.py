@@ -6,11 +6,9 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import AgentMuxError, CapabilityError, McpServer, ValidationError
-from agent_mux.config.files import ConfigFile
-from agent_mux.home import AgentHome
-from agent_mux.mcp.client import McpServers
-from agent_mux.mcp.files import McpFiles
-from agent_mux.place import Place
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.sdk.config import AgentPaths, ConfigFile
+from agent_mux.sdk.installation import AgentInstallation, McpFiles
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 
 FILE = """\
@@ -90,7 +88,7 @@ def test_what_cannot_be_is_refused(servers: McpServers, tmp_path: Path, path: Pa
     with pytest.raises(ValidationError, match="it has: odd, old"):
         servers.remove(AGENT, "zzz")
     with pytest.raises(CapabilityError):
-        McpServers(homes(tmp_path, AgentHome())).list(AGENT)
+        McpServers(homes(tmp_path, AgentInstallation())).list(AGENT)
     assert path.read_text("utf-8") == FILE
 
 
@@ -112,7 +110,7 @@ def in_project(name: str) -> ConfigFile:
     )
 
 
-TWO_FILES = AgentHome(
+TWO_FILES = AgentInstallation(
     mcp=McpFiles(files=(in_project("shared.json"), in_project("own.json")), read=read_server, write=write_server)
 )
 
@@ -139,12 +137,12 @@ def several(tmp_path: Path) -> McpServers:
         for name in ("old.json", "new.json")
     )  # fmt: skip
 
-    def is_switched_off(place: Place, name: str) -> bool:
+    def is_switched_off(place: AgentPaths, name: str) -> bool:
         return (place.home / "off" / name).exists()
 
     mcp = McpFiles(files=files, read=read_server, write=write_server, is_switched_off=is_switched_off)
     (tmp_path / "home").mkdir()
-    return McpServers(homes(tmp_path, AgentHome(mcp=mcp)))
+    return McpServers(homes(tmp_path, AgentInstallation(mcp=mcp)))
 
 
 def test_of_several_files_the_one_that_is_there_is_changed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.mcp_server.inheritance import Inherited
 from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.spending import Spending
-from agent_mux.roots import Roots
+from agent_mux.settings.allowed_directories import Roots
 
 
 def limits(tmp_path: Path, **given: Any) -> Limits:

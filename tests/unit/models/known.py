@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.process.scripted import scripted_adapter
 
-from agent_mux.adapter import Adapter
-from agent_mux.models import ModelCapabilities, ModelListing, Price
-from agent_mux.registry import AdapterRegistry
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
+from agent_mux.sdk.registry import AdapterRegistry
 
 DAY = date(2026, 11, 1)
 BIG = ModelCapabilities(

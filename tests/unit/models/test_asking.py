@@ -10,8 +10,8 @@ import pytest
 from tests.unit.models.known import agent, program, said
 
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
-from agent_mux.models import ModelCapabilities, ModelListing
 from agent_mux.models.asking import ask_for_models
+from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 SOON = 20.0  # seconds: more than a busy machine takes to start a shell
 

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, program, registry, said
 
 from agent_mux import AgentMux, RunOptions
-from agent_mux.adapter import Adapter
-from agent_mux.config.client import Setting
 from agent_mux.errors import AgentMuxError
-from agent_mux.models import ModelCapabilities, ModelListing, Price
 from agent_mux.models.current import CurrentModel, current_model
 from agent_mux.models.listed import Listed, ListedModels
 from agent_mux.models.merging import merged
 from agent_mux.models.registry import Models
-from agent_mux.preferences.settling import Settled
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.config import Setting
+from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
+from agent_mux.settings.settling import Settled
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.unit.models.known import BIG, MODELS, SMALL
 
-from agent_mux.models import ModelCapabilities
 from agent_mux.models.naming import find_model, near_names
+from agent_mux.sdk.models import ModelCapabilities
 
 PREFIXED = tuple(
     ModelCapabilities(model_id=name, provider=name.partition("/")[0])

@@ -7,9 +7,8 @@ import pytest
 from tests.unit.made_up import AGENT, homes
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
-from agent_mux.home import AgentHome
-from agent_mux.plugins.client import Plugins
-from agent_mux.plugins.commands import Plugin, PluginCommands
+from agent_mux.agents.plugins import Plugins
+from agent_mux.sdk.installation import AgentInstallation, Plugin, PluginCommands
 
 PROGRAM = """\
 #!/bin/sh
@@ -55,7 +54,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def plugins(tmp_path: Path, home: Path) -> Plugins:
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
-    return Plugins(homes(tmp_path, AgentHome(plugins=COMMANDS), PATH=path))
+    return Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=path))
 
 
 def test_what_the_agent_lists_is_listed(plugins: Plugins, home: Path) -> None:
@@ -70,7 +69,7 @@ def test_a_list_may_be_on_standard_error(tmp_path: Path, home: Path) -> None:
 
     commands = PluginCommands(list=("plugin", "aside"), parse=parse, is_on_stderr=True)
     path = f"{home.parent / 'bin'}:/usr/bin:/bin"
-    found = Plugins(homes(tmp_path, AgentHome(plugins=commands), PATH=path)).list(AGENT)
+    found = Plugins(homes(tmp_path, AgentInstallation(plugins=commands), PATH=path)).list(AGENT)
     assert [plugin.name for plugin in found] == ["a", "b"]
 
 
@@ -109,16 +108,18 @@ def test_a_name_that_is_a_flag_or_no_name_is_never_passed_on(plugins: Plugins, h
 def test_what_the_agent_cannot_do(tmp_path: Path, plugins: Plugins) -> None:
     with pytest.raises(ValidationError, match="the name of a plugin"):
         plugins.update(AGENT)
-    nothing = Plugins(homes(tmp_path, AgentHome(plugins=PluginCommands(word="extension")), PATH=str(tmp_path / "bin")))
+    nothing = Plugins(
+        homes(tmp_path, AgentInstallation(plugins=PluginCommands(word="extension")), PATH=str(tmp_path / "bin"))
+    )
     for call in (nothing.list, lambda agent: nothing.search(agent, "x"), lambda agent: nothing.install(agent, "x")):
         with pytest.raises(CapabilityError, match="extensions"):
             call(AGENT)
     with pytest.raises(CapabilityError, match="plugins"):
-        Plugins(homes(tmp_path, AgentHome())).list(AGENT)
+        Plugins(homes(tmp_path, AgentInstallation())).list(AGENT)
 
 
 def test_an_agent_that_is_not_installed(tmp_path: Path) -> None:
-    gone = Plugins(homes(tmp_path, AgentHome(plugins=COMMANDS), PATH=str(tmp_path)))
+    gone = Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=str(tmp_path)))
     with pytest.raises(AgentMuxError) as bad:
         gone.list(AGENT)
     assert bad.value.code == "AGENT_NOT_INSTALLED"

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.preferences.config import CONFIG_KEYS, Preferences, checked, read_preferences, write_preference
-from agent_mux.preferences.keys import FOR_THE_CALL, KEYS
-from agent_mux.preferences.options import options_of
 from agent_mux.redaction import HIDDEN
+from agent_mux.settings.config import CONFIG_KEYS, Preferences, checked, read_preferences, write_preference
+from agent_mux.settings.keys import FOR_THE_CALL, KEYS
+from agent_mux.settings.options import options_of
 
 KEYS_OF_ALL = st.sampled_from([*CONFIG_KEYS, *KEYS, *FOR_THE_CALL, "maxAttempts", "name", "command"])
 
@@ -130,7 +130,7 @@ def test_a_bad_value_is_not_written(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
-    from agent_mux.run.index import read_index
+    from agent_mux.journal.run_index import read_index
 
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
     config, line = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

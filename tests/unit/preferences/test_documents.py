@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.preferences.documents import EMPTY, Remembered, edited, parse_object, read_object
+from agent_mux.settings.documents import EMPTY, Remembered, edited, parse_object, read_object
 
 
 @pytest.mark.parametrize(

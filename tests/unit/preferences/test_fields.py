@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_mux.errors import ValidationError
-from agent_mux.options import McpServer, RunOptions
-from agent_mux.preferences.fields import from_wire
-from agent_mux.preferences.keys import FOR_THE_CALL, KEYS, Problems, camel
-from agent_mux.preferences.writing import to_wire
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions
+from agent_mux.settings.fields import from_wire
+from agent_mux.settings.keys import FOR_THE_CALL, KEYS, Problems, camel
+from agent_mux.settings.writing import to_wire
 
 NOT_IN_A_PROFILE = {
     "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",

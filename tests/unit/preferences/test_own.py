@@ -8,10 +8,10 @@ from tests.unit.cli.conftest import *  # noqa: F403  # the fixture `amux`
 from tests.unit.cli.conftest import Amux
 
 from agent_mux import AgentMuxError, ValidationError
-from agent_mux.config.client import AgentConfigs
-from agent_mux.homes import Homes
-from agent_mux.preferences.config import CONFIG_KEYS, read_preferences
-from agent_mux.preferences.own import CONFIG
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.settings.config import CONFIG_KEYS, read_preferences
+from agent_mux.settings.own import CONFIG
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentConfigs:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
     (tmp_path / "project").mkdir()
-    return AgentConfigs(Homes(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project"))
+    return AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project"))
 
 
 def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_file_with_an_error_is_found(configs: AgentConfigs, tmp_path: Path) ->
 def test_the_global_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
-    at_home = AgentConfigs(Homes(environ={"HOME": str(tmp_path)}, project=tmp_path))
+    at_home = AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path)}, project=tmp_path))
     assert [source.scope for source in at_home.sources("amux")] == ["global"]
 
 

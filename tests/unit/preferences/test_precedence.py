@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.options import RunOptions
-from agent_mux.preferences.precedence import MERGED, Layer, deep_merged, merge, said_of
-from agent_mux.run.retry import RetryPolicy
+from agent_mux.sdk.options import RetryPolicy, RunOptions
+from agent_mux.settings.precedence import MERGED, Layer, deep_merged, merge, said_of
 
 PLAIN = ("model", "timeout", "tags", "stream", "no_session", "system_prompt")
 values = st.none() | st.integers(0, 3) | st.just(False) | st.just("") | st.lists(st.integers(), max_size=2)

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_mux import ValidationError
-from agent_mux.preferences.requests import PENDING, leave_pending, request_from_wire, request_to_wire
+from agent_mux.settings.requests import PENDING, leave_pending, request_from_wire, request_to_wire
 
 
 def test_a_callback_is_sent_as_somebody_who_answers() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.errors import ValidationError
-from agent_mux.meanings import meanings_of
-from agent_mux.options import RunOptions
-from agent_mux.preferences.fields import from_wire
-from agent_mux.preferences.keys import DURATIONS, KEYS, Problems, camel
-from agent_mux.preferences.requests import REQUEST_KEYS, request_from_wire
-from agent_mux.preferences.schema import profile_schema, request_schema
+from agent_mux.sdk.options import RunOptions
+from agent_mux.settings.fields import from_wire
+from agent_mux.settings.keys import DURATIONS, KEYS, Problems, camel
+from agent_mux.settings.requests import REQUEST_KEYS, request_from_wire
+from agent_mux.settings.schema import profile_schema, request_schema
 
 REQUEST, PROFILE = Draft202012Validator(request_schema()), Draft202012Validator(profile_schema())
 TINY = 2**-30

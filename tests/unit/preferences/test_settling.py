@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent_mux import AgentMux, RetryPolicy, RunOptions
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.preferences.settling import Settled
-from agent_mux.preferences.writing import to_wire
+from agent_mux.settings.settling import Settled
+from agent_mux.settings.writing import to_wire
 
 
 class House:

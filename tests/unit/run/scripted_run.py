@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.process.scripted import ScriptedCodec
 
-from agent_mux.adapter import CodecContext
 from agent_mux.assembler import StreamContext
 from agent_mux.events import AgentEvent
+from agent_mux.journal.records import Control, Exited, Header, Kind, Record, encode
 from agent_mux.run.normalizer import Normalizer
-from agent_mux.run.records import Control, Exited, Header, Kind, Record, encode
+from agent_mux.sdk.codec import CodecContext
 
 RUN_ID = "0" * 26
 STARTED_AT = 1_700_000_000_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.framing import ContentLengthFramer, framed, new_framer
+from agent_mux.sdk.framing import ContentLengthFramer, framed, new_framer
 
 ONE, TWO = b'{"id":1}', '{"text":"a\u2028b"}'.encode()
 

@@ -10,8 +10,8 @@ from tests.unit.testing.toy_adapter import toy_adapter
 
 from agent_mux.cli import inputs
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.options import RunOptions, validate_options
-from agent_mux.run.plan import find_executable
+from agent_mux.process.executable import find_executable
+from agent_mux.sdk.options import RunOptions, validate_options
 
 ANY = replace(toy_adapter(), agent="any", executables=(), takes_command=True, executable_variable="AMUX_ANY")
 OWN = toy_adapter()

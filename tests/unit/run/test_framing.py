@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_mux.framing import LineFramer, as_line, from_line, lines_of
+from agent_mux.sdk.framing import LineFramer, as_line, from_line, lines_of
 
 LETTERS = st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", "\u2028".encode(), b"\x85", b"\x0b", b"\x1c"])
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_mux import RunOptions, ValidationError
-from agent_mux.options import validate_options
 from agent_mux.run import guidance
 from agent_mux.run.guidance import with_guidance
+from agent_mux.sdk.options import validate_options
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.index import LONGEST_LINE, IndexRecord, append, line_of, new_record, read_index
+from agent_mux.journal.run_index import LONGEST_LINE, IndexRecord, append, line_of, new_record, read_index
 
 AT = 1_795_343_400_123
 
@@ -130,7 +130,7 @@ WRITER = """
 import sys
 import tempfile
 from pathlib import Path
-from agent_mux.run.index import append, line_of, new_record
+from agent_mux.journal.run_index import append, line_of, new_record
 path, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(count):
     append(path, line_of(new_record(started_at=number, run_id=f"{who}-{number}", agent="a", tags=("x" * 380,))))

@@ -5,20 +5,11 @@ from typing import Any
 import pytest
 from tests.unit.run.scripted_run import RUN_ID
 
-from agent_mux import actions, facts
 from agent_mux.assembler import OpenInteraction
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.interaction import (
-    ApprovalDetail,
-    Approve,
-    Choice,
-    Deny,
-    InputDetail,
-    InteractionChannel,
-    Response,
-    Text,
-    to_action,
-)
+from agent_mux.run.interaction import InteractionChannel, to_action
+from agent_mux.sdk import codec, facts
+from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Deny, InputDetail, Response, Text
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +38,7 @@ class Agent:
 
     def __init__(self, *waiting: OpenInteraction) -> None:
         self.waiting = list(waiting)
-        self.answers: list[actions.AnyAction] = []
+        self.answers: list[codec.AnyAction] = []
         self.channel = InteractionChannel(RUN_ID, lambda: tuple(self.waiting), self.act, lambda: None)
 
     async def act(self, action: Any) -> None:
@@ -67,17 +58,17 @@ def test_what_is_pending_is_shown_in_the_order_it_came() -> None:
 @pytest.mark.parametrize(
     ("open_", "response", "action"),
     [
-        (approval(1), Approve(), actions.Approve("r1")),
-        (approval(1), Approve(always=True), actions.Approve("r1", True)),
-        (approval(1), Deny("no"), actions.Deny("r1", "no")),
-        (question(1), Deny(), actions.Deny("r1")),
-        (question(1), Text("green"), actions.Answer("r1", "green")),
-        (question(1), Choice("blue"), actions.Answer("r1", "blue")),
-        (question(1), Choice(0), actions.Answer("r1", "red")),
+        (approval(1), Approve(), codec.ApproveAction("r1")),
+        (approval(1), Approve(always=True), codec.ApproveAction("r1", True)),
+        (approval(1), Deny("no"), codec.DenyAction("r1", "no")),
+        (question(1), Deny(), codec.DenyAction("r1")),
+        (question(1), Text("green"), codec.AnswerAction("r1", "green")),
+        (question(1), Choice("blue"), codec.AnswerAction("r1", "blue")),
+        (question(1), Choice(0), codec.AnswerAction("r1", "red")),
     ],
 )
 async def test_a_response_becomes_the_action_for_its_request(
-    open_: OpenInteraction, response: Response, action: actions.AnyAction
+    open_: OpenInteraction, response: Response, action: codec.AnyAction
 ) -> None:
     agent = Agent(approval(9), open_)
     await agent.channel.respond(open_.interaction_id, response)
@@ -112,14 +103,14 @@ async def test_the_second_answer_finds_nothing_to_answer() -> None:
 async def test_approving_everything_leaves_questions_alone() -> None:
     agent = Agent(approval(1), question(2), approval(3))
     assert await agent.channel.approve_all() == 2
-    assert agent.answers == [actions.Approve("r1"), actions.Approve("r3")]
+    assert agent.answers == [codec.ApproveAction("r1"), codec.ApproveAction("r3")]
     assert [pending.id for pending in agent.channel.pending] == ["i2"]
 
 
 async def test_denying_everything_denies_questions_too() -> None:
     agent = Agent(approval(1), question(2))
     assert await agent.channel.deny_all("no time") == 2
-    assert agent.answers == [actions.Deny("r1", "no time"), actions.Deny("r2", "no time")]
+    assert agent.answers == [codec.DenyAction("r1", "no time"), codec.DenyAction("r2", "no time")]
     assert await agent.channel.deny_all() == 0
 
 

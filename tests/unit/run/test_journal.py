@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.process.scripted import ScriptedCodec
 from tests.unit.run.scripted_run import DONE, control, feed, header, line, normalizer, printed, types
 
-from agent_mux.actions import Send
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import encode_event
+from agent_mux.journal.file import JournalReader, JournalWriter
+from agent_mux.journal.records import VERSION, Kind, Record, action_of, encode
 from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.journal import JournalReader, JournalWriter
-from agent_mux.run.records import VERSION, Kind, Record, action_of, encode
+from agent_mux.sdk.codec import Send
 
 RECORDS = [
     control("start"),

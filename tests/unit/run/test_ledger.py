@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.run.scripted_run import DONE, feed, line, normalizer, printed
 
+from agent_mux.journal.records import Kind, Record
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.records import Kind, Record
 
 LINES = st.sampled_from([line(text="a"), line(nothing=1), line(odd=1), b"noise\n", b"\n", b"  \n"])
 

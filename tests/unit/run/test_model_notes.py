@@ -6,9 +6,9 @@ import pytest
 from tests.unit.models.known import agent, program, registry
 
 from agent_mux import RunOptions
-from agent_mux.adapter import Adapter
-from agent_mux.run.model_notes import model_notes
+from agent_mux.models.verdicts import model_notes
 from agent_mux.run.plan import plan_run
+from agent_mux.sdk.adapter import Adapter
 
 STRICT = agent(takes_any_model=False)
 

@@ -6,13 +6,12 @@ from hypothesis import strategies as st
 from tests.process.scripted import ScriptedCodec
 from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header, line, normalizer, printed, types
 
-from agent_mux.actions import Approve, Interrupt, Send, Steer
 from agent_mux.contract import validate
-from agent_mux.effects import CloseStdin, Refuse, WriteStdin
 from agent_mux.events import DebugEvent, encode_event
-from agent_mux.facts import LogLine
+from agent_mux.journal.records import Exited, Kind, Record, encode
 from agent_mux.run.normalizer import LONGEST_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
-from agent_mux.run.records import Exited, Kind, Record, encode
+from agent_mux.sdk.codec import ApproveAction, CloseStdin, Interrupt, Refuse, Send, Steer, WriteStdin
+from agent_mux.sdk.facts import LogLine
 
 LINES = [
     line(session="S1"),
@@ -35,7 +34,9 @@ HAPPENED = st.lists(
         st.binary(max_size=12).map(lambda data: Record(Kind.STDOUT, 0, data)),
         st.binary(max_size=12).map(lambda data: Record(Kind.STDERR, 0, data)),
         st.sampled_from(["start", "pause", "resume", "note", "abort", "timeout", "interrupt", "close"]).map(control),
-        st.sampled_from([Send("more"), Approve("rm"), Interrupt()]).map(lambda a: Record(Kind.ACTION, 0, encode(a))),
+        st.sampled_from([Send("more"), ApproveAction("rm"), Interrupt()]).map(
+            lambda a: Record(Kind.ACTION, 0, encode(a))
+        ),
     ),
     max_size=25,
 )

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.process.scripted import scripted_adapter
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.registry import AdapterRegistry
 from agent_mux.run.fair_queue import FairQueue
 from agent_mux.run.limits import Limits, read_limits
 from agent_mux.run.places import Places, Ticket
+from agent_mux.sdk.registry import AdapterRegistry
 
 AGENTS = ("x", "y", "z")
 OWNERS = ("ann", "bob", "eve")

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from agent_mux import McpServer, RunOptions
-from agent_mux.adapter import CodecContext
 from agent_mux.run import plan
 from agent_mux.run.plan import redacted, without_secrets
+from agent_mux.sdk.codec import CodecContext
 
 KEY = "sk-ant-api03-" + "aB3_" * 12
 SERVERS = (

@@ -16,10 +16,10 @@ from agent_mux.events import (
     TurnEndEvent,
     TurnStartEvent,
 )
-from agent_mux.facts import Failure
 from agent_mux.run import result as module
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import ResultBuilder, RunResult
+from agent_mux.sdk.facts import Failure
 
 HEAD = (RUN_ID, "scripted", 1)
 COMPLETED = Verdict(exit_reason="completed")

@@ -9,9 +9,9 @@ from tests.process.scripted import ScriptedCodec
 from tests.unit.run.scripted_run import DONE, RUN_ID, feed, header, line, normalizer, printed
 
 from agent_mux.events import AgentEvent, DebugEvent, encode_event
+from agent_mux.journal.file import JournalWriter
+from agent_mux.journal.records import Record
 from agent_mux.run.derive import JournalEvents
-from agent_mux.run.journal import JournalWriter
-from agent_mux.run.records import Record
 from agent_mux.run.window import EventWindow
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.options import RunOptions
-from agent_mux.process.asking import Answer
+from agent_mux.process.command import Answer
 from agent_mux.run import worktree as module
 from agent_mux.run.worktree import RunWorktree, WorktreePlan, isolated
+from agent_mux.sdk.options import RunOptions
 
 RUN = "01K0Z3NDEKTSV4RRFFQ69G5FAV"
 GIT = shutil.which("git") or ""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.unit.sessions.written import START, sessions_in, written
 
-from agent_mux.sessions.lines import LineCursor
+from agent_mux.sdk.session_files import LineCursor
 
 
 @pytest.fixture

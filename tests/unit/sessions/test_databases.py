@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux import facts
-from agent_mux.sessions.databases import DatabaseCursor, reading
-from agent_mux.sessions.store import Entry, UnreadableError
+from agent_mux.sdk import facts
+from agent_mux.sdk.session_databases import DatabaseCursor, reading
+from agent_mux.sdk.sessions import Entry, UnreadableError
 
 
 @pytest.fixture

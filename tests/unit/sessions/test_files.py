@@ -6,11 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent_mux import facts
-from agent_mux.sessions import lines
-from agent_mux.sessions.lines import LineCursor, milliseconds_of
-from agent_mux.sessions.store import Entry
-from agent_mux.sessions.trees import Tree
+from agent_mux.sdk import facts, session_files
+from agent_mux.sdk.session_files import LineCursor, Tree, milliseconds_of
+from agent_mux.sdk.sessions import Entry
 
 TREE = Tree(id="id", parent="parent", starts=lambda row: row.get("prompt") is True)
 
@@ -25,7 +23,7 @@ def cursor_of(path: Path) -> LineCursor:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1 << 20])
 def test_the_size_of_the_pieces_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(lines, "READ_SIZE", size)
+    monkeypatch.setattr(session_files, "READ_SIZE", size)
     said = ["one", "zwei ü", "\u2028", "x" * 100]
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"\r\n".join(msgspec.json.encode({"text": text}) for text in said) + b"\n\n \n")

@@ -7,16 +7,16 @@ import pytest
 from tests.unit.sessions.written import START, sessions_in, written
 
 from agent_mux import encode_event
-from agent_mux.sessions import secrets
-from agent_mux.sessions.databases import reading
+from agent_mux.sdk import session_files
+from agent_mux.sdk.session_databases import reading
 from agent_mux.sessions.exporting import Format
 
 KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
 
 
 def forget() -> None:
-    secrets._values.cache_clear()
-    secrets._finder.cache_clear()
+    session_files._values.cache_clear()
+    session_files._finder.cache_clear()
 
 
 def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_secrets_of_this_process_are_hidden(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SOME_SECRET_TOKEN", "correct-horse-9-battery")
     forget()
     try:
-        assert secrets.hidden(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
+        assert session_files.hidden(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
     finally:
         monkeypatch.undo()
         forget()

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.sessions.written import START, sessions_in, written
 
 from agent_mux import AgentMux
-from agent_mux.run.index import INDEX, append, line_of, new_record
+from agent_mux.journal.run_index import INDEX, append, line_of, new_record
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
 from agent_mux.sessions.tags import SessionTags

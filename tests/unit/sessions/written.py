@@ -8,24 +8,24 @@ from typing import Any
 import msgspec
 from tests.process.scripted import scripted_adapter
 
-from agent_mux import facts
 from agent_mux.events.cost import CostRecord  # noqa: F401  # for the names of facts
-from agent_mux.models import ModelCapabilities, Price
-from agent_mux.registry import AdapterRegistry
-from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.lines import LineCursor, files_below
-from agent_mux.sessions.store import (
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.models import ModelCapabilities, Price
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.session_files import LineCursor, files_below
+from agent_mux.sdk.sessions import (
     Described,
     Entry,
     Found,
     ModelCalled,
-    Place,
     Prompted,
     SessionStore,
     SpentSoFar,
     Told,
     UnreadableError,
 )
+from agent_mux.sessions.client import Sessions
 
 START = 1_700_000_000_000  # milliseconds since the epoch: 2023-11-14
 DAY = 86_400_000
@@ -61,11 +61,11 @@ def _read(row: dict[str, Any]) -> Iterable[Entry]:
     return (Entry(said.get("at"), fact),)
 
 
-def _root(place: Place) -> Path:
+def _root(place: AgentPaths) -> Path:
     return place.directory or Path(place.environ["HOME"])
 
 
-def _find(place: Place) -> Iterator[Found]:
+def _find(place: AgentPaths) -> Iterator[Found]:
     return files_below(_root(place), "*.jsonl")
 
 

@@ -12,7 +12,7 @@ from tests.unit.telemetry.recorder import Recorder, attributes
 
 from agent_mux import AgentEvent, decode_event
 from agent_mux.telemetry.otel import observe_events
-from agent_mux.testing.fixtures import find_fixtures
+from agent_mux_testing.fixtures import find_fixtures
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 EACH = 5

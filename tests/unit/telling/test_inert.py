@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux.telling.inert import one_line, sanitize
+from agent_mux._util.sanitize import one_line, sanitize
 
 
 @pytest.mark.parametrize(

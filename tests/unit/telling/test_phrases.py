@@ -1,7 +1,7 @@
 import pytest
 
+from agent_mux.api.event_lines import count, diff_size, duration, money, short_input
 from agent_mux.events import CostRecord
-from agent_mux.telling.phrases import count, diff_size, duration, money, short_input
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.testing import toy_adapter as toy
 from tests.unit.testing.toy_adapter import EMITS, ToyCodec, save_recordings
 
-from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.checks import UPDATE, check_claimed_events, check_golden
-from agent_mux.testing.conformance.mutations import check_is_tolerant
-from agent_mux.testing.fixtures import find_fixtures
+from agent_mux_testing.conformance import Recorded, checks
+from agent_mux_testing.conformance.checks import UPDATE, check_claimed_events, check_golden
+from agent_mux_testing.conformance.mutations import check_is_tolerant
+from agent_mux_testing.fixtures import find_fixtures
 
 SEEDS = range(40)
 
@@ -114,7 +114,7 @@ def test_a_golden_is_written_only_when_asked_for(tmp_path: Path, monkeypatch: py
 
 SUITE = """
 from pathlib import Path
-from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_testing.conformance import AdapterConformance
 from tests.unit.testing import toy_adapter as toy
 
 class TestToy(AdapterConformance):

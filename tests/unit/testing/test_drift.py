@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.testing.live import drift, kits
-from agent_mux.testing.live.drift import Baseline, Installation, Observation, _differences, _flags
-from agent_mux.testing.live.scenarios import scenarios_for
-from agent_mux.testing.live.shapes import kind_of, shapes_of, without
+from agent_mux_testing.live import drift, kits
+from agent_mux_testing.live.drift import Baseline, Installation, Observation, _differences, _flags
+from agent_mux_testing.live.scenarios import scenarios_for
+from agent_mux_testing.live.shapes import kind_of, shapes_of, without
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.adapter import Exit
-from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture, save_fixture
+from agent_mux.sdk.codec import Exit
+from agent_mux_testing.fixtures import Fixture, find_fixtures, load_fixture, save_fixture
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 MACHINE_PATH = re.compile(rb"/(?:root|opt|work|mnt|Users|private|home/(?!dev\b))/[\w./-]*")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.registry import AdapterRegistry
-from agent_mux.testing.live import (
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.live import (
     DUMMY_KEY,
     Edit,
     LiveKit,
@@ -26,7 +26,7 @@ from agent_mux.testing.live import (
     pin_of,
     refuse,
 )
-from agent_mux.testing.provision import TOOLS
+from agent_mux_testing.provision import TOOLS
 
 KITS = list(kits().values())
 every_kit = pytest.mark.parametrize("kit", KITS, ids=lambda kit: kit.agent)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux.testing import mcp_echo
-from agent_mux.testing.mcp_echo import answer
+from agent_mux_testing import mcp_echo
+from agent_mux_testing.mcp_echo import answer
 
 BOUND = 20.0
 

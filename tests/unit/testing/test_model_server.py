@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent_mux.testing import model_server
-from agent_mux.testing.model_server import (
+from agent_mux_testing import model_server
+from agent_mux_testing.model_server import (
     HttpError,
     Message,
     Reasoning,
@@ -412,7 +412,7 @@ async def test_everything_promised_is_there() -> None:
 def test_the_command_prints_its_port_and_ends_with_sigterm(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"steps": []}')
-    command = [sys.executable, "-m", "agent_mux.testing.model_server", "--script", str(script)]
+    command = [sys.executable, "-m", "agent_mux_testing.model_server", "--script", str(script)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
@@ -424,7 +424,7 @@ def test_the_command_prints_its_port_and_ends_with_sigterm(tmp_path: Path) -> No
 def test_the_command_refuses_a_bad_script(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"stps": []}')
-    command = [sys.executable, "-m", "agent_mux.testing.model_server", "--script", str(script)]
+    command = [sys.executable, "-m", "agent_mux_testing.model_server", "--script", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
     assert done.returncode == 2
     assert "unknown field `stps`" in done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent_mux.testing.model_server import HttpError, Script, ScriptedModelServer, Step, Text, Thinking, ToolUse, say
+from agent_mux_testing.model_server import HttpError, Script, ScriptedModelServer, Step, Text, Thinking, ToolUse, say
 
 pytestmark = pytest.mark.anyio
 BOUND = 10.0

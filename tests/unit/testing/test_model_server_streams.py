@@ -3,9 +3,9 @@
 import pytest
 from botocore.eventstream import EventStreamBuffer
 
-from agent_mux.testing.model_server.bedrock import stream
-from agent_mux.testing.model_server.script import Step, Text, Thinking, ToolUse, say
-from agent_mux.testing.model_server.streams import BinaryEvent, Ids
+from agent_mux_testing.model_server.bedrock import stream
+from agent_mux_testing.model_server.script import Step, Text, Thinking, ToolUse, say
+from agent_mux_testing.model_server.streams import BinaryEvent, Ids
 
 
 def read(data: bytes) -> list[tuple[str, bytes]]:

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from agent_mux.testing import offline
-from agent_mux.testing.offline import ALLOW_NETWORK, EXIT_REFUSED
+from agent_mux_testing import offline
+from agent_mux_testing.offline import ALLOW_NETWORK, EXIT_REFUSED
 
 BOUND = 20.0
 PROBE = """
 import socket
-from agent_mux.testing.offline import is_offline
+from agent_mux_testing.offline import is_offline
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 5).close()
 print("offline" if is_offline() else "online")
@@ -20,7 +20,7 @@ print("offline" if is_offline() else "online")
 
 
 def run(*command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    whole = [sys.executable, "-m", "agent_mux.testing.offline", *command]
+    whole = [sys.executable, "-m", "agent_mux_testing.offline", *command]
     inherited = {name: value for name, value in os.environ.items() if name != ALLOW_NETWORK}
     return subprocess.run(
         whole, env={**inherited, **environment}, capture_output=True, text=True, timeout=BOUND, check=False

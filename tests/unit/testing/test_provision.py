@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.testing import provision as module
-from agent_mux.testing.live import pin_of
-from agent_mux.testing.provision import find_agent, provision
+from agent_mux_testing import provision as module
+from agent_mux_testing.live import pin_of
+from agent_mux_testing.provision import find_agent, provision
 
 BOUND = 20.0
 NPM = """\
@@ -104,7 +104,7 @@ def test_two_installers_do_not_meet(npm: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_the_command_prints_the_program(npm: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "AMUX_AGENT_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "agent_mux.testing.provision"]
+    command = [sys.executable, "-m", "agent_mux_testing.provision"]
     done = subprocess.run(
         [*command, "codex"], env=environment, capture_output=True, text=True, timeout=BOUND, check=False
     )

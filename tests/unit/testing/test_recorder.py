@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.registry import AdapterRegistry
-from agent_mux.run.journal import JournalWriter
-from agent_mux.run.records import Header, Kind, Record
-from agent_mux.testing.conformance import Recorded, checks
-from agent_mux.testing.conformance.checks import check_golden
-from agent_mux.testing.fixtures import load_fixture
-from agent_mux.testing.recorder import Neutral, fixture_from_journal, save_run
+from agent_mux.journal.file import JournalWriter
+from agent_mux.journal.records import Header, Kind, Record
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux_testing.conformance import Recorded, checks
+from agent_mux_testing.conformance.checks import check_golden
+from agent_mux_testing.fixtures import load_fixture
+from agent_mux_testing.recorder import Neutral, fixture_from_journal, save_run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CLAUDE = FIXTURES / "claude" / "2.1.330"

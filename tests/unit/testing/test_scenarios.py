@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.testing.fixtures import load_fixture
-from agent_mux.testing.live import pin_of
-from agent_mux.testing.model_server import parse_script
+from agent_mux_testing.fixtures import load_fixture
+from agent_mux_testing.live import pin_of
+from agent_mux_testing.model_server import parse_script
 
 ROOT = Path(__file__).parents[3]
 SCENARIOS = sorted((ROOT / "tests/e2e/scenarios").glob("*/*.json"))

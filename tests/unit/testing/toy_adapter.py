@@ -8,22 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.adapter import (
-    Adapter,
-    AgentCapabilities,
-    CodecContext,
-    Exit,
-    NativeProtocol,
-    Source,
-    SpawnArgs,
-    SpawnEnvironment,
-    Step,
-)
-from agent_mux.effects import WriteStdin
-from agent_mux.native_json import load_object
-from agent_mux.options import RunOptions
-from agent_mux.testing.fixtures import Fixture, save_fixture
+from agent_mux.sdk import facts
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.options import RunOptions
+from agent_mux_testing.fixtures import Fixture, save_fixture
 
 EMITS = frozenset(
     {"turn_start", "turn_end", "message_start", "text_delta", "message_stop", "tool_call_start", "tool_call_ready",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from agent_mux.adapter import TRANSCRIPTS_ONLY, NativeProtocol
+from agent_mux.sdk.adapter import TRANSCRIPTS_ONLY, NativeProtocol
 from agent_mux_adapters._dialects.acp.codec import AcpCodec
 from agent_mux_adapters._dialects.acp.outcome import code_of, failure_of, message_of
 from agent_mux_adapters._dialects.acp.questions import AcpQuestion, choice_question

@@ -8,11 +8,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, RequestSettled, Risk
-from agent_mux.risk import risk_of_command
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, RequestSettled, Risk
+from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.acp.questions import (
     ELICITATION_CANCELLED,
     ELICITATION_DECLINED,
@@ -84,7 +82,7 @@ class AcpApprovals:
 
     # -- our responses
 
-    def reply(self, action: Approve | Deny | Answer) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
         """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
         if found is None:
@@ -94,9 +92,9 @@ class AcpApprovals:
         if request.question is not None:
             return self._answer(key, request, request.question, action)
         match action:
-            case Approve(always=always):
+            case ApproveAction(always=always):
                 return self._approve(key, request, always=always)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 return self._deny(key, request, reason)
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
@@ -118,22 +116,22 @@ class AcpApprovals:
         return self._send(key, result, granted=False, reason=reason)
 
     def _answer(
-        self, key: str, request: _OpenRequest, question: AcpQuestion, action: Approve | Deny | Answer
+        self, key: str, request: _OpenRequest, question: AcpQuestion, action: ApproveAction | DenyAction | AnswerAction
     ) -> Iterable[Step]:
         request_id = action.request_id
         match action:
-            case Deny(reason=reason) if request_id not in question.optional:
+            case DenyAction(reason=reason) if request_id not in question.optional:
                 return self._deny(key, request, reason)
-            case Answer(text=answer):
+            case AnswerAction(text=answer):
                 value = question.parse(request_id, answer)
                 if value is None:
                     allowed = question.describe(request_id)
                     return (Refuse("VALIDATION_ERROR", f"{request_id}: got {answer!r}; allowed: {allowed}"),)
                 request.answers[request_id] = value
-            case Approve():
+            case ApproveAction():
                 return (Refuse("VALIDATION_ERROR", f"{request_id} is a question: answer it"),)
         request.waiting.discard(request_id)
-        settled = RequestSettled(request_id, isinstance(action, Answer))
+        settled = RequestSettled(request_id, isinstance(action, AnswerAction))
         if request.waiting:
             return (settled,)
         return settled, *self._send(key, question.reply(request.answers), granted=True)

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.actions import AnyAction, Cancel, Interrupt
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import WriteStdin
-from agent_mux.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
-from agent_mux.native_json import load_object
+from agent_mux.sdk.codec import STDOUT, AnyAction, Cancel, CodecContext, Exit, Interrupt, Source, Step, WriteStdin
+from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp.approvals import ELICITATION, PERMISSION, AcpApprovals
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
 from agent_mux_adapters._dialects.acp.reader import AcpReader

@@ -5,9 +5,9 @@ ACP defines few error codes; most errors are recognized by an HTTP status or by 
 
 import re
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped
-from agent_mux.native_json import load_object
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks, PromptOutcome
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text

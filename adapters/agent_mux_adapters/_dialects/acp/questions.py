@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_mux.facts import ApprovalAsked, InputAsked
+from agent_mux.sdk.facts import ApprovalAsked, InputAsked
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 

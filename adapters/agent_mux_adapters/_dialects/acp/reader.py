@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     ContextFilling,
     Fact,
     Failure,

@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.adapter import CodecContext, SpawnArgs, default_context
-from agent_mux.facts import Note
-from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux.version import __version__
+from agent_mux.sdk import __version__
+from agent_mux.sdk.adapter import SpawnArgs, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.facts import Note
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters._dialects.acp.wire import choice_of, option_of, values_of
 from agent_mux_adapters._dialects.mcp_servers import write_acp_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.adapter import Step
-from agent_mux.facts import Fact, Ignored, Note, RunCost, TurnFailed, TurnStopped
+from agent_mux.sdk.codec import Step
+from agent_mux.sdk.facts import Fact, Ignored, Note, RunCost, TurnFailed, TurnStopped
 from agent_mux_adapters._dialects.acp.approvals import TURN_OVER, AcpApprovals
 from agent_mux_adapters._dialects.acp.outcome import closing_of, failure_of, session_failure_of
 from agent_mux_adapters._dialects.acp.quirks import PromptOutcome

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp.questions import AcpQuestion
 from agent_mux_adapters._dialects.acp.wire import text_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.facts import (
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     McpBegin,

@@ -17,9 +17,8 @@ Some agents cancel a prompt when another one arrives, so the next prompt waits f
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, Refuse, SignalGroup, WriteStdin
-from agent_mux.facts import Failure, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Refuse, SignalGroup, Step, WriteStdin
+from agent_mux.sdk.facts import Failure, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
 from agent_mux_adapters._dialects.acp.requests import (
     AcpRequest,

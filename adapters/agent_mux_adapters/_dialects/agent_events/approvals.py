@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse
-from agent_mux.facts import ApprovalAsked, InputAsked, RequestSettled
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step
+from agent_mux.sdk.facts import ApprovalAsked, InputAsked, RequestSettled
 from agent_mux_adapters._dialects.agent_events.wire import control_line
 
 
@@ -29,19 +27,19 @@ class AgentEventsApprovals:
         """Forget the open requests, since nothing waits for them after the turn."""
         self._open.clear()
 
-    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         """Send a decision or an answer, or refuse it when no request waits for it."""
         key = action.request_id
         is_approval = self._open.get(key)
         if is_approval is None:
             return (Refuse("INTERACTION_NOT_FOUND", f"the program has no open request {key}"),)
         match action:
-            case Approve(always=always) if is_approval:
+            case ApproveAction(always=always) if is_approval:
                 steps = control_line("approve", requestId=key, always=always or None), RequestSettled(key, granted=True)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 settled = RequestSettled(key, granted=False, reason=reason)
                 steps = control_line("deny", requestId=key, reason=reason), settled
-            case Answer(text=text) if not is_approval:
+            case AnswerAction(text=text) if not is_approval:
                 steps = control_line("answer", requestId=key, text=text), RequestSettled(key, granted=True)
             case _:
                 what = "an approval: approve or deny it" if is_approval else "a question: answer it"

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.agent_events.approvals import AgentEventsApprovals
 from agent_mux_adapters._dialects.agent_events.reader import AgentEventsReader
@@ -17,7 +16,7 @@ Steps = tuple[Step, ...]
 
 
 class AgentEventsCodec:
-    """The codec of one run. See `agent_mux.adapter.Codec`."""
+    """The codec of one run. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         self._reader = AgentEventsReader()

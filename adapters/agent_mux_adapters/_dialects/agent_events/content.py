@@ -5,8 +5,20 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.events import AgentEvent, file, mcp, shell, text, thinking, tool
+from agent_mux.events import AgentEvent
+from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
+from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
+from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
+from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
+from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
+from agent_mux.events.tool import (
+    ToolCallReadyEvent,
+    ToolCallStartEvent,
+    ToolErrorEvent,
+    ToolInputDeltaEvent,
+    ToolResultEvent,
+)
+from agent_mux.sdk import facts
 
 Facts = tuple[facts.Fact, ...]
 
@@ -18,20 +30,20 @@ class EventContent:
         self._has_fragments = False
         """Whether the open message or thought had fragments."""
         self._effort: str | None = None
-        self.held: tool.ToolCallStartEvent | None = None
+        self.held: ToolCallStartEvent | None = None
         """A tool call whose start has the whole input; the next event shows whether more input follows."""
         self.handlers: Mapping[type, Callable[[Any], Facts]] = {
-            text.MessageStartEvent: self._begin,
-            text.TextDeltaEvent: lambda event: self.message_fragment(event.delta),
-            text.MessageStopEvent: self._message_stop,
-            thinking.ThinkingStartEvent: self._begin,
-            thinking.ThinkingDeltaEvent: lambda event: self.thought_fragment(event.delta),
-            thinking.ThinkingStopEvent: self._thinking_stop,
-            tool.ToolCallStartEvent: self._call_start,
-            tool.ToolInputDeltaEvent: lambda event: (facts.ToolInput(event.tool_call_id, event.delta),),
-            tool.ToolCallReadyEvent: _ready,
-            tool.ToolResultEvent: _result,
-            tool.ToolErrorEvent: _failed,
+            MessageStartEvent: self._begin,
+            TextDeltaEvent: lambda event: self.message_fragment(event.delta),
+            MessageStopEvent: self._message_stop,
+            ThinkingStartEvent: self._begin,
+            ThinkingDeltaEvent: lambda event: self.thought_fragment(event.delta),
+            ThinkingStopEvent: self._thinking_stop,
+            ToolCallStartEvent: self._call_start,
+            ToolInputDeltaEvent: lambda event: (facts.ToolInput(event.tool_call_id, event.delta),),
+            ToolCallReadyEvent: _ready,
+            ToolResultEvent: _result,
+            ToolErrorEvent: _failed,
             **_PLAIN,
         }
 
@@ -58,11 +70,11 @@ class EventContent:
         self._effort = getattr(event, "effort", None)
         return ()
 
-    def _message_stop(self, event: text.MessageStopEvent) -> Facts:
+    def _message_stop(self, event: MessageStopEvent) -> Facts:
         had_fragments, self._has_fragments = self._has_fragments, False
         return (facts.TextEnd(),) if had_fragments or not event.text else (facts.Text(event.text),)
 
-    def _thinking_stop(self, event: thinking.ThinkingStopEvent) -> Facts:
+    def _thinking_stop(self, event: ThinkingStopEvent) -> Facts:
         had_fragments, self._has_fragments = self._has_fragments, False
         return (
             (facts.ThinkingEnd(),)
@@ -70,15 +82,15 @@ class EventContent:
             else (facts.Thinking(event.thinking, self._effort),)
         )
 
-    def _call_start(self, event: tool.ToolCallStartEvent) -> Facts:
+    def _call_start(self, event: ToolCallStartEvent) -> Facts:
         if event.input_accumulated:
             self.held = event
             return ()
         return (facts.ToolBegin(event.tool_call_id, event.tool_name),)
 
 
-def _is_ready_of(event: AgentEvent | None, started: tool.ToolCallStartEvent) -> bool:
-    return isinstance(event, tool.ToolCallReadyEvent) and event.tool_call_id == started.tool_call_id
+def _is_ready_of(event: AgentEvent | None, started: ToolCallStartEvent) -> bool:
+    return isinstance(event, ToolCallReadyEvent) and event.tool_call_id == started.tool_call_id
 
 
 def _is_written_as(event: Any, written: str) -> bool:
@@ -90,37 +102,37 @@ def _is_written_as(event: Any, written: str) -> bool:
         return False
 
 
-def _ready(event: tool.ToolCallReadyEvent) -> Facts:
+def _ready(event: ToolCallReadyEvent) -> Facts:
     return (facts.ToolReady(event.tool_call_id, event.tool_name, event.input),)
 
 
-def _result(event: tool.ToolResultEvent) -> Facts:
+def _result(event: ToolResultEvent) -> Facts:
     duration, name = event.duration_ms, event.tool_name
     return (facts.ToolDone(event.tool_call_id, event.output, duration_ms=duration, name=name),)
 
 
-def _failed(event: tool.ToolErrorEvent) -> Facts:
+def _failed(event: ToolErrorEvent) -> Facts:
     return (facts.ToolDone(event.tool_call_id, error=event.error, name=event.tool_name),)
 
 
-def _written(event: file.FileWriteEvent | file.FileCreateEvent) -> Facts:
-    created = isinstance(event, file.FileCreateEvent)
+def _written(event: FileWriteEvent | FileCreateEvent) -> Facts:
+    created = isinstance(event, FileCreateEvent)
     return (facts.FileTouched(facts.FileWritten(event.path, event.byte_count, created)),)
 
 
 _PLAIN: Mapping[type, Callable[[Any], Facts]] = {
-    mcp.McpToolCallStartEvent: lambda event: (
+    McpToolCallStartEvent: lambda event: (
         facts.McpBegin(event.tool_call_id, event.server, event.tool_name, event.input),
     ),
-    mcp.McpToolResultEvent: lambda event: (facts.McpDone(event.tool_call_id, event.output),),
-    mcp.McpToolErrorEvent: lambda event: (facts.McpDone(event.tool_call_id, error=event.error),),
-    shell.ShellStartEvent: lambda event: (facts.CommandBegan(event.command, event.cwd),),
-    shell.ShellStdoutDeltaEvent: lambda event: (facts.CommandOutput(event.delta),),
-    shell.ShellStderrDeltaEvent: lambda event: (facts.CommandOutput(event.delta, "stderr"),),
-    shell.ShellExitEvent: lambda event: (facts.CommandEnded(event.exit_code, event.duration_ms),),
-    file.FileReadEvent: lambda event: (facts.FileTouched(facts.FileRead(event.path)),),
-    file.FileWriteEvent: _written,
-    file.FileCreateEvent: _written,
-    file.FilePatchEvent: lambda event: (facts.FileTouched(facts.FilePatched(event.path, event.diff)),),
-    file.FileDeleteEvent: lambda event: (facts.FileTouched(facts.FileDeleted(event.path)),),
+    McpToolResultEvent: lambda event: (facts.McpDone(event.tool_call_id, event.output),),
+    McpToolErrorEvent: lambda event: (facts.McpDone(event.tool_call_id, error=event.error),),
+    ShellStartEvent: lambda event: (facts.CommandBegan(event.command, event.cwd),),
+    ShellStdoutDeltaEvent: lambda event: (facts.CommandOutput(event.delta),),
+    ShellStderrDeltaEvent: lambda event: (facts.CommandOutput(event.delta, "stderr"),),
+    ShellExitEvent: lambda event: (facts.CommandEnded(event.exit_code, event.duration_ms),),
+    FileReadEvent: lambda event: (facts.FileTouched(facts.FileRead(event.path)),),
+    FileWriteEvent: _written,
+    FileCreateEvent: _written,
+    FilePatchEvent: lambda event: (facts.FileTouched(facts.FilePatched(event.path, event.diff)),),
+    FileDeleteEvent: lambda event: (facts.FileTouched(facts.FileDeleted(event.path)),),
 }

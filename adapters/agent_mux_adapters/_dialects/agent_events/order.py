@@ -6,19 +6,24 @@ They are only reported, each kind once; the assembler corrects the order anyway.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agent_mux.events import AgentEvent, guards, session, text, thinking, tool, turn
-from agent_mux.facts import Note
+from agent_mux.events import AgentEvent, guards
+from agent_mux.events.session import SessionEndEvent, SessionStartEvent
+from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
+from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
+from agent_mux.events.tool import ToolCallReadyEvent, ToolCallStartEvent, ToolInputDeltaEvent
+from agent_mux.events.turn import TurnEndEvent, TurnStartEvent
+from agent_mux.sdk.facts import Note
 
 _ANYWHERE = frozenset({"debug"})
 _BETWEEN_TURNS = frozenset({"session", "turn", "debug", "plugin", "skill", "cost", "rate_limit", "error",
                             "run_lifecycle", "interaction", "subagent"})  # fmt: skip
 _TEXT_EVENTS: Mapping[type, tuple[str, str]] = {
-    text.MessageStartEvent: ("message", "start"),
-    text.TextDeltaEvent: ("message", "delta"),
-    text.MessageStopEvent: ("message", "stop"),
-    thinking.ThinkingStartEvent: ("thought", "start"),
-    thinking.ThinkingDeltaEvent: ("thought", "delta"),
-    thinking.ThinkingStopEvent: ("thought", "stop"),
+    MessageStartEvent: ("message", "start"),
+    TextDeltaEvent: ("message", "delta"),
+    MessageStopEvent: ("message", "stop"),
+    ThinkingStartEvent: ("thought", "start"),
+    ThinkingDeltaEvent: ("thought", "delta"),
+    ThinkingStopEvent: ("thought", "stop"),
 }
 
 
@@ -60,27 +65,27 @@ class EventOrder:
         )
 
     def _violations_of(self, event: AgentEvent, category: str) -> Iterator[str]:
-        if not self._began and not isinstance(event, session.SessionStartEvent):
+        if not self._began and not isinstance(event, SessionStartEvent):
             yield f"{event.type} before session_start"
         self._began = True
-        if self._over and not isinstance(event, session.SessionEndEvent):
+        if self._over and not isinstance(event, SessionEndEvent):
             yield f"{event.type} after {self._over}"
         if not self._turn and category not in _BETWEEN_TURNS:
             yield f"{event.type} outside a turn"
         check = self._checks.get(category)
         if check is not None:
             yield from check(event)
-        if guards.is_terminal_event(event) or isinstance(event, session.SessionEndEvent):
+        if guards.is_terminal_event(event) or isinstance(event, SessionEndEvent):
             if self._turn:
                 yield f"{event.type} inside a turn"
             self._over, self._turn = event.type, False
 
     def _session(self, event: Any) -> Iterator[str]:
-        if isinstance(event, session.SessionEndEvent) and self._over == event.type:
+        if isinstance(event, SessionEndEvent) and self._over == event.type:
             yield "a second session_end"
 
     def _turn_or_step(self, event: Any) -> Iterator[str]:
-        if isinstance(event, turn.TurnStartEvent):
+        if isinstance(event, TurnStartEvent):
             if self._turn:
                 yield "turn_start inside a turn"
             if event.turn_index != self._turns:
@@ -88,7 +93,7 @@ class EventOrder:
             self._turn, self._turns = True, event.turn_index + 1
         elif not self._turn:
             yield f"{event.type} outside a turn"
-        elif isinstance(event, turn.TurnEndEvent):
+        elif isinstance(event, TurnEndEvent):
             of_main = [key for key in self._calls if key[0] is None]
             if of_main or self._open_texts.pop(None, ""):
                 yield "turn_end with a message or a tool call open"
@@ -114,14 +119,14 @@ class EventOrder:
         key = event.subagent_id, event.tool_call_id
         ready = self._calls.get(key)
         match event:
-            case tool.ToolCallStartEvent():
+            case ToolCallStartEvent():
                 if ready is not None:
                     yield "a second tool_call_start of one call"
                 self._calls[key] = False
-            case tool.ToolInputDeltaEvent() | tool.ToolCallReadyEvent():
+            case ToolInputDeltaEvent() | ToolCallReadyEvent():
                 if ready is not False:
                     yield f"{event.type} of a call that does not wait for its input"
-                if isinstance(event, tool.ToolCallReadyEvent):
+                if isinstance(event, ToolCallReadyEvent):
                     self._calls[key] = True
             case _:
                 if not self._calls.pop(key, False):

@@ -3,8 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.events import cost, error, lifecycle, session, turn
+from agent_mux.events.cost import CostEvent
+from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
+from agent_mux.events.lifecycle import AbortedEvent, InterruptedEvent, TimeoutEvent, TurnLimitEvent
+from agent_mux.events.session import SessionEndEvent
+from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import Facts
 
 _Handler = Callable[[Any, Mapping[str, Any]], Facts]
@@ -18,21 +22,21 @@ class AgentEventsOutcome:
         self._has_cost = False
         """Whether the cost was reported before, so that the one at the end repeats it."""
         self.handlers: Mapping[type, _Handler] = {
-            turn.TurnStartEvent: self._start,
-            turn.TurnEndEvent: self._end,
-            turn.StepStartEvent: lambda event, _: (facts.StepBegin(event.step_type),),
-            turn.StepEndEvent: lambda *_: (facts.StepDone(),),
-            cost.CostEvent: self._cost,
-            session.SessionEndEvent: self._session_end,
-            lifecycle.InterruptedEvent: lambda *_: self._closed(facts.TurnStopped()),
-            lifecycle.AbortedEvent: lambda *_: self._closed(facts.TurnStopped()),
-            lifecycle.TurnLimitEvent: lambda event, _: self._closed(facts.TurnLimitHit(event.max_turns)),
-            lifecycle.TimeoutEvent: lambda event, _: self._failed(_timeout(event)),
-            error.AuthErrorEvent: lambda event, _: self._failed(_auth(event)),
-            error.RateLimitErrorEvent: lambda event, _: self._failed(_rate_limit(event)),
-            error.ContextExceededEvent: lambda event, _: self._failed(_context(event)),
-            error.CrashEvent: lambda *_: self._closed(None),
-            error.ErrorEvent: self._error,
+            TurnStartEvent: self._start,
+            TurnEndEvent: self._end,
+            StepStartEvent: lambda event, _: (facts.StepBegin(event.step_type),),
+            StepEndEvent: lambda *_: (facts.StepDone(),),
+            CostEvent: self._cost,
+            SessionEndEvent: self._session_end,
+            InterruptedEvent: lambda *_: self._closed(facts.TurnStopped()),
+            AbortedEvent: lambda *_: self._closed(facts.TurnStopped()),
+            TurnLimitEvent: lambda event, _: self._closed(facts.TurnLimitHit(event.max_turns)),
+            TimeoutEvent: lambda event, _: self._failed(_timeout(event)),
+            AuthErrorEvent: lambda event, _: self._failed(_auth(event)),
+            RateLimitErrorEvent: lambda event, _: self._failed(_rate_limit(event)),
+            ContextExceededEvent: lambda event, _: self._failed(_context(event)),
+            CrashEvent: lambda *_: self._closed(None),
+            ErrorEvent: self._error,
         }
 
     def note_activity(self) -> None:
@@ -43,21 +47,21 @@ class AgentEventsOutcome:
         self._open = True
         return (facts.TurnBegin(),)
 
-    def _end(self, event: turn.TurnEndEvent, native: Mapping[str, Any]) -> Facts:
+    def _end(self, event: TurnEndEvent, native: Mapping[str, Any]) -> Facts:
         if not self._open:
             return ()  # a terminal event inside the turn already ended it
         self._open = False
         self._has_cost = self._has_cost or event.cost is not None
         return (facts.TurnDone(event.cost, native.get("structuredOutput")),)
 
-    def _cost(self, event: cost.CostEvent, _: Mapping[str, Any]) -> Facts:
+    def _cost(self, event: CostEvent, _: Mapping[str, Any]) -> Facts:
         self._has_cost = True
         return (facts.RunCost(event.cost),)
 
-    def _session_end(self, event: session.SessionEndEvent, _: Mapping[str, Any]) -> Facts:
+    def _session_end(self, event: SessionEndEvent, _: Mapping[str, Any]) -> Facts:
         return () if event.cost is None or self._has_cost else (facts.RunCost(event.cost),)
 
-    def _error(self, event: error.ErrorEvent, _: Mapping[str, Any]) -> Facts:
+    def _error(self, event: ErrorEvent, _: Mapping[str, Any]) -> Facts:
         if event.recoverable:
             return (facts.Trouble(event.code, event.message),)
         return self._failed(facts.Failure(event.code, event.message))
@@ -70,20 +74,20 @@ class AgentEventsOutcome:
         return (facts.RunClosed(outcome),)
 
 
-def _timeout(event: lifecycle.TimeoutEvent) -> facts.Failure:
+def _timeout(event: TimeoutEvent) -> facts.Failure:
     if event.kind == "inactivity":
         return facts.Failure("INACTIVITY_TIMEOUT", "the program gave up: nothing happened for too long")
     return facts.Failure("TIMEOUT", "the program gave up: it timed out")
 
 
-def _auth(event: error.AuthErrorEvent) -> facts.Failure:
+def _auth(event: AuthErrorEvent) -> facts.Failure:
     return facts.Failure("AUTH_ERROR", event.message, event.guidance)
 
 
-def _rate_limit(event: error.RateLimitErrorEvent) -> facts.Failure:
+def _rate_limit(event: RateLimitErrorEvent) -> facts.Failure:
     return facts.Failure("RATE_LIMITED", event.message, retry_after_ms=event.retry_after_ms)
 
 
-def _context(event: error.ContextExceededEvent) -> facts.Failure:
+def _context(event: ContextExceededEvent) -> facts.Failure:
     why = "the context window is full"
     return facts.Failure("CONTEXT_EXCEEDED", why, used_tokens=event.used_tokens, max_tokens=event.max_tokens)

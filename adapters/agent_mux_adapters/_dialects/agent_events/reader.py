@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.events import AgentEvent, interaction, session
+from agent_mux.events import AgentEvent
+from agent_mux.events.interaction import ApprovalDeniedEvent, ApprovalRequestEvent
+from agent_mux.events.session import SessionResumeEvent, SessionStartEvent
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import EventContent, Facts
 from agent_mux_adapters._dialects.agent_events.notices import NOTICES
 from agent_mux_adapters._dialects.agent_events.order import EventOrder
@@ -32,10 +34,10 @@ class AgentEventsReader:
         self._asked: set[str] = set()
         """The ids of the requested approvals."""
         self._approvals: Mapping[type, Callable[[Any, Mapping[str, Any]], Facts]] = {
-            interaction.ApprovalRequestEvent: self._request,
-            interaction.ApprovalDeniedEvent: self._denied,
+            ApprovalRequestEvent: self._request,
+            ApprovalDeniedEvent: self._denied,
         }
-        self._opening: tuple[session.SessionStartEvent, str | None] | None = None
+        self._opening: tuple[SessionStartEvent, str | None] | None = None
         """The start of a resumed session, held until the next event shows the number of its turns."""
 
     def fragment(self, line: bytes) -> Facts | None:
@@ -67,7 +69,7 @@ class AgentEventsReader:
             content, self._holding = self._holding, None
             facts_read = content.release(following)
             facts_read = self._wrapped(content, facts_read)
-        if self._opening is not None and not isinstance(following, session.SessionResumeEvent):
+        if self._opening is not None and not isinstance(following, SessionResumeEvent):
             facts_read = *self._opened(0), *facts_read
         return facts_read
 
@@ -81,20 +83,20 @@ class AgentEventsReader:
             elif content is self._main:
                 self._outcome.note_activity()
             return self._wrapped(content, read)
-        if isinstance(event, session.SessionStartEvent):
+        if isinstance(event, SessionStartEvent):
             return self._session_start(event, text(native.get("model")) or None, whole(native.get("priorTurns")))
-        if isinstance(event, session.SessionResumeEvent):
+        if isinstance(event, SessionResumeEvent):
             return self._opened(event.prior_turn_count)
         known = self._outcome.handlers.get(kind) or self._approvals.get(kind)
         return known(event, native) if known is not None else NOTICES[kind](event, native)
 
     # -- approvals
 
-    def _request(self, event: interaction.ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
+    def _request(self, event: ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
         self._asked.add(event.interaction_id)
         return NOTICES[event.__class__](event, native)
 
-    def _denied(self, event: interaction.ApprovalDeniedEvent, native: Mapping[str, Any]) -> Facts:
+    def _denied(self, event: ApprovalDeniedEvent, native: Mapping[str, Any]) -> Facts:
         denied = NOTICES[event.__class__](event, native)
         if event.interaction_id in self._asked:
             return denied
@@ -104,7 +106,7 @@ class AgentEventsReader:
 
     # -- the session
 
-    def _session_start(self, event: session.SessionStartEvent, model: str | None, prior_turns: int) -> Facts:
+    def _session_start(self, event: SessionStartEvent, model: str | None, prior_turns: int) -> Facts:
         # Without a session, agent-mux reports the id of its own run.
         if _TRANSIENT_SESSION.fullmatch(event.session_id):
             return (facts.SessionKnown("", model=model),) if model else ()

@@ -10,10 +10,8 @@ prompt, or end of input ->
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, WriteStdin
-from agent_mux.errors import ERROR_CODES
+from agent_mux.sdk import ERROR_CODES, facts
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Step, WriteStdin
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.agent_events.wire import control_line, start_line
 from agent_mux_adapters._dialects.tolerant import text

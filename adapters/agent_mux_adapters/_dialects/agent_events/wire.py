@@ -10,12 +10,11 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.adapter import CodecContext
-from agent_mux.effects import WriteStdin
-from agent_mux.errors import ERROR_CODES
 from agent_mux.events import AgentEvent
 from agent_mux.events.wire import UnknownEvent, event_from_dict
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.sdk import ERROR_CODES
+from agent_mux.sdk.codec import CodecContext, WriteStdin
+from agent_mux.sdk.options import McpServer, RunOptions
 from agent_mux_adapters._dialects.tolerant import text
 
 _REPLACED = {"runId": "", "agent": "", "timestamp": 1}

@@ -11,10 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Effect, Refuse, WriteStdin
-from agent_mux.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Effect, Refuse, Step, WriteStdin
+from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
 from agent_mux_adapters._dialects.tolerant import as_json, text
 
 YES = ("yes", "no")
@@ -130,7 +128,7 @@ class PiDialogs:
 
     # -- our responses
 
-    def reply(self, action: Approve | Deny | Answer) -> tuple[Step, ...]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
         """Respond with the decision of the consumer; refuse an action that does not fit the dialog."""
         key = action.request_id
         dialog = self._open.get(key)
@@ -138,11 +136,11 @@ class PiDialogs:
             return (Refuse("INTERACTION_NOT_FOUND", f"the agent is not waiting for {key}"),)
         is_approval = isinstance(dialog.request, ApprovalAsked)
         match action:
-            case Approve(always=always) if is_approval:
+            case ApproveAction(always=always) if is_approval:
                 return self._send(key, self._accept_response(dialog, always=always), granted=True)
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 return self._send(key, dialog.decline(reason), granted=False, reason=reason)
-            case Answer(text=response) if not is_approval:
+            case AnswerAction(text=response) if not is_approval:
                 answer = dialog.answer(response)
                 if answer is None and dialog.accepts_free_text:
                     self._editor_answer = response

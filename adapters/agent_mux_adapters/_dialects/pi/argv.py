@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from agent_mux.options import Attachment, RunOptions
+from agent_mux.sdk.options import Attachment, RunOptions
 
 _IMAGES: Mapping[str, str] = {
     "gif": "image/gif",

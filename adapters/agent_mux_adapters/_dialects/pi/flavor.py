@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_mux.facts import FileEffect, Shell
+from agent_mux.sdk.facts import FileEffect, Shell
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
 
 Arguments = Mapping[str, Any]

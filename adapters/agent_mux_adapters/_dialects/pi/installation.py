@@ -5,11 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.auth.methods import Evidence
-from agent_mux.config.files import Scope
-from agent_mux.definitions.folders import DefinitionFolders, Folder
-from agent_mux.documents import Format, open_document
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths, Scope
+from agent_mux.sdk.documents import Format, open_document
+from agent_mux.sdk.installation import DefinitionFolders, Evidence, Folder
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 KEY_VARIABLES = (
@@ -50,7 +48,7 @@ _AWS_PAIR = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _REFERENCE = re.compile(r"\$(?:[$!]|\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))", re.ASCII)
 
 
-def aws_keys(place: Place) -> Evidence | None:
+def aws_keys(place: AgentPaths) -> Evidence | None:
     """Return evidence of AWS keys, which are a pair of variables; None unless both are set."""
     return Evidence(where=_AWS_PAIR[0]) if all(place.environ.get(name) for name in _AWS_PAIR) else None
 
@@ -77,7 +75,7 @@ def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Eviden
 
 
 def skill_folders(
-    own: Callable[[Place], Path], project: str, shared: tuple[tuple[Scope, str], ...], depth: int = 1
+    own: Callable[[AgentPaths], Path], project: str, shared: tuple[tuple[Scope, str], ...], depth: int = 1
 ) -> DefinitionFolders:
     """Return the skill folders of an agent: its own, the project's, and shared ones in the home or the project.
 

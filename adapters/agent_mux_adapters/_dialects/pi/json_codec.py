@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from agent_mux import facts
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import PiReader
@@ -16,7 +15,7 @@ BLANK = (facts.Ignored("blank", "an empty line"),)
 
 
 class PiJsonCodec:
-    """The codec of one run in json mode. See `agent_mux.adapter.Codec`."""
+    """The codec of one run in json mode. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self._flavor = flavor

@@ -7,7 +7,7 @@ supplies what its fragments did not.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.tools import PiToolCalls
 from agent_mux_adapters._dialects.pi.wire import UpdateEvent, begun_call
 from agent_mux_adapters._dialects.tolerant import mapping, text

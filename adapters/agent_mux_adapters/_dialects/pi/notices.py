@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.outcome import retrying
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 

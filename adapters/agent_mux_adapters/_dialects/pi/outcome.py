@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from agent_mux.errors import ErrorCode
-from agent_mux.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux.sdk import ErrorCode
+from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
 
 ABORTED = frozenset({
     "Interrupted by user", "Operation aborted", "Request was aborted", "Request was aborted.", "Retry cancelled",

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext, Exit
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext, Exit
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import PiMessages
 from agent_mux_adapters._dialects.pi.notices import (

@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext, Step
-from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Step, WriteStdin
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor

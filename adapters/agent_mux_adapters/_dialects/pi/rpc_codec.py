@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.facts import ApprovalAsked, Fact
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.facts import ApprovalAsked, Fact
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
@@ -21,7 +20,7 @@ Steps = tuple[Step, ...]
 
 
 class PiRpcCodec:
-    """The codec of one run in rpc mode. See `agent_mux.adapter.Codec`."""
+    """The codec of one run in rpc mode. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext, flavor: Flavor) -> None:
         self._live = context.prompt is not None

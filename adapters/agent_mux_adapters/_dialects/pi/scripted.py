@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from agent_mux.events.cost import CostRecord
-from agent_mux.testing.live import SUBTASK, Place
+from agent_mux_testing.live import SUBTASK, Place
 
 PROVIDER, MODEL = "scripted", "scripted-model"
 OTHER_MODEL = "scripted-other"

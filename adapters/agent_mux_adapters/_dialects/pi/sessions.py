@@ -7,22 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext
-from agent_mux.place import Place
-from agent_mux.sessions.closing import HeldClosing
-from agent_mux.sessions.lines import LineCursor, files_below, milliseconds_of
-from agent_mux.sessions.store import (
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.session_files import LineCursor, Tree, files_below, milliseconds_of
+from agent_mux.sdk.sessions import (
     Described,
     Entry,
     Found,
+    HeldClosing,
     ModelCalled,
     Prompted,
     SessionStore,
     Told,
     UnreadableError,
 )
-from agent_mux.sessions.trees import Tree
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import PiMessages
 from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of
@@ -35,13 +34,13 @@ NEWEST_VERSION = 3
 TOOL_USE = "toolUse"
 
 
-def session_store(flavor: Flavor, directory: Callable[[Place], Path]) -> SessionStore:
+def session_store(flavor: Flavor, directory: Callable[[AgentPaths], Path]) -> SessionStore:
     """Return the session store of an agent that keeps its files below `directory`."""
 
-    def root(place: Place) -> Path:
+    def root(place: AgentPaths) -> Path:
         return directory(place) / "sessions"
 
-    def find(place: Place) -> Iterator[Found]:
+    def find(place: AgentPaths) -> Iterator[Found]:
         return files_below(root(place), "*/*.jsonl")
 
     def open_session(found: Found) -> LineCursor:

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext
 from agent_mux.events.cost import CostRecord
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import PiMessages
 from agent_mux_adapters._dialects.pi.tools import PiToolCalls

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.flavor import Flavor, ShellResult
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters._dialects.unified_diff import with_header

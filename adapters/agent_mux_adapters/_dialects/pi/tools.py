@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.tool_results import (
     PiShellOutput,

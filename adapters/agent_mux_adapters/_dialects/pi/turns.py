@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.outcome import ABORTED, failure_of, refusal_of, retrying
 from agent_mux_adapters._dialects.pi.usage import PiUsage
 from agent_mux_adapters._dialects.pi.wire import AgentEnd

@@ -7,10 +7,8 @@ A request becomes one `ApprovalAsked`, or one `InputAsked` per question, and is 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Step
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step
 from agent_mux_adapters._dialects.stream_json import wire
 from agent_mux_adapters._dialects.stream_json.tools import ToolTable
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
@@ -104,21 +102,21 @@ class StreamJsonApprovals:
 
     # -- our responses
 
-    def act(self, action: Approve | Deny | Answer) -> Steps:
+    def act(self, action: ApproveAction | DenyAction | AnswerAction) -> Steps:
         """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         ask = self._by_key.get(action.request_id)
         if ask is None or not self._live:
             return (Refuse("INTERACTION_NOT_FOUND", f"no open request {action.request_id}"),)
         match action:
-            case Deny(reason=reason):
+            case DenyAction(reason=reason):
                 message = reason or DENIED
                 return (
                     wire.control_response(ask.request_id, wire.deny_result(message)),
                     *self._settle(ask, granted=False, reason=reason),
                 )
-            case Answer(request_id=key, text=answer_text) if ask.questions:
+            case AnswerAction(request_id=key, text=answer_text) if ask.questions:
                 return self._answer(ask, key, answer_text)
-            case Approve(always=always) if not ask.questions:
+            case ApproveAction(always=always) if not ask.questions:
                 permissions = self._remember(ask) if always else ()
                 return (wire.control_response(ask.request_id, wire.allow_result(ask.input, permissions)),
                         *self._settle(ask, granted=True))  # fmt: skip

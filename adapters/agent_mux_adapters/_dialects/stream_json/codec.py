@@ -11,11 +11,28 @@ from typing import Any, Protocol
 
 import msgspec
 
-from agent_mux import facts
-from agent_mux.actions import Answer, AnyAction, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import (
+    STDOUT,
+    Accept,
+    AnswerAction,
+    AnyAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    CloseStdin,
+    CodecContext,
+    DenyAction,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+    Step,
+)
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.stream_json import wire
 from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.messages import MessageReader
@@ -88,7 +105,7 @@ def is_live(context: CodecContext) -> bool:
 
 
 class StreamJsonCodec:
-    """The codec of one run. See `agent_mux.adapter.Codec`.
+    """The codec of one run. See `agent_mux.sdk.codec.Codec`.
 
     The codec of an agent passes its own parts to this one.
     """
@@ -150,7 +167,7 @@ class StreamJsonCodec:
                 return (Accept("queued"),)
             case Send(prompt) | Steer(prompt):
                 return self._send(prompt)
-            case Approve() | Deny() | Answer():
+            case ApproveAction() | DenyAction() | AnswerAction():
                 return self._approvals.act(action)
             case Interrupt():
                 return self._interrupt()

@@ -8,7 +8,7 @@ messages, from sub-agents, from local commands, and when the agent repeats a req
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
 from agent_mux_adapters._dialects.tolerant import (

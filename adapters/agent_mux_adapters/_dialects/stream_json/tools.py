@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux import facts
-from agent_mux.facts import Fact, Risk, Shell
+from agent_mux.sdk import facts
+from agent_mux.sdk.facts import Fact, Risk, Shell
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.effects import WriteStdin
+from agent_mux.sdk.codec import WriteStdin
 
 
 class StreamDelta(msgspec.Struct, gc=False):

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from amux_qwen import ADAPTER
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 
 IMAGE = Attachment(base64="aGk=", mime_type="image/png")
 SERVER = McpServer("files", command="serve", args=("--all",), env={"TOKEN": "secret"})

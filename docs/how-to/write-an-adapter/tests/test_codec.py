@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from amux_qwen.codec import QwenCodec
 
-from agent_mux import facts
-from agent_mux.actions import Answer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import WriteStdin
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, CodecContext, Exit, Source, Step, WriteStdin
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/w", "permission_mode": "yolo"}
 TOKENS = {"input_tokens": 150, "output_tokens": 12, "cache_read_input_tokens": 30}
@@ -200,7 +198,7 @@ def test_answers_are_keyed_by_number() -> None:
     asked = {"subtype": "can_use_tool", "tool_name": "ask_user_question", "tool_use_id": "c"}
     line = {"type": "control_request", "request_id": "r", "request": {**asked, "input": {"questions": questions}}}
     [question] = of(facts.InputAsked, receive(codec, INIT, said(use("ask_user_question"), usage=TOKENS), line))
-    steps = codec.request(Answer(question.request_id, "blue"))
+    steps = codec.request(AnswerAction(question.request_id, "blue"))
     written = json.loads(next(step.data for step in steps if isinstance(step, WriteStdin)))
     assert written["response"]["response"]["updatedInput"]["answers"] == {"0": "blue"}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from amux_qwen import ADAPTER
 
-from agent_mux.testing.conformance import AdapterConformance
+from agent_mux_testing.conformance import AdapterConformance
 
 
 class TestQwen(AdapterConformance):

@@ -16,10 +16,10 @@ from agent_mux.cli.streams import read_lines
 from agent_mux.cli.terminal import Palette
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
-from agent_mux.options import RunOptions
 from agent_mux.run import commands as wire
-from agent_mux.run.interaction import Deny, PendingInteraction
 from agent_mux.run.interface import Run
+from agent_mux.sdk.interactions import Deny, PendingInteraction
+from agent_mux.sdk.options import RunOptions
 
 _CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import anyio
 import anyio.abc
 
+from agent_mux.api.event_lines import count
 from agent_mux.cli.errors import error_report, format_error
 from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, respond
 from agent_mux.cli.interaction_prompts import DECLINED, INTERACTION_EVENTS, describe_request, parse_answer, prompt_for
@@ -19,13 +20,12 @@ from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, f
 from agent_mux.cli.interactive.usage import ConversationUsage
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import Palette, one_line, sanitize
-from agent_mux.effects import Delivery
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
-from agent_mux.options import RunOptions
-from agent_mux.run.interaction import PendingInteraction, Response
 from agent_mux.run.interface import Run
-from agent_mux.telling.phrases import count
+from agent_mux.sdk.codec import Delivery
+from agent_mux.sdk.interactions import PendingInteraction, Response
+from agent_mux.sdk.options import RunOptions
 
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
 _DELIVERY_NOTES: Mapping[Delivery, str] = {

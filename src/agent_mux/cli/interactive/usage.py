@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.api.event_lines import count, money
 from agent_mux.events import BaseEvent, CostEvent, CostRecord, TokenUsageEvent, TurnStartEvent
 from agent_mux.run.result import TokenUsage
-from agent_mux.telling.phrases import count, money
 
 
 class ConversationUsage:

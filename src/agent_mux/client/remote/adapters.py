@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 import msgspec
 from anyio import to_thread
 
-from agent_mux.capabilities import AgentCapabilities
+from agent_mux.agents.detection import Detected
+from agent_mux.api.agents import AgentView, DetectedView, capabilities_from, detected_from
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.line import Line, decoded
-from agent_mux.detection import Detected
 from agent_mux.errors import AgentMuxError
-from agent_mux.shapes.agents import AgentView, DetectedView, capabilities_from, detected_from
+from agent_mux.sdk.adapter import AgentCapabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

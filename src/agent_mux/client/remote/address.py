@@ -9,9 +9,9 @@ from functools import cache
 
 import httpx
 
+from agent_mux._util.version import __version__
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.version import __version__
 
 URL_VARIABLE = "AGENT_MUX_SERVER"
 TOKEN_VARIABLE = "AGENT_MUX_SERVER_TOKEN"  # noqa: S105  # the name of it

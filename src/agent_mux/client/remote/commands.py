@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.actions import Answer, AnyAction, Approve, Deny, Send, Steer
+from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, DenyAction, Send, Steer
 
 
 def request_for(action: AnyAction) -> tuple[str, Mapping[str, Any]]:
@@ -13,10 +13,10 @@ def request_for(action: AnyAction) -> tuple[str, Mapping[str, Any]]:
             return ("queue" if own_turn else "input"), {"text": text}
         case Steer(text):
             return "steer", {"text": text}
-        case Approve(request_id, always):
+        case ApproveAction(request_id, always):
             return "approve", {"interactionId": request_id, "always": always}
-        case Deny(request_id, reason):
+        case DenyAction(request_id, reason):
             return "deny", {"interactionId": request_id, "reason": reason}
-        case Answer(request_id, text):
+        case AnswerAction(request_id, text):
             return "respond", {"interactionId": request_id, "text": text}
     raise TypeError(f"no such action of a consumer: {action!r}")

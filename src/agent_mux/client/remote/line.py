@@ -9,10 +9,10 @@ import anyio
 import httpx
 import msgspec
 
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.problems import error_of
 from agent_mux.errors import AgentMuxError
-from agent_mux.plain_json import to_json_bytes
 
 CONNECT_WITHIN = 10.0  # seconds
 SILENT_FOR = 50.0  # seconds without anything, on a stream that says something every 15

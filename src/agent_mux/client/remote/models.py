@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
+from agent_mux.api.models import ModelView, model_from
 from agent_mux.client.remote.adapters import RemoteAdapters
 from agent_mux.client.remote.asking import answer, refused
 from agent_mux.client.remote.line import Line
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.capabilities import ModelCapabilities
 from agent_mux.models.estimating import EstimatesCosts
 from agent_mux.models.naming import near_names
 from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.models.verdicts import Verdict
-from agent_mux.shapes.models import ModelView, model_from
+from agent_mux.sdk.models import ModelCapabilities
 
 _Models = tuple[ModelCapabilities, ...]
 _THERE = "use `AgentMux` on the machine of the service"

@@ -9,6 +9,7 @@ import anyio
 import anyio.abc
 from ulid import ULID
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.client.defaults import SENT, checked_defaults
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.client.remote.address import Address
@@ -17,11 +18,10 @@ from agent_mux.client.remote.namespaces import RemoteNamespaces
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.client.remote.snapshot import Snapshot
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.options import RUN_ID, RunOptions, validate_options
-from agent_mux.preferences.options import said_by, said_in
-from agent_mux.preferences.precedence import MERGED
-from agent_mux.preferences.requests import request_to_wire
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
+from agent_mux.settings.options import said_by, said_in
+from agent_mux.settings.precedence import MERGED
+from agent_mux.settings.requests import request_to_wire
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""

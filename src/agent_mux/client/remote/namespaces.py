@@ -1,6 +1,6 @@
 """What a client of a service has besides runs: what the service tells of its machine.
 
-As `agent_mux.namespaces`: blocking, without any `async with`, and imported when it is first asked for.
+As `agent_mux.client.namespaces`: blocking, without any `async with`, and imported when it is first asked for.
 """
 
 from typing import TYPE_CHECKING

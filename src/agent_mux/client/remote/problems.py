@@ -14,7 +14,7 @@ from agent_mux.errors import (
     ServiceCode,
     ValidationError,
 )
-from agent_mux.preferences.requests import REQUEST_KEYS
+from agent_mux.settings.requests import REQUEST_KEYS
 
 _CODES = frozenset({*ERROR_CODES, *get_args(ServiceCode)})
 _LONGEST_SHOWN = 200  # characters of an answer that is none of ours

@@ -1,17 +1,17 @@
-"""The profiles of a service: as `agent_mux.profiles`, over HTTP."""
+"""The profiles of a service: as `agent_mux.settings.profiles`, over HTTP."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.line import Line, decoded
 from agent_mux.errors import AgentMuxError
-from agent_mux.options import RunOptions
-from agent_mux.preferences.profile import Profile, Scope
-from agent_mux.preferences.writing import to_wire
-from agent_mux.profiles import checked_name
-from agent_mux.shapes.profiles import ProfileChanged, ProfileView, profile_from
+from agent_mux.sdk.options import RunOptions
+from agent_mux.settings.profile import Profile, Scope
+from agent_mux.settings.profiles import checked_name
+from agent_mux.settings.writing import to_wire
 
 _Views = list[ProfileView]
 _THERE = "use `amux profiles` on the machine of the service"

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from agent_mux.api.costs import CostView, cost_from
 from agent_mux.client.remote.asking import answer, milliseconds, path_of, refused
 from agent_mux.client.remote.line import Line
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -16,7 +17,6 @@ from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import Sort
 from agent_mux.sessions.summary import SessionSummary
-from agent_mux.shapes.costs import CostView, cost_from
 
 _Hits = list[searching.Hit]
 _Page = list[Any]

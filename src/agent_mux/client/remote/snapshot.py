@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux import facts
 from agent_mux.assembler import OpenInteraction
 from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.sdk import facts
 
 
 class PendingSnapshot(msgspec.Struct, rename="camel"):

@@ -6,13 +6,13 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from agent_mux import events
-from agent_mux.preferences.schema import profile_schema, request_schema
-from agent_mux.run.result_schema import result_schema
+from agent_mux.api.result_schema import result_schema
 from agent_mux.service.openapi.describing import DESCRIBED, Component
 from agent_mux.service.openapi.operations import operation
 from agent_mux.service.openapi.shapes import PLACE, Components, Schema
 from agent_mux.service.openapi.words import ABOUT, REFUSED, TAGS
 from agent_mux.service.problems import MEDIA_TYPE, Problem
+from agent_mux.settings.schema import profile_schema, request_schema
 
 
 def openapi_document(application: FastAPI) -> Schema:

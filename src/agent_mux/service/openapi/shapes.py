@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from agent_mux.meanings import meanings_of
+from agent_mux._util.field_descriptions import meanings_of
 
 PLACE = "#/components/schemas/"
 Schema = dict[str, Any]

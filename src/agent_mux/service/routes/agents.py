@@ -5,12 +5,8 @@ from collections.abc import Mapping
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from agent_mux.detection import Detected
-from agent_mux.registry import AdapterRegistry
-from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService, in_thread, json_answer
-from agent_mux.service.routes.raw_paths import ByRawPath
-from agent_mux.shapes.agents import (
+from agent_mux.agents.detection import Detected
+from agent_mux.api.agents import (
     AgentView,
     CapabilitiesView,
     DetectedView,
@@ -20,6 +16,10 @@ from agent_mux.shapes.agents import (
     known_agents,
     with_detected,
 )
+from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.service.openapi.describing import Answer, described
+from agent_mux.service.routes.answers import TheService, in_thread, json_answer
+from agent_mux.service.routes.raw_paths import ByRawPath
 
 router = APIRouter(prefix="/v1", tags=["agents"], route_class=ByRawPath)
 REPLAY = {"agent": "replay"}

@@ -9,9 +9,9 @@ from fastapi import Depends, Path, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.options import RUN_ID
-from agent_mux.plain_json import to_json_bytes
+from agent_mux.sdk.options import RUN_ID
 from agent_mux.service.bodies import check_target, tidied
 from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service

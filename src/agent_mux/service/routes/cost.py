@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from agent_mux.api.costs import CostView, cost_json
 from agent_mux.service.openapi.describing import Answer, described
 from agent_mux.service.routes.answers import TheService, in_thread, json_answer
 from agent_mux.service.routes.session_filters import Wanted
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.costs import GroupBy
 from agent_mux.sessions.filter import SessionFilter
-from agent_mux.shapes.costs import CostView, cost_json
 
 router = APIRouter(prefix="/v1/cost", tags=["cost"])
 

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from agent_mux._util.version import __version__
 from agent_mux.service.openapi.describing import Answer, described
 from agent_mux.service.routes.answers import TheService, json_answer
 from agent_mux.service.views import Health
-from agent_mux.version import __version__
 
 router = APIRouter(tags=["health"])
 

@@ -5,12 +5,12 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from agent_mux.api.models import ModelView, judged_model_json, models_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.registry import Models
 from agent_mux.service.openapi.describing import Answer, described
 from agent_mux.service.routes.answers import TheService, in_thread, json_answer
 from agent_mux.service.routes.raw_paths import ByRawPath
-from agent_mux.shapes.models import ModelView, judged_model_json, models_json
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=ByRawPath)
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
-from agent_mux.options import LONGEST_TAG
+from agent_mux.sdk.options import LONGEST_TAG
 from agent_mux.sessions.filter import SessionFilter
 
 LONGEST_NAME = 200  # characters

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.roots import Roots
+from agent_mux.settings.allowed_directories import Roots
 
 
 def confined(said: Mapping[str, Any], roots: Roots) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import anyio
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs.observers import Entry
 from agent_mux.service.store.runs import RowChange, RunStore
-from agent_mux.telemetry.logs import LOGGER
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
 AT_ONCE = 100  # runs that are written in one transaction

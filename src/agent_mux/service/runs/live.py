@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import anyio
 from msgspec import UNSET, Raw, json
 
+from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import BaseEvent
-from agent_mux.plain_json import to_json, to_json_bytes
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.result import RunResult
 from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sqlalchemy import Executable
 
-from agent_mux.run.interaction import PendingInteraction
+from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 

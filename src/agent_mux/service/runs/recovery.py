@@ -19,8 +19,9 @@ from typing import Any
 import anyio
 from anyio import from_thread, to_thread
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.plain_json import to_json
 from agent_mux.process.marker import kill_processes_of
 from agent_mux.run.derive import DerivedRun, MakeCodec
 from agent_mux.run.ledger import Ledger
@@ -31,7 +32,6 @@ from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import ended_values, now_ms
 from agent_mux.service.runs.observers import Entry
 from agent_mux.service.store.runs import RunRow
-from agent_mux.telemetry.logs import LOGGER
 
 PATIENCE = 5.0  # seconds that a request waits for a journal to be read
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.plain_json import to_json_bytes
-from agent_mux.preferences.requests import request_from_wire
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.redaction import Redactor, secret_values, secrets_of_servers, shown
+from agent_mux.settings.requests import request_from_wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

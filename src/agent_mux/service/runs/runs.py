@@ -13,16 +13,16 @@ import anyio.abc
 import msgspec
 from anyio import to_thread
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.client import AgentMux
 from agent_mux.client.local import PlannedRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.plain_json import to_json_bytes
 from agent_mux.redaction import redact_text
-from agent_mux.roots import Roots
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derive import codec_maker
-from agent_mux.run.interaction import PendingInteraction
 from agent_mux.run.state import TERMINAL
+from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
@@ -34,7 +34,7 @@ from agent_mux.service.runs.turns import Turns
 from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
-from agent_mux.telemetry.logs import LOGGER
+from agent_mux.settings.allowed_directories import Roots
 
 KEPT_HANDLES = 64
 """Runs that are over whose latest events stay in memory: most readers come while a run is new."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
 from agent_mux.service.security import bodies
@@ -17,7 +18,6 @@ from agent_mux.service.security.responses import add_headers
 from agent_mux.service.security.scopes import Caller, needed_scope
 from agent_mux.service.security.sizes import wrong_size
 from agent_mux.service.settings import Settings
-from agent_mux.telemetry.logs import LOGGER
 
 
 class Guard:

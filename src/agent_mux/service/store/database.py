@@ -16,10 +16,10 @@ from anyio import to_thread
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_mux._util.files import PRIVATE_FILE, make_directory
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.store.engines import DRIVERS, new_engine
 from agent_mux.service.store.migrating import upgrade
-from agent_mux.storage import PRIVATE_FILE, make_directory
 
 ANSWER_WITHIN = 10.0  # seconds for PostgreSQL
 OURS = (DataError, ProgrammingError, NotSupportedError)

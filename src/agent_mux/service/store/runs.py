@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent_mux.events.mending import without_surrogates
+from agent_mux._util.sanitize import replace_surrogates
 from agent_mux.run.state import TERMINAL, RunState
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
@@ -128,7 +128,7 @@ def storable(value: Any) -> Any:
     """Text without what a database cannot hold: NUL (PostgreSQL) and what is no Unicode (both). Else the value."""
     if not isinstance(value, str):
         return value
-    return without_surrogates(value.replace("\0", "\ufffd"))
+    return replace_surrogates(value.replace("\0", "\ufffd"))
 
 
 class RunStore:

@@ -12,13 +12,13 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.metrics import AttemptOutcome, Metrics
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore
 from agent_mux.service.webhooks.schedule import delay_after
 from agent_mux.service.webhooks.sending import Answer, Sender
-from agent_mux.telemetry.logs import LOGGER
 
 AT_ONCE = 4
 """Attempts for one webhook."""

@@ -14,9 +14,10 @@ import anyio
 import anyio.abc
 from ulid import ULID
 
+from agent_mux._util.logs import LOGGER
+from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.plain_json import to_json
-from agent_mux.run.interaction import PendingInteraction
+from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.metrics import Metrics
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.runs.observers import Entry
@@ -27,7 +28,6 @@ from agent_mux.service.webhooks.delivering import Route
 from agent_mux.service.webhooks.requests import APPROVAL, ENDED, EVENTS, INPUT, STARTED, TEST
 from agent_mux.service.webhooks.schedule import iso
 from agent_mux.service.webhooks.sending import Sender
-from agent_mux.telemetry.logs import LOGGER
 from agent_mux.webhooks import new_secret
 
 MOST_WEBHOOKS = 50

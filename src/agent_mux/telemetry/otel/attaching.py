@@ -8,17 +8,17 @@ from opentelemetry.context import get_current
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Tracer, TracerProvider, get_tracer, set_span_in_context
 
-from agent_mux.blocking import BlockingAgentMux
+from agent_mux._util.version import __version__
 from agent_mux.client import AgentMux
+from agent_mux.client.blocking import BlockingAgentMux
 from agent_mux.events import AgentEvent
-from agent_mux.models import ModelCapabilities
 from agent_mux.run.handle import RunHandle
+from agent_mux.run.trace_context import trace_environment
+from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.telemetry.otel.branches import Spans
 from agent_mux.telemetry.otel.conventions import CAPTURE_CONTENT, PROVIDERS, YES
 from agent_mux.telemetry.otel.meters import Meters
 from agent_mux.telemetry.otel.observer import About, RunObserver
-from agent_mux.telemetry.propagation import trace_environment
-from agent_mux.version import __version__
 
 
 def instrument(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from opentelemetry.metrics import MeterProvider, get_meter
 
+from agent_mux._util.version import __version__
 from agent_mux.telemetry.otel import conventions as names
-from agent_mux.version import __version__
 
 Attributes = Mapping[str, str | int | float]
 

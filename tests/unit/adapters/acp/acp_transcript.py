@@ -7,8 +7,7 @@ from pydantic import BaseModel, TypeAdapter
 from tests.unit.adapters import talking
 from tests.unit.adapters.talking import PLACE, as_line, facts_of
 
-from agent_mux.adapter import Codec, CodecContext, Source, Step
-from agent_mux.effects import Effect, WriteStdin
+from agent_mux.sdk.codec import Codec, CodecContext, Effect, Source, Step, WriteStdin
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks
 
 OWN = "session-1"

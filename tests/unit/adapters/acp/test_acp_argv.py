@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.unit.adapters.talking import PLACE
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import AgentMuxError
-from agent_mux.options import Attachment, RunOptions
-from agent_mux.run.plan import find_executable
+from agent_mux.process.executable import find_executable
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, RunOptions
 from agent_mux_adapters._dialects.acp import OpenedSession
 from agent_mux_adapters.acp import ADAPTER
 from agent_mux_adapters.acp.quirks import settings

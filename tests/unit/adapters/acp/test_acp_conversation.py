@@ -7,10 +7,9 @@ import pytest
 from acp_transcript import ABLE, CANCEL, OWN, Talk, prompt
 from tests.unit.adapters.talking import PLACE
 
-from agent_mux import facts
-from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
-from agent_mux.effects import Refuse, SignalGroup
-from agent_mux.options import McpServer
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, SignalGroup, Steer
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.acp import AcpQuirks, AcpRequest, OpenedSession
 from agent_mux_adapters._dialects.acp.requests import initialize_params
 

@@ -2,8 +2,8 @@
 
 from acp_transcript import Talk
 
-from agent_mux import facts
-from agent_mux.actions import Deny
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import DenyAction
 
 END = {"stopReason": "end_turn"}
 
@@ -47,7 +47,7 @@ def test_a_call_that_is_denied_while_the_agent_thinks_ends_with_its_next_thought
     talk = Talk(approval_mode="prompt").prompted()
     talk.asks_permission(0, "t", title="bash", kind="execute", rawInput={"command": "ls"})
     talk.thinks("Meanwhile ")
-    talk.want(Deny("0", "not here"))
+    talk.want(DenyAction("0", "not here"))
     assert talk.thinks("I think") == [
         facts.ToolDone("t", None, "not here", name="bash"),
         facts.StepBegin(),

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from acp_transcript import OWN, Talk, new_codec, receive, update
 
-from agent_mux import facts
-from agent_mux.actions import Send
-from agent_mux.adapter import Source
 from agent_mux.events.cost import CostRecord
-from agent_mux.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Send, Source
+from agent_mux.sdk.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage
 from agent_mux_adapters._dialects.acp import AcpQuirks, PromptOutcome, code_of, message_of, usage_of
 from agent_mux_adapters._dialects.jsonrpc import RpcError
 

@@ -6,10 +6,8 @@ import pytest
 from acp_transcript import ALLOW_OR_NOT, CANCEL, OWN, Talk, new_codec, receive
 from tests.unit.adapters.talking import facts_of
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny, Interrupt
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, AcpQuirks, ToolReader, choice_question
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
@@ -38,9 +36,9 @@ def test_a_permission_is_shown_with_its_call() -> None:
 @pytest.mark.parametrize(
     ("action", "option"),
     [
-        (Approve("0"), "once"),
-        (Approve("0", always=True), "always"),
-        (Deny("0", "no"), "no"),
+        (ApproveAction("0"), "once"),
+        (ApproveAction("0", always=True), "always"),
+        (DenyAction("0", "no"), "no"),
     ],
 )
 def test_the_reply_is_the_option_of_its_kind(action: Any, option: str) -> None:
@@ -48,7 +46,7 @@ def test_the_reply_is_the_option_of_its_kind(action: Any, option: str) -> None:
     talk.asks_permission(0, "call-1", **SHELL)
     talk.want(action)
     assert talk.sent() == [selected(0, option)]
-    is_yes = isinstance(action, Approve)
+    is_yes = isinstance(action, ApproveAction)
     assert talk.facts(facts.RequestSettled) == [facts.RequestSettled("0", is_yes, None if is_yes else "no")]
     [refusal] = talk.want(action)
     assert isinstance(refusal, Refuse)
@@ -62,7 +60,13 @@ def test_without_an_option_for_it_approval_falls_back_and_denial_cancels() -> No
     talk.asks_permission(2, "c", options=[], **SHELL)
     talk.asks_permission(3, "d", options=[{"optionId": "go", "name": "Go"}], **SHELL)
     talk.asks_permission(4, "e", options=[], **SHELL)
-    for action in (Approve("0", always=True), Approve("1"), Deny("2"), Approve("3"), Approve("4")):
+    for action in (
+        ApproveAction("0", always=True),
+        ApproveAction("1"),
+        DenyAction("2"),
+        ApproveAction("3"),
+        ApproveAction("4"),
+    ):
         talk.want(action)
     assert talk.sent() == [selected(0, "once"), selected(1, "always"), cancelled(2), selected(3, "go"), cancelled(4)]
     assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, False, True, False]
@@ -72,8 +76,8 @@ def test_the_agents_ids_are_its_own_whatever_they_are() -> None:
     talk = Talk().prompted()
     talk.asks_permission("3", "a", **SHELL)
     talk.asks_permission(3, "b", **SHELL)
-    talk.want(Approve('"3"'))
-    talk.want(Deny("3"))
+    talk.want(ApproveAction('"3"'))
+    talk.want(DenyAction("3"))
     assert talk.sent() == [selected("3", "once"), selected(3, "no")]
 
 
@@ -115,7 +119,7 @@ def test_permission_extends_a_known_call() -> None:
 def test_denied_call_without_updates_ends_with_the_next_message() -> None:
     talk = Talk().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(Deny("0", "not now"))
+    talk.want(DenyAction("0", "not now"))
     assert not talk.facts(facts.ToolDone)
     talk.speaks("All right.")
     assert talk.facts(facts.ToolDone) == [facts.ToolDone("call-1", error="not now", name="execute")]
@@ -124,7 +128,7 @@ def test_denied_call_without_updates_ends_with_the_next_message() -> None:
 def test_a_denied_call_ends_with_the_agents_own_words_where_it_has_some() -> None:
     talk = Talk().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(Deny("0", "not now"))
+    talk.want(DenyAction("0", "not now"))
     shown = [{"type": "content", "content": {"type": "text", "text": "rejected"}}]
     talk.updates("tool_call_update", toolCallId="call-1", status="failed", content=shown)
     assert talk.facts(facts.ToolDone) == [facts.ToolDone("call-1", error="rejected", name="execute")]
@@ -182,9 +186,9 @@ def test_a_form_is_one_question_for_each_field_answered_together() -> None:
         facts.InputAsked("7/count", "count", "how many"),
     ]
     for name, answer in (("color", "Red"), ("count", "3"), ("sure", "yes"), ("tags", "a, b")):
-        talk.want(Answer(f"7/{name}", answer))
+        talk.want(AnswerAction(f"7/{name}", answer))
     assert talk.sent() == []
-    talk.want(Deny("7/note"))
+    talk.want(DenyAction("7/note"))
     content = {"color": "r", "count": 3, "sure": True, "tags": ["a", "b"]}
     assert talk.sent() == [{"id": 7, "result": {"action": "accept", "content": content}}]
     assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, True, True, False]
@@ -197,7 +201,7 @@ def test_a_form_is_one_question_for_each_field_answered_together() -> None:
 def test_an_answer_that_does_not_fit_is_refused(name: str, answer: str, allowed: str) -> None:
     talk = Talk().prompted()
     talk.asks(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
-    [refusal] = talk.want(Answer(f"7/{name}", answer))
+    [refusal] = talk.want(AnswerAction(f"7/{name}", answer))
     assert isinstance(refusal, Refuse)
     assert refusal.message.endswith(f"allowed: {allowed}")
 
@@ -205,9 +209,9 @@ def test_an_answer_that_does_not_fit_is_refused(name: str, answer: str, allowed:
 def test_a_form_can_be_declined_and_cannot_be_approved() -> None:
     talk = Talk().prompted()
     talk.asks(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
-    [refusal] = talk.want(Approve("7/color"))
+    [refusal] = talk.want(ApproveAction("7/color"))
     assert isinstance(refusal, Refuse)
-    talk.want(Deny("7/color"))
+    talk.want(DenyAction("7/color"))
     assert talk.sent()[1:] == [{"id": 7, "result": {"action": "decline"}}]
     assert len(talk.facts(facts.RequestSettled)) == len(FORM["properties"])  # type: ignore[arg-type]
 
@@ -218,7 +222,7 @@ def test_a_form_without_fields_asks_for_consent(answer: str, result: Any) -> Non
     talk = Talk().prompted()
     talk.asks(7, "elicitation/create", mode="form", message="Sure?", requestedSchema={"type": "object"})
     assert talk.facts(facts.InputAsked) == [facts.InputAsked("7", "Sure?", None, ("yes", "no"))]
-    talk.want(Answer("7", answer))
+    talk.want(AnswerAction("7", answer))
     assert talk.sent() == [{"id": 7, "result": result}]
 
 
@@ -227,8 +231,8 @@ def test_a_link_is_an_approval() -> None:
     for number in (7, 8):
         talk.asks(number, "elicitation/create", mode="url", message="Log in", url="https://x/", elicitationId="e")
     assert talk.facts(facts.ApprovalAsked)[0].detail == "Log in\nhttps://x/"
-    talk.want(Approve("7"))
-    talk.want(Deny("8"))
+    talk.want(ApproveAction("7"))
+    talk.want(DenyAction("8"))
     assert talk.sent() == [{"id": 7, "result": {"action": "accept"}}, {"id": 8, "result": {"action": "decline"}}]
 
 
@@ -242,12 +246,12 @@ def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:
     talk = Talk(AcpQuirks(tools=AsksByPermission())).prompted()
     talk.asks_permission(0, "call-1", title="Which color?", kind="think", options=options)
     assert talk.facts(facts.InputAsked) == [facts.InputAsked("0", "Which color?", None, ("Red", "Reject"))]
-    [refusal] = talk.want(Answer("0", "Blue"))
+    [refusal] = talk.want(AnswerAction("0", "Blue"))
     assert isinstance(refusal, Refuse)
-    talk.want(Answer("0", "Red"))
+    talk.want(AnswerAction("0", "Red"))
     assert talk.sent()[1:] == [selected(0, "r")]
     talk.asks_permission(1, "call-2", title="Which color?", kind="think", options=options)
-    talk.want(Deny("1"))
+    talk.want(DenyAction("1"))
     assert talk.sent() == [selected(1, "no")]
 
 

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.damage import patient, strange
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny, Interrupt
-from agent_mux.adapter import Exit, Source
-from agent_mux.facts import Fact
-from agent_mux.native_json import load_object
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Exit, Interrupt, Source
+from agent_mux.sdk.facts import Fact
+from agent_mux.sdk.native_json import load_object
 
 DIFF = {"type": "diff", "path": "/a", "oldText": "a", "newText": "b", "_meta": {"x": 1}}
 SHOWN = {"type": "content", "content": {"type": "text", "text": "x"}}
@@ -61,7 +60,7 @@ def test_any_value_in_any_field_raises_nothing(data: Any) -> None:
             steps = list(codec.receive(raw, Source.STDOUT))
             assert any(isinstance(step, Fact) for step in steps), raw
             emitted += steps
-    for action in (Approve("0"), Deny("1"), Answer("1/a", "x"), Interrupt()):
+    for action in (ApproveAction("0"), DenyAction("1"), AnswerAction("1/a", "x"), Interrupt()):
         emitted += codec.request(action)
     codec.finish(Exit(code=0))
     if not is_live:

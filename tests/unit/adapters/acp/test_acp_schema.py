@@ -10,7 +10,7 @@ from acp_transcript import check
 from pydantic import TypeAdapter
 from tests.unit.adapters.recordings import FIXTURES
 
-from agent_mux.testing.fixtures import Fixture, find_fixtures, load_fixture
+from agent_mux_testing.fixtures import Fixture, find_fixtures, load_fixture
 
 TOLD: dict[str, Any] = {
     "session/request_permission": schema.RequestPermissionRequest,

@@ -7,10 +7,9 @@ import pytest
 from acp_transcript import Talk
 from tests.unit.adapters.talking import PLACE
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Deny
-from agent_mux.effects import WriteStdin
-from agent_mux.facts import (
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, DenyAction, WriteStdin
+from agent_mux.sdk.facts import (
     FileDeleted,
     FilePatched,
     FileRead,
@@ -21,7 +20,7 @@ from agent_mux.facts import (
     ToolOutput,
     ToolReady,
 )
-from agent_mux.options import McpServer
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters.acp.quirks import QUIRKS
 
@@ -279,8 +278,8 @@ def test_acp_adapter_reads_habits_of_common_agents() -> None:
     assert talk.facts(facts.InputAsked) == [
         facts.InputAsked("0/0", "Red or blue?", "Color", ("Red",)), facts.InputAsked("0/1", "Why?"),
     ]  # fmt: skip
-    talk.want(Answer("0/0", "Red"))
-    [*_, write] = talk.want(Answer("0/1", "because"))
+    talk.want(AnswerAction("0/0", "Red"))
+    [*_, write] = talk.want(AnswerAction("0/1", "because"))
     assert isinstance(write, WriteStdin)
     outcome = {"outcome": "selected", "optionId": "once"}
     assert json.loads(write.data)["result"] == {"outcome": outcome, "answers": {"0": "Red", "1": "because"}}
@@ -294,7 +293,7 @@ def test_subagent_facts_are_attributed() -> None:
     talk.speaks("I look.", **inside)
     talk.updates("tool_call", toolCallId="u", title="bash", kind="execute", rawInput={"command": "ls"}, **inside)
     talk.asks_permission(0, "u", kind="execute", **inside)
-    talk.want(Deny("0", "no"))
+    talk.want(DenyAction("0", "no"))
     tokens = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
     talk.updates("agent_message_chunk", content={"type": "text", "text": "Fine."},
                  _meta={"parentToolCallId": "t", "usage": tokens})  # fmt: skip

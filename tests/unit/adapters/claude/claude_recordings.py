@@ -6,8 +6,8 @@ from typing import Any
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import PLACE, facts_of
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext, Exit, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext, Exit, Source
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters.claude import ADAPTER
 from agent_mux_adapters.claude.codec import ClaudeCodec

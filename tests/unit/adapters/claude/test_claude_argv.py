@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux.policy import Policy
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.policy import Policy
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 
 ONE_SHOT, TWO_WAY = "stream-json", "stream-json-two-way"

@@ -7,10 +7,23 @@ import pytest
 from claude_recordings import TWO_WAY, native, new_codec, only, recorded_facts, recording
 from tests.unit.adapters.talking import effects, receive, sent
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Source
-from agent_mux.effects import Accept, CloseStdin, Refuse, SignalGroup, WriteStdin
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import (
+    Accept,
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    CloseStdin,
+    DenyAction,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+    WriteStdin,
+)
 from agent_mux_adapters.claude.codec import ClaudeCodec
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "model": "m"}
@@ -78,7 +91,7 @@ def test_a_tool_asks_for_permission_and_gets_it() -> None:
     codec = started()
     (asked,) = receive(codec, ask(input={"command": "rm -rf /"}))
     assert asked == facts.ApprovalAsked("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /")
-    steps = codec.request(Approve("r1"))
+    steps = codec.request(ApproveAction("r1"))
     (answer,) = sent(steps)
     assert answer["response"]["request_id"] == "r1"
     assert answer["response"]["response"] == {"behavior": "allow", "updatedInput": {"command": "rm -rf /"}}
@@ -88,7 +101,7 @@ def test_a_tool_asks_for_permission_and_gets_it() -> None:
 def test_a_denial_gives_its_reason_to_the_model() -> None:
     codec = started()
     receive(codec, ask(input={}))
-    steps = codec.request(Deny("r1", "not today"))
+    steps = codec.request(DenyAction("r1", "not today"))
     assert sent(steps)[0]["response"]["response"] == {"behavior": "deny", "message": "not today"}
     assert only(steps, facts.RequestSettled) == [facts.RequestSettled("r1", granted=False, reason="not today")]
 
@@ -97,7 +110,7 @@ def test_always_allows_the_narrowest_suggestion_and_for_this_session_only() -> N
     codec = started()
     receive(codec, native("perm_allow", type="control_request")[0])
     request_id = native("perm_allow", type="control_request")[0]["request_id"]
-    (answer,) = sent(codec.request(Approve(request_id, always=True)))
+    (answer,) = sent(codec.request(ApproveAction(request_id, always=True)))
     assert answer["response"]["response"]["updatedPermissions"] == [
         {
             "type": "addRules",
@@ -111,7 +124,7 @@ def test_always_allows_the_narrowest_suggestion_and_for_this_session_only() -> N
 def test_always_without_suggestions_allows_this_command_only() -> None:
     codec = started()
     receive(codec, ask(input={"command": "make"}))
-    (answer,) = sent(codec.request(Approve("r1", always=True)))
+    (answer,) = sent(codec.request(ApproveAction("r1", always=True)))
     assert answer["response"]["response"]["updatedPermissions"][0]["rules"] == [
         {"toolName": "Bash", "ruleContent": "make"}
     ]
@@ -121,21 +134,21 @@ def test_always_for_an_edit_allows_edits() -> None:
     codec = started()
     line = native("perm_write_allow", type="control_request")[0]
     receive(codec, line)
-    (answer,) = sent(codec.request(Approve(line["request_id"], always=True)))
+    (answer,) = sent(codec.request(ApproveAction(line["request_id"], always=True)))
     assert [p["type"] for p in answer["response"]["response"]["updatedPermissions"]] == ["setMode"]
 
 
 def test_a_request_is_answered_once() -> None:
     codec = started()
     receive(codec, ask(input={}))
-    codec.request(Approve("r1"))
-    assert [refusal.code for refusal in only(codec.request(Deny("r1")), Refuse)] == ["INTERACTION_NOT_FOUND"]
+    codec.request(ApproveAction("r1"))
+    assert [refusal.code for refusal in only(codec.request(DenyAction("r1")), Refuse)] == ["INTERACTION_NOT_FOUND"]
 
 
 def test_our_answer_printed_again_settles_nothing_twice() -> None:
     codec = started()
     receive(codec, ask(input={}))
-    receive_again = sent(codec.request(Approve("r1")))
+    receive_again = sent(codec.request(ApproveAction("r1")))
     assert not only(receive(codec, *receive_again), facts.RequestSettled)
 
 
@@ -168,7 +181,7 @@ def test_a_question_is_answered_with_its_text() -> None:
     codec = started()
     (asked,) = receive(codec, questions("Which?"))
     assert asked == facts.InputAsked("r1", "Which?", "H", ("A", "B"), "tool")
-    steps = codec.request(Answer("r1", "B"))
+    steps = codec.request(AnswerAction("r1", "B"))
     assert sent(steps)[0]["response"]["response"]["updatedInput"]["answers"] == {"Which?": "B"}
     assert only(steps, facts.RequestSettled)[0].granted
 
@@ -176,29 +189,29 @@ def test_a_question_is_answered_with_its_text() -> None:
 def test_several_questions_are_answered_together_when_all_are_answered() -> None:
     codec = started()
     first, second = receive(codec, questions("Which?", "How many?"))
-    early = codec.request(Answer(first.request_id, "A"))
+    early = codec.request(AnswerAction(first.request_id, "A"))
     assert effects(early) == []
     assert only(early, facts.RequestSettled)[0].request_id == first.request_id
-    late = codec.request(Answer(second.request_id, "2"))
+    late = codec.request(AnswerAction(second.request_id, "2"))
     assert sent(late)[0]["response"]["response"]["updatedInput"]["answers"] == {"Which?": "A", "How many?": "2"}
 
 
 def test_declining_one_of_several_questions_declines_them_all() -> None:
     codec = started()
     first, second = receive(codec, questions("Which?", "How many?"))
-    codec.request(Answer(first.request_id, "A"))
-    steps = codec.request(Deny(second.request_id))
+    codec.request(AnswerAction(first.request_id, "A"))
+    steps = codec.request(DenyAction(second.request_id))
     assert sent(steps)[0]["response"]["response"]["behavior"] == "deny"
     assert [fact.request_id for fact in only(steps, facts.RequestSettled)] == [second.request_id]
-    assert only(codec.request(Answer(first.request_id, "B")), Refuse)
+    assert only(codec.request(AnswerAction(first.request_id, "B")), Refuse)
 
 
 def test_an_answer_to_a_permission_and_a_yes_to_a_question_are_refused() -> None:
     codec = started()
     receive(codec, ask(input={}), questions("Which?") | {"request_id": "r2"})
-    for action in (Answer("r1", "yes"), Approve("r2")):
+    for action in (AnswerAction("r1", "yes"), ApproveAction("r2")):
         assert [type(step) for step in codec.request(action)] == [Refuse]
-    assert sent(codec.request(Approve("r1")))
+    assert sent(codec.request(ApproveAction("r1")))
 
 
 def test_questions_come_even_where_everything_is_allowed() -> None:
@@ -371,7 +384,7 @@ def test_a_one_shot_run_is_interrupted_by_a_signal_and_takes_nothing_else() -> N
     assert codec.request(Close()) == ()
     for action in (Send("x"), Steer("x")):
         assert [refusal.code for refusal in only(codec.request(action), Refuse)] == ["STDIN_NOT_AVAILABLE"]
-    assert [refusal.code for refusal in only(codec.request(Approve("x")), Refuse)] == ["INTERACTION_NOT_FOUND"]
+    assert [refusal.code for refusal in only(codec.request(ApproveAction("x")), Refuse)] == ["INTERACTION_NOT_FOUND"]
 
 
 def test_a_refused_control_request_is_noted() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent_mux import McpServer
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
 from agent_mux_adapters.claude.installation import PLUGINS
 
 # `claude mcp add u1 -s user -e A=b -- node x.js --flag`, and `claude mcp add l1 -t sse URL` in /home/dev/project
@@ -74,8 +74,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def homes(home: Path, **environ: str) -> Homes:
-    return Homes(environ={"HOME": str(home), **environ}, project=home / "project")
+def homes(home: Path, **environ: str) -> InstallationResolver:
+    return InstallationResolver(environ={"HOME": str(home), **environ}, project=home / "project")
 
 
 def test_servers_of_all_scopes(home: Path) -> None:

@@ -7,9 +7,10 @@ import pytest
 from claude_recordings import ADAPTER, NAMES, events_of, new_codec, recorded_facts, recording
 from tests.unit.adapters.talking import receive
 
-from agent_mux import contract, facts
-from agent_mux.adapter import Source
+from agent_mux import contract
 from agent_mux.events import AgentEvent
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Source
 from agent_mux_adapters.claude import CAPABILITIES
 
 NOT_STREAM_JSON = {"2.1.330/text_output"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.facts import Risk
+from agent_mux.sdk.facts import Risk
 from agent_mux_adapters.claude.tools import risk_of
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.adapters.damage import JSON, damaged, patient
 from tests.unit.adapters.talking import as_line
 
-from agent_mux import facts
-from agent_mux.adapter import Exit, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Exit, Source
 from agent_mux_adapters.claude import ADAPTER
 
 LINES = [line for name in NAMES for line in recording(name).stdout_lines if line.startswith(b"{")]

@@ -6,9 +6,9 @@ import pytest
 from claude_recordings import events_of, native, new_codec, only, recorded_facts, recording
 from tests.unit.adapters.talking import facts_of, receive
 
-from agent_mux import facts
-from agent_mux.adapter import Exit, Source
 from agent_mux.errors import ErrorCode
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Exit, Source
 
 CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped, facts.TurnLimitHit)
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux.adapter import Codec
+from agent_mux.sdk.codec import Codec
 from agent_mux_adapters.codex import ADAPTER
 from agent_mux_adapters.codex.argv import APP_SERVER, EXEC
 

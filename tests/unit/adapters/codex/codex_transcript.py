@@ -5,7 +5,7 @@ from typing import Any
 from codex_recordings import APP_SERVER, OWN_THREAD, new_codec
 from tests.unit.adapters import talking
 
-from agent_mux.adapter import Step
+from agent_mux.sdk.codec import Step
 
 
 class Talk(talking.Talk):

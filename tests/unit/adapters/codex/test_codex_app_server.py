@@ -4,8 +4,8 @@ import pytest
 from codex_recordings import APP_SERVER, OWN_THREAD, native, new_codec, recorded_facts
 from tests.unit.adapters.talking import receive, speaking
 
-from agent_mux import facts
-from agent_mux.adapter import Exit, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Exit, Source
 
 DELTA = "item/agentMessage/delta"
 

@@ -7,10 +7,8 @@ from codex_recordings import OWN_THREAD, new_codec, recorded_facts
 from codex_transcript import Talk
 from tests.unit.adapters.talking import receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Source
 
 RUN = "item/commandExecution/requestApproval"
 ELICIT = "mcpServer/elicitation/request"
@@ -59,12 +57,12 @@ def test_an_mcp_tool_is_shown_with_its_arguments_and_call() -> None:
 @pytest.mark.parametrize(
     ("action", "result", "granted"),
     [
-        (Approve("0"), {"decision": "accept"}, True),
-        (Approve("0", always=True), {"decision": "acceptForSession"}, True),
-        (Deny("0", "no"), {"decision": "decline"}, False),
+        (ApproveAction("0"), {"decision": "accept"}, True),
+        (ApproveAction("0", always=True), {"decision": "acceptForSession"}, True),
+        (DenyAction("0", "no"), {"decision": "decline"}, False),
     ],
 )
-def test_a_command_is_decided(action: Approve | Deny, result: dict[str, str], granted: bool) -> None:
+def test_a_command_is_decided(action: ApproveAction | DenyAction, result: dict[str, str], granted: bool) -> None:
     talk = Talk().running()
     talk.asks(0, RUN, itemId="c", command="rm x")
     settled = talk.want(action)[-1]
@@ -80,7 +78,7 @@ def test_the_servers_ids_are_not_ours() -> None:
     talk.sent()
     talk.asks(3, RUN, itemId="c", command="rm x")
     assert kinds(talk.answers(3, {"turn": {"id": "turn-1"}})) == ["Ignored"]
-    talk.want(Approve("3"))
+    talk.want(ApproveAction("3"))
     assert talk.sent() == [{"id": 3, "result": {"decision": "accept"}}]
 
 
@@ -88,8 +86,8 @@ def test_ids_may_be_text_and_keep_their_type() -> None:
     talk = Talk().running()
     talk.asks("7", RUN, itemId="c", command="one")
     talk.asks(7, RUN, itemId="d", command="two")
-    talk.want(Approve("7"))
-    talk.want(Deny('"7"'))
+    talk.want(ApproveAction("7"))
+    talk.want(DenyAction('"7"'))
     assert talk.sent() == [
         {"id": 7, "result": {"decision": "accept"}},
         {"id": "7", "result": {"decision": "decline"}},
@@ -102,14 +100,14 @@ def test_an_mcp_tool_is_approved_for_the_session_where_the_server_lets_us() -> N
         meta = {"codex_approval_kind": "mcp_tool_call", "tool_name": "echo", "persist": persist}
         schema = {"type": "object", "properties": {}}
         talk.asks(0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema=schema, _meta=meta)
-        talk.want(Approve("0", always=True))
+        talk.want(ApproveAction("0", always=True))
         assert talk.sent() == [{"id": 0, "result": {"action": "accept", "content": {}, **extra}}]
 
 
 def test_an_mcp_tool_is_declined() -> None:
     talk = Talk().running()
     talk.asks(0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema={"type": "object"})
-    talk.want(Deny("0"))
+    talk.want(DenyAction("0"))
     assert talk.sent() == [{"id": 0, "result": {"action": "decline", "content": None}}]
 
 
@@ -117,15 +115,15 @@ def test_a_link_is_shown_and_approved() -> None:
     talk = Talk().running()
     [asked] = talk.asks(0, ELICIT, serverName="e", mode="url", message="Log in", url="https://x", elicitationId="1")
     assert "https://x" in asked.detail
-    talk.want(Approve("0"))
+    talk.want(ApproveAction("0"))
     assert talk.sent()[0]["result"]["action"] == "accept"
 
 
 def test_permissions_are_granted_as_they_were_asked() -> None:
     for action, result in (
-        (Approve("0"), {"permissions": {"network": {"enabled": True}}, "scope": "turn"}),
-        (Approve("0", always=True), {"permissions": {"network": {"enabled": True}}, "scope": "session"}),
-        (Deny("0"), {"permissions": {}, "scope": "turn"}),
+        (ApproveAction("0"), {"permissions": {"network": {"enabled": True}}, "scope": "turn"}),
+        (ApproveAction("0", always=True), {"permissions": {"network": {"enabled": True}}, "scope": "session"}),
+        (DenyAction("0"), {"permissions": {}, "scope": "turn"}),
     ):
         talk = Talk().running()
         wanted = {"network": {"enabled": True}, "fileSystem": None}
@@ -147,8 +145,8 @@ def test_an_approval_inside_a_sub_agent_is_asked_of_the_run() -> None:
 def test_a_reply_is_given_once() -> None:
     talk = Talk().running()
     talk.asks(0, RUN, itemId="c", command="rm x")
-    talk.want(Approve("0"))
-    [refused] = talk.want(Deny("0"))
+    talk.want(ApproveAction("0"))
+    [refused] = talk.want(DenyAction("0"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
@@ -156,10 +154,10 @@ def test_a_reply_is_given_once() -> None:
 def test_answering_an_approval_is_refused() -> None:
     talk = Talk().running()
     talk.asks(0, RUN, itemId="c", command="rm x")
-    [refused] = talk.want(Answer("0", "sure"))
+    [refused] = talk.want(AnswerAction("0", "sure"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
-    assert kinds(talk.want(Approve("0"))) == ["WriteStdin", "RequestSettled"]
+    assert kinds(talk.want(ApproveAction("0"))) == ["WriteStdin", "RequestSettled"]
 
 
 def test_open_requests_are_settled_before_the_turn_ends() -> None:
@@ -190,9 +188,9 @@ def test_questions_are_asked_one_by_one_and_answered_together() -> None:
         facts.InputAsked("0/q1", "Which?", "Pick\nA: the first", ("A", "B")),
         facts.InputAsked("0/q2", "Why?"),
     ]
-    assert talk.want(Answer("0/q2", "because")) == [facts.RequestSettled("0/q2", granted=True)]
+    assert talk.want(AnswerAction("0/q2", "because")) == [facts.RequestSettled("0/q2", granted=True)]
     assert talk.sent() == []
-    talk.want(Answer("0/q1", "B"))
+    talk.want(AnswerAction("0/q1", "B"))
     answers = {"q2": {"answers": ["because"]}, "q1": {"answers": ["B"]}}
     assert talk.sent() == [{"id": 0, "result": {"answers": answers}}]
 
@@ -200,8 +198,8 @@ def test_questions_are_asked_one_by_one_and_answered_together() -> None:
 def test_a_question_may_stay_without_an_answer() -> None:
     talk = Talk().running()
     ask_two(talk)
-    talk.want(Deny("0/q1"))
-    talk.want(Answer("0/q2", "because"))
+    talk.want(DenyAction("0/q1"))
+    talk.want(AnswerAction("0/q2", "because"))
     assert talk.sent()[0]["result"]["answers"]["q1"] == {"answers": []}
 
 
@@ -210,7 +208,7 @@ def test_a_question_that_codex_withdrew_is_settled() -> None:
     ask_two(talk)
     steps = talk.notifies("serverRequest/resolved", requestId=0)
     assert [(step.request_id, step.granted) for step in steps] == [("0/q1", False), ("0/q2", False)]
-    assert kinds(talk.want(Answer("0/q1", "B"))) == ["Refuse"]
+    assert kinds(talk.want(AnswerAction("0/q1", "B"))) == ["Refuse"]
 
 
 FORM = {
@@ -231,7 +229,7 @@ def test_a_form_of_an_mcp_server_is_filled_in_with_the_right_types() -> None:
     assert asked[0] == facts.InputAsked("0/name", "Your name", "as in the passport", source="tool")
     assert asked[3].options == ("red", "blue")
     for field, text in (("name", "Ada"), ("age", " 36 "), ("size", "1.7"), ("color", "red"), ("sure", "Yes")):
-        talk.want(Answer(f"0/{field}", text))
+        talk.want(AnswerAction(f"0/{field}", text))
     content = {"name": "Ada", "age": 36, "size": 1.7, "color": "red", "sure": True}
     assert talk.sent() == [{"id": 0, "result": {"action": "accept", "content": content}}]
 
@@ -243,17 +241,17 @@ def test_a_form_of_an_mcp_server_is_filled_in_with_the_right_types() -> None:
 def test_an_answer_of_the_wrong_type_is_refused_and_can_be_given_again(field: str, text: str, allowed: str) -> None:
     talk = Talk().running()
     talk.asks(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
-    [refused] = talk.want(Answer(f"0/{field}", text))
+    [refused] = talk.want(AnswerAction(f"0/{field}", text))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
     assert allowed in refused.message
-    assert kinds(talk.want(Deny(f"0/{field}")))[0] == "WriteStdin"
+    assert kinds(talk.want(DenyAction(f"0/{field}")))[0] == "WriteStdin"
 
 
 def test_declining_one_field_declines_the_form() -> None:
     talk = Talk().running()
     talk.asks(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
-    steps = talk.want(Deny("0/age"))
+    steps = talk.want(DenyAction("0/age"))
     assert talk.sent() == [{"id": 0, "result": {"action": "decline", "content": None}}]
     assert kinds(steps) == ["WriteStdin", *["RequestSettled"] * 5]
 
@@ -261,7 +259,7 @@ def test_declining_one_field_declines_the_form() -> None:
 def test_a_question_is_not_approved() -> None:
     talk = Talk().running()
     ask_two(talk)
-    assert kinds(talk.want(Approve("0/q1"))) == ["Refuse"]
+    assert kinds(talk.want(ApproveAction("0/q1"))) == ["Refuse"]
 
 
 # -- unsupported requests

@@ -9,9 +9,9 @@ from codex_recordings import ADAPTER, APP_SERVER, EXEC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
 from agent_mux.errors import ValidationError
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.codex.argv import toml_list, toml_string, toml_table
 from agent_mux_adapters.codex.requests import effort_of
 

@@ -4,10 +4,21 @@ import pytest
 from codex_recordings import EXEC, codec_for, native, new_codec, recorded_facts, recording
 from tests.unit.adapters.talking import receive, speaking
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    DenyAction,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+)
 
 
 def codes(name: str) -> list[str]:
@@ -283,7 +294,7 @@ def test_a_running_exec_can_only_be_interrupted() -> None:
     assert list(codec.start()) == []
     assert list(codec.request(Interrupt())) == [SignalGroup(2)]
     assert [*codec.request(Cancel()), *codec.request(Close())] == []
-    for action in (Send("more"), Steer("left"), Approve("0"), Deny("0"), Answer("0", "yes")):
+    for action in (Send("more"), Steer("left"), ApproveAction("0"), DenyAction("0"), AnswerAction("0", "yes")):
         [refused] = codec.request(action)
         assert isinstance(refused, Refuse)
         assert refused.code == "STDIN_NOT_AVAILABLE"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agent_mux import CapabilityError, McpServer, ValidationError
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
 from agent_mux_adapters.codex.installation import HOME, PLUGINS
 
 # A user's file after `codex mcp add files --env KEY=v -- npx -y server --root "/a b"`, `codex mcp add docs --url
@@ -61,8 +61,8 @@ class Machine:
         self.environ = {"HOME": str(self.home.parent)}
 
     @property
-    def homes(self) -> Homes:
-        return Homes(environ=self.environ, project=self.project)
+    def homes(self) -> InstallationResolver:
+        return InstallationResolver(environ=self.environ, project=self.project)
 
     def auth(self, **stored: Any) -> tuple[str, str | None, str | None]:
         """Return status, method and location, after writing this `auth.json` unless it is empty."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters.codex.outcome import error_code_of, failure_of, read_retry, session_error_code_of
 from agent_mux_adapters.codex.tools import FileChange, FileChangeKind, file_effects_of, unified_diff

@@ -3,8 +3,8 @@
 from codex_recordings import ADAPTER, APP_SERVER, NAMES, events_of, new_codec
 from tests.unit.adapters.talking import as_line
 
-from agent_mux import facts
-from agent_mux.adapter import Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Source
 
 
 def test_a_fragment_is_read_the_same_way_whatever_the_order_of_its_keys() -> None:

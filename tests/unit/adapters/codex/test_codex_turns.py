@@ -5,9 +5,8 @@ from codex_recordings import OWN_THREAD, codec_for, new_codec, recorded_facts, r
 from codex_transcript import Talk, start
 from tests.unit.adapters.talking import PLACE, effects, receive
 
-from agent_mux import facts
-from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, Steer
 
 INITIALIZE = {
     "id": 1,

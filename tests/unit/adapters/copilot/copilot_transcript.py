@@ -7,8 +7,7 @@ from tests.unit.adapters import talking
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import PLACE, facts_of, receive
 
-from agent_mux.adapter import Codec, CodecContext, Exit, Step
-from agent_mux.effects import Effect, WriteStdin
+from agent_mux.sdk.codec import Codec, CodecContext, Effect, Exit, Step, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 from agent_mux_adapters.copilot.argv import HEADLESS, JSON
 from agent_mux_adapters.copilot.requests import HeadlessContext

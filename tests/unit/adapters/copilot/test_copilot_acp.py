@@ -6,8 +6,8 @@ import pytest
 from copilot_transcript import SESSION, events_of, gone, new_codec
 from tests.unit.adapters.talking import PLACE, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.adapter import Codec, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Codec, Source
 
 SIDES = (
     {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": PLACE, "mcpServers": []}},

@@ -6,10 +6,8 @@ import pytest
 from copilot_transcript import SESSION, Talk, event, events_of, facts_from, new_codec
 from tests.unit.adapters.talking import facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Source
 
 SHELL = {
     "kind": "shell",
@@ -43,12 +41,12 @@ def test_a_call_waits_for_permission() -> None:
     assert talk.facts()[-1] == facts.ApprovalAsked(
         "r", "Run a shell command", "rm made", "high", "bash", "c", "rm made"
     )
-    assert talk.want(Approve("r"))[-1] == facts.RequestSettled("r", granted=True)
+    assert talk.want(ApproveAction("r"))[-1] == facts.RequestSettled("r", granted=True)
     assert talk.sent() == [decision(5, kind="approve-once")]
     talk.answers(5, {"success": True})
     steps = talk.notifies("permission.completed", requestId="r", result={"kind": "approved"})
     assert facts_of(steps) == []
-    assert talk.want(Approve("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot is not waiting for r")]
+    assert talk.want(ApproveAction("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot is not waiting for r")]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,7 @@ def test_a_call_waits_for_permission() -> None:
 )
 def test_a_refusal_and_its_reason(reason: str | None, result: dict[str, Any]) -> None:
     talk = asking()
-    assert talk.want(Deny("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
+    assert talk.want(DenyAction("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
     assert talk.sent() == [decision(5, **result)]
 
 
@@ -78,7 +76,7 @@ def test_approving_always_covers_similar_requests_for_the_session(
     request_: dict[str, Any], prompt: dict[str, Any], approval: dict[str, Any] | None
 ) -> None:
     talk = asking(request_, prompt)
-    talk.want(Approve("r", always=True))
+    talk.want(ApproveAction("r", always=True))
     [sent] = talk.sent()
     expected = {"kind": "approve-for-session", **({"approval": approval} if approval else {})}
     assert sent["params"]["result"] == expected
@@ -113,7 +111,7 @@ def test_an_approval_has_a_title_a_detail_and_a_risk(
 
 
 def test_an_approval_cannot_be_answered_like_a_question() -> None:
-    [refused] = asking().want(Answer("r", "yes"))
+    [refused] = asking().want(AnswerAction("r", "yes"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
@@ -122,7 +120,7 @@ def test_open_requests_are_settled_at_the_end_of_the_turn() -> None:
     talk = asking()
     talk.notifies("assistant.idle", aborted=True)
     assert facts.RequestSettled("r", granted=False, reason="the turn ended") in talk.facts()
-    assert isinstance(talk.want(Approve("r"))[0], Refuse)
+    assert isinstance(talk.want(ApproveAction("r"))[0], Refuse)
 
 
 def test_a_sub_agent_in_the_background_continues_to_wait() -> None:
@@ -132,7 +130,7 @@ def test_a_sub_agent_in_the_background_continues_to_wait() -> None:
     asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalAsked)]
     assert len(asked) == 2  # emitted again, because the end of the turn closed it
     assert asked[0].call_id is None
-    talk.want(Approve("r"))
+    talk.want(ApproveAction("r"))
     assert talk.sent() == [decision(5, kind="approve-once")]
 
 
@@ -143,7 +141,7 @@ def test_a_request_decided_by_a_hook_is_not_emitted() -> None:
 
 def test_a_refused_decision_is_noted() -> None:
     talk = asking()
-    talk.want(Approve("r"))
+    talk.want(ApproveAction("r"))
     [note] = facts_of(talk.refuses(5, "too late"))
     assert note == facts.Note("copilot refused the decision: too late", "warn")
 
@@ -174,10 +172,10 @@ def answer(**result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("action", "result", "granted"),
     [
-        (Answer("question:0", "red"), {"answer": "red", "wasFreeform": False}, True),
-        (Answer("question:0", "blue"), {"answer": "blue", "wasFreeform": True}, True),
-        (Deny("question:0"), {"answer": "The user declined to answer.", "wasFreeform": True}, False),
-        (Deny("question:0", "Ask later."), {"answer": "The user declined to answer. Ask later.", "wasFreeform": True},
+        (AnswerAction("question:0", "red"), {"answer": "red", "wasFreeform": False}, True),
+        (AnswerAction("question:0", "blue"), {"answer": "blue", "wasFreeform": True}, True),
+        (DenyAction("question:0"), {"answer": "The user declined to answer.", "wasFreeform": True}, False),
+        (DenyAction("question:0", "Ask later."), {"answer": "The user declined to answer. Ask later.", "wasFreeform": True},
          False),
     ],
 )  # fmt: skip
@@ -192,12 +190,12 @@ def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted:
 
 
 def test_a_question_with_choices_only() -> None:
-    [refused] = question(allowFreeform=False).want(Answer("question:0", "blue"))
+    [refused] = question(allowFreeform=False).want(AnswerAction("question:0", "blue"))
     assert refused == Refuse("VALIDATION_ERROR", "question:0: got 'blue'; allowed: red")
 
 
 def test_a_question_cannot_be_approved() -> None:
-    [refused] = question().want(Approve("question:0"))
+    [refused] = question().want(ApproveAction("question:0"))
     assert isinstance(refused, Refuse)
 
 

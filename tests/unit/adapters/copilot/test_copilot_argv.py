@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.copilot import ADAPTER
 from agent_mux_adapters.copilot.argv import model_of, provider_of, unsendable_secrets
 from agent_mux_adapters.copilot.requests import HeadlessContext, session_params

@@ -6,10 +6,8 @@ import pytest
 from copilot_transcript import SESSION, event, events_of, facts_from, gone, new_codec, recording
 from tests.unit.adapters.talking import PLACE, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Close, Interrupt, Send
-from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Close, Exit, Interrupt, Refuse, Send, SignalGroup, Source
 from agent_mux_adapters.copilot.headless_codec import is_headless_line
 from agent_mux_adapters.copilot.json_codec import is_json_line
 

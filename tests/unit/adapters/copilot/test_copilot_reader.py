@@ -6,8 +6,8 @@ import pytest
 from copilot_transcript import calls, done_with, event, events_of, facts_from, failed_with
 from tests.unit.adapters.talking import PLACE
 
-from agent_mux import facts
 from agent_mux.events import AgentEvent
+from agent_mux.sdk import facts
 
 PROMPT = event("user.message", messageId="u", content="go")
 STEP = event("assistant.turn_start", turnId="0")

@@ -6,15 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.damage import damaged, patient
 
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Exit, Source
 from agent_mux.contract import validate
-from agent_mux.effects import Effect
-from agent_mux.facts import Fact
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    DenyAction,
+    Effect,
+    Exit,
+    Interrupt,
+    Send,
+    Source,
+    Steer,
+)
+from agent_mux.sdk.facts import Fact
 
 PROTOCOLS = ("acp", "headless", "json")
 ACTIONS = (
-    Send("x"), Steer("y"), Interrupt(), Close(), Cancel(), Approve("r"), Deny("r", "no"), Answer("question:0", "a"),
+    Send("x"), Steer("y"), Interrupt(), Close(), Cancel(), ApproveAction("r"), DenyAction("r", "no"), AnswerAction("question:0", "a"),
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import pytest
 from copilot_transcript import new_codec
 from tests.unit.adapters.talking import PLACE, receive
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters.copilot import tool_results
 
 PATH = f"{PLACE}/a.txt"

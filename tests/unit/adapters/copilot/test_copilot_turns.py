@@ -6,10 +6,8 @@ import pytest
 from copilot_transcript import SESSION, Talk, event, new_codec
 from tests.unit.adapters.talking import PLACE, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Source
-from agent_mux.effects import Refuse, WriteStdin
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Cancel, Close, CodecContext, Interrupt, Refuse, Send, Source, Steer, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 
 OPENED = {

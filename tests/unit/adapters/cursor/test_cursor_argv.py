@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import CapabilityError
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, check_capabilities, default_context
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.cursor import ADAPTER
 
 COMMON = ("/bin/cursor-agent", "--print", "--output-format=stream-json")

@@ -6,15 +6,28 @@ from typing import Any
 
 import pytest
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import CodecContext, Exit, Source, Step
-from agent_mux.effects import Refuse, SignalGroup
-from agent_mux.native_json import load_object
-from agent_mux.testing.fixtures import find_fixtures, load_fixture
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    CodecContext,
+    DenyAction,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+    Step,
+)
+from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters.cursor import ADAPTER
 from agent_mux_adapters.cursor.codec import CursorCodec
 from agent_mux_adapters.cursor.tool_calls import edit_effects
+from agent_mux_testing.fixtures import find_fixtures, load_fixture
 
 PATH = "/home/dev/project/a.txt"
 
@@ -344,7 +357,7 @@ def test_it_takes_no_actions_but_an_interruption() -> None:
     assert codec.start() == ()
     assert codec.request(Interrupt()) == (SignalGroup(2),)
     assert codec.request(Cancel()) == codec.request(Close()) == ()
-    for action in (Send("x"), Steer("x"), Approve("x"), Deny("x"), Answer("x", "y")):
+    for action in (Send("x"), Steer("x"), ApproveAction("x"), DenyAction("x"), AnswerAction("x", "y")):
         [refusal] = codec.request(action)
         assert isinstance(refusal, Refuse)
 

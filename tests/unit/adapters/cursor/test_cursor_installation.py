@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agent_mux import CapabilityError, McpServer
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
 from agent_mux_adapters.cursor import installation as cursor_home
 
 # docs/cli/reference/configuration
@@ -55,8 +55,8 @@ class Machine:
         self.environ = {"HOME": str(self.user)}
 
     @property
-    def homes(self) -> Homes:
-        return Homes(environ=self.environ, project=self.project)
+    def homes(self) -> InstallationResolver:
+        return InstallationResolver(environ=self.environ, project=self.project)
 
     def write(self, name: str, content: Any) -> Path:
         path = self.user / name

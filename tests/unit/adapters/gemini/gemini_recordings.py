@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux.adapter import Codec
+from agent_mux.sdk.codec import Codec
 from agent_mux_adapters.gemini import ADAPTER
 from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON
 

@@ -5,8 +5,7 @@ from typing import Any
 from gemini_recordings import ACP, new_codec
 from tests.unit.adapters import talking
 
-from agent_mux.adapter import Step
-from agent_mux.effects import Effect, SignalGroup
+from agent_mux.sdk.codec import Effect, SignalGroup, Step
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 ALLOW = [

@@ -8,11 +8,9 @@ from gemini_recordings import ACP, emitted, new_codec
 from gemini_transcript import SESSION, Talk, chose, prompt
 from tests.unit.adapters.talking import receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
-from agent_mux.options import McpServer
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, Cancel, Close, DenyAction, Interrupt, Refuse, Send, Source
+from agent_mux.sdk.options import McpServer
 
 SIGTERM = 15
 CALL = "run_shell_command__run_shell_command_1795293680057_0"
@@ -131,7 +129,7 @@ def test_call_is_announced_by_its_permission_request() -> None:
 def test_it_is_allowed_once_or_for_the_session(always: bool, option: str) -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
-    steps = talk.want(Approve("0", always=always))
+    steps = talk.want(ApproveAction("0", always=always))
     assert talk.sent() == [chose(0, option)]
     assert of(steps, facts.RequestSettled) == [facts.RequestSettled("0", granted=True)]
 
@@ -139,7 +137,7 @@ def test_it_is_allowed_once_or_for_the_session(always: bool, option: str) -> Non
 def test_refused_call_ends_without_an_update() -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(Deny("0", "no"))
+    talk.want(DenyAction("0", "no"))
     assert talk.sent() == [chose(0, "cancel")]
     steps = talk.asks(1, CALL.replace("057_0", "099_0"), "touch yy", kind="execute")
     kinds = [type(step).__name__ for step in steps]
@@ -150,17 +148,17 @@ def test_refused_call_ends_without_an_update() -> None:
 def test_refused_call_ends_with_the_next_message() -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(Deny("0", "no"))
+    talk.want(DenyAction("0", "no"))
     assert [type(step).__name__ for step in talk.text("Well.")] == ["ToolDone", "StepBegin", "TextDelta"]
 
 
 def test_a_permission_is_answered_once() -> None:
     talk = Talk().running()
     talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(Approve("0"))
-    [refused] = talk.want(Deny("0"))
+    talk.want(ApproveAction("0"))
+    [refused] = talk.want(DenyAction("0"))
     assert isinstance(refused, Refuse)
-    [refused] = talk.want(Answer("0", "x"))
+    [refused] = talk.want(AnswerAction("0", "x"))
     assert isinstance(refused, Refuse)
 
 

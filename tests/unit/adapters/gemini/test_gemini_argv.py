@@ -7,10 +7,10 @@ from gemini_recordings import ACP, ADAPTER, STREAM_JSON
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import CapabilityError
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, check_capabilities
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 
 TRUST = "GEMINI_CLI_TRUST_WORKSPACE"
 PNG = Attachment(base64="aGk=", mime_type="image/png")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent_mux import McpServer
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
 from agent_mux_adapters.gemini.installation import PLUGINS
 
 # Written by hand, comments and all; then `gemini mcp add -s user -e A=b --trust --timeout 5000 u1 node x.js two`.
@@ -104,8 +104,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def homes(home: Path, **environ: str) -> Homes:
-    return Homes(environ={"HOME": str(home), **environ}, project=home / "project")
+def homes(home: Path, **environ: str) -> InstallationResolver:
+    return InstallationResolver(environ={"HOME": str(home), **environ}, project=home / "project")
 
 
 def settings(home: Path, content: object) -> None:
@@ -190,7 +190,7 @@ def test_the_home_may_be_elsewhere(home: Path) -> None:
 
 
 def test_the_home_directory_is_no_project(home: Path) -> None:
-    inside = Homes(environ={"HOME": str(home)}, project=home)
+    inside = InstallationResolver(environ={"HOME": str(home)}, project=home)
     assert [one.scope for one in AgentConfigs(inside).sources("gemini")] == ["global"]
     assert {folder.scope for folder, _ in skills(inside).where("gemini")} == {"global"}
 

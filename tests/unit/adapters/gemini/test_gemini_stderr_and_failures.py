@@ -6,8 +6,8 @@ import pytest
 from gemini_recordings import STREAM_JSON, new_codec
 from tests.unit.adapters.talking import receive
 
-from agent_mux import facts
-from agent_mux.adapter import Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Source
 from agent_mux_adapters.gemini.notices import GeminiStderr
 from agent_mux_adapters.gemini.outcome import failure_of, failure_of_exit
 from agent_mux_adapters.gemini.tool_results import ShellReport, read_report

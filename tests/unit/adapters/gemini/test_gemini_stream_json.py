@@ -6,10 +6,21 @@ import pytest
 from gemini_recordings import STREAM_JSON, codec_for, emitted, native, new_codec, recording
 from tests.unit.adapters.talking import receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse, SignalGroup
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    DenyAction,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+    Steer,
+)
 
 INIT = {"type": "init", "session_id": "s", "model": "m"}
 PROMPT = {"type": "message", "role": "user", "content": "do it"}
@@ -288,7 +299,7 @@ def test_unknown_exit_code_emits_no_failure(exit_: Exit) -> None:
 
 def test_one_shot_run_refuses_prompts() -> None:
     codec = codec_for("text")
-    for action in (Send("more"), Steer("no"), Approve("1"), Deny("1"), Answer("1", "x")):
+    for action in (Send("more"), Steer("no"), ApproveAction("1"), DenyAction("1"), AnswerAction("1", "x")):
         [refused] = codec.request(action)
         assert isinstance(refused, Refuse)
 

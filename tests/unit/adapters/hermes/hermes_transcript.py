@@ -5,9 +5,7 @@ from typing import Any
 
 from tests.unit.adapters.talking import codec_of, speaking
 
-from agent_mux.actions import AnyAction
-from agent_mux.adapter import Codec, Source, Step
-from agent_mux.effects import CloseStdin, WriteStdin
+from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, Source, Step, WriteStdin
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY
 

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from hermes_transcript import new_codec
 
-from agent_mux.actions import Approve, Deny
-from agent_mux.adapter import Source, Step
-from agent_mux.effects import WriteStdin
-from agent_mux.facts import (
+from agent_mux.sdk.codec import ApproveAction, DenyAction, Source, Step, WriteStdin
+from agent_mux.sdk.facts import (
     ApprovalAsked,
     Failure,
     Ignored,
@@ -185,7 +183,7 @@ def test_permission_to_change_a_file_is_for_the_call_that_waits() -> None:
         s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalAsked)
     ]
     assert asked.call_id == "tc-1"
-    talk.do(talk.codec.request(Approve(asked.request_id)))
+    talk.do(talk.codec.request(ApproveAction(asked.request_id)))
     assert talk.sent[-1] == {
         "jsonrpc": "2.0",
         "id": 9,
@@ -200,7 +198,7 @@ def test_permission_to_run_a_command_is_for_the_last_call_with_that_command() ->
     (approval,) = [step for step in asked if isinstance(step, ApprovalAsked)]
     assert approval.call_id == "tc-1"
     assert RequestSettled(approval.request_id, granted=False, reason="no") in talk.do(
-        talk.codec.request(Deny(approval.request_id, "no"))
+        talk.codec.request(DenyAction(approval.request_id, "no"))
     )
 
 

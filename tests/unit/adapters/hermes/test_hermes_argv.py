@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters.hermes import ADAPTER, argv
 from agent_mux_adapters.hermes.argv import ACP, APPROVAL_TIMEOUT, SETTINGS_FILE
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
 from agent_mux_adapters.hermes.tools import HermesEdits
 
 PLACE = "/home/dev/project"

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agent_mux.auth.client import Auth, AuthState
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills
+from agent_mux.agents.auth import Auth, AuthState
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.agents.plugins import Plugins
 from agent_mux.errors import ValidationError
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
-from agent_mux.options import McpServer
-from agent_mux.plugins.client import Plugins
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.installation import HOME, MCP, PLUGINS
 
@@ -40,8 +40,8 @@ def config(directory: Path) -> Path:
     return path
 
 
-def homes(tmp_path: Path, **variables: str) -> Homes:
-    return Homes(environ={"HOME": str(tmp_path), **variables}, project=tmp_path / "project")
+def homes(tmp_path: Path, **variables: str) -> InstallationResolver:
+    return InstallationResolver(environ={"HOME": str(tmp_path), **variables}, project=tmp_path / "project")
 
 
 def state(tmp_path: Path, **variables: str) -> AuthState:

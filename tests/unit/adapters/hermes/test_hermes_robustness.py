@@ -11,9 +11,8 @@ from tests.unit.adapters.damage import ANYTHING, check, damaged, patient
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import as_line
 
-from agent_mux import actions, facts
-from agent_mux.adapter import Source
-from agent_mux.effects import Effect
+from agent_mux.sdk import codec, facts
+from agent_mux.sdk.codec import Effect, Source
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.wire import IGNORED_KINDS
 
@@ -75,11 +74,11 @@ def test_fragments_are_read_alike_however_they_are_spelled() -> None:
 
 def test_actions_before_the_start_raise_nothing() -> None:
     for action in (
-        actions.Interrupt(),
-        actions.Steer("x"),
-        actions.Deny("approval-1"),
-        actions.Cancel(),
-        actions.Close(),
+        codec.Interrupt(),
+        codec.Steer("x"),
+        codec.DenyAction("approval-1"),
+        codec.Cancel(),
+        codec.Close(),
     ):
         for prompt in (None, "hello"):
             assert all(isinstance(step, facts.Fact | Effect) for step in new_codec(prompt=prompt).request(action))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_mux import validate
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
 from agent_mux_adapters.hermes.sessions import STORE
@@ -151,7 +151,7 @@ def test_content_may_be_a_list_and_anything_may_be_damaged(home: Path, sessions:
 
 
 def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
-    [found] = [found for found in STORE.find(Place(environ={"HOME": str(home)})) if found.key == FAILED]
+    [found] = [found for found in STORE.find(AgentPaths(environ={"HOME": str(home)})) if found.key == FAILED]
     cursor = STORE.open(found)
     assert len(list(cursor.read())) == 2  # what it is, and the prompt
     add_message(home, FAILED, "assistant", "Here I am.", finish_reason="stop")

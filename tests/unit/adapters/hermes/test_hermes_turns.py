@@ -3,10 +3,8 @@
 from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
 from tests.unit.adapters.talking import PLACE
 
-from agent_mux.actions import Approve, Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
-from agent_mux.facts import (
+from agent_mux.sdk.codec import ApproveAction, Cancel, Close, Interrupt, Refuse, Send, Source, Steer
+from agent_mux.sdk.facts import (
     ImageTaken,
     Note,
     SessionKnown,
@@ -474,6 +472,6 @@ def test_an_observer_distinguishes_a_fork_from_its_origin() -> None:
 
 
 def test_an_approval_without_a_request_is_refused() -> None:
-    (refused,) = talk_in_turn().wants(Approve("approval-7"))
+    (refused,) = talk_in_turn().wants(ApproveAction("approval-7"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"

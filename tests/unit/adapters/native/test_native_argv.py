@@ -4,9 +4,9 @@ import json
 import sys
 from typing import Any
 
-from agent_mux.adapter import SpawnEnvironment
-from agent_mux.effects import WriteStdin
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnEnvironment
+from agent_mux.sdk.codec import WriteStdin
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
 from agent_mux_adapters.native import ADAPTER
 from agent_mux_adapters.native.argv import build_context, build_spawn_args

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_mux import validate
-from agent_mux.adapter import STDOUT, CodecContext, Exit
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events.types import AgentEventType
-from agent_mux.facts import Fact, Ignored, Note, Unknown
+from agent_mux.sdk.codec import STDOUT, CodecContext, Exit
+from agent_mux.sdk.facts import Fact, Ignored, Note, Unknown
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
 
 TYPES = sorted({str(value) for name, value in vars(AgentEventType).items() if name.isupper()} | {"response", "made_up"})

@@ -10,9 +10,9 @@ from agent_loop.sessions.session import LoopRecord, Session
 from agent_loop.sessions.store import encode_session
 from agent_loop.tools.effects import CommandRan, FileDeleted, FilePatched, FileRead, FileWritten
 from agent_loop.usage import Usage
-from agent_mux import facts
-from agent_mux.place import Place
-from agent_mux.sessions.store import Described, Entry, ModelCalled, Prompted, UnreadableError
+from agent_mux.sdk import facts
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.sessions import Described, Entry, ModelCalled, Prompted, UnreadableError
 from agent_mux_adapters.native.sessions import STORE
 
 
@@ -24,7 +24,7 @@ def stored(directory: Path, session: Session) -> Path:
 
 
 def entries(directory: Path) -> list[Entry]:
-    (found,) = STORE.find(Place(environ={"AMUX_AGENT_HOME": str(directory)}))
+    (found,) = STORE.find(AgentPaths(environ={"AMUX_AGENT_HOME": str(directory)}))
     return list(STORE.open(found).read())
 
 
@@ -126,7 +126,7 @@ def test_loop_status_becomes_the_closing_fact(tmp_path: Path, known: dict[str, o
 def test_grown_session_is_read_incrementally(tmp_path: Path) -> None:
     session = Session(session_id="s1", agent_id="a", loops=[loop(0, user("one"))])
     stored(tmp_path, session)
-    (found,) = STORE.find(Place(environ={"AMUX_AGENT_HOME": str(tmp_path)}))
+    (found,) = STORE.find(AgentPaths(environ={"AMUX_AGENT_HOME": str(tmp_path)}))
     cursor = STORE.open(found)
     assert len(list(cursor.read())) == 3
     assert list(cursor.read()) == []

@@ -7,8 +7,8 @@ from tests.unit.adapters.pi_family import result
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.adapter import Codec
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Codec
 from agent_mux_adapters._dialects.acp import AcpCall
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.acp_reader import OmpAcpTools

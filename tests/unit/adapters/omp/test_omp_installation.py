@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from agent_mux import McpServer, ValidationError
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import Plugin
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.credentials import AUTH
 from agent_mux_adapters.omp.installation import PLUGINS
@@ -108,10 +108,10 @@ CREATE TABLE auth_credentials (
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> Homes:
+def homes(tmp_path: Path) -> InstallationResolver:
     project = tmp_path / "project"
     project.mkdir()
-    return Homes(environ={"HOME": str(tmp_path)}, project=project)
+    return InstallationResolver(environ={"HOME": str(tmp_path)}, project=project)
 
 
 @pytest.fixture
@@ -121,8 +121,10 @@ def agent(tmp_path: Path) -> Path:
     return path
 
 
-def state(homes: Homes, **environ: str) -> tuple[str, str | None, str | None]:
-    found = Auth(Homes(environ={**homes.environ, **environ}, project=homes.place().project)).check("omp", now_ms=1000)
+def state(homes: InstallationResolver, **environ: str) -> tuple[str, str | None, str | None]:
+    found = Auth(InstallationResolver(environ={**homes.environ, **environ}, project=homes.place().project)).check(
+        "omp", now_ms=1000
+    )
     return found.status, found.method, found.where
 
 
@@ -142,7 +144,7 @@ def store(
     return path
 
 
-def test_setting_the_model_changes_one_role_only(homes: Homes, agent: Path) -> None:
+def test_setting_the_model_changes_one_role_only(homes: InstallationResolver, agent: Path) -> None:
     path = agent / "config.yml"
     path.write_text(CONFIG, "utf-8")
     configs = AgentConfigs(homes)
@@ -154,7 +156,7 @@ def test_setting_the_model_changes_one_role_only(homes: Homes, agent: Path) -> N
     assert configs.validate("omp") == []
 
 
-def test_set_and_unset_restores_the_file(homes: Homes, agent: Path) -> None:
+def test_set_and_unset_restores_the_file(homes: InstallationResolver, agent: Path) -> None:
     path = agent / "config.yml"
     path.write_text(CONFIG + "\n", "utf-8")
     configs = AgentConfigs(homes)
@@ -166,14 +168,14 @@ def test_set_and_unset_restores_the_file(homes: Homes, agent: Path) -> None:
         configs.set_field("omp", "tools.approvalMode", "ask")
 
 
-def test_config_yaml_counts_without_config_yml(homes: Homes, agent: Path) -> None:
+def test_config_yaml_counts_without_config_yml(homes: InstallationResolver, agent: Path) -> None:
     (agent / "config.yaml").write_text("defaultThinkingLevel: low\n", "utf-8")
     assert AgentConfigs(homes).get("omp") == {"defaultThinkingLevel": "low"}
     (agent / "config.yml").write_text("defaultThinkingLevel: medium\n", "utf-8")
     assert AgentConfigs(homes).get("omp") == {"defaultThinkingLevel": "medium"}
 
 
-def test_project_yaml_takes_precedence(homes: Homes, tmp_path: Path) -> None:
+def test_project_yaml_takes_precedence(homes: InstallationResolver, tmp_path: Path) -> None:
     folder = tmp_path / "project" / ".omp"
     folder.mkdir()
     (folder / "settings.json").write_text('{"defaultThinkingLevel": "high", "shellPath": "/bin/sh"}', "utf-8")
@@ -181,7 +183,7 @@ def test_project_yaml_takes_precedence(homes: Homes, tmp_path: Path) -> None:
     assert AgentConfigs(homes).get("omp") == {"defaultThinkingLevel": "minimal", "shellPath": "/bin/sh"}
 
 
-def test_servers_of_every_transport_are_read(homes: Homes, agent: Path) -> None:
+def test_servers_of_every_transport_are_read(homes: InstallationResolver, agent: Path) -> None:
     (agent / "mcp.json").write_text(MCP, "utf-8")
     theirs, ev, net = McpServers(homes).list("omp")
     assert theirs.server == McpServer("theirs", command="/bin/echo", args=("one", "two words"))
@@ -200,7 +202,9 @@ def test_servers_of_every_transport_are_read(homes: Homes, agent: Path) -> None:
     ],
     ids=lambda server: server.transport,
 )
-def test_adding_and_removing_a_server_restores_the_file(server: McpServer, homes: Homes, agent: Path) -> None:
+def test_adding_and_removing_a_server_restores_the_file(
+    server: McpServer, homes: InstallationResolver, agent: Path
+) -> None:
     path = agent / "mcp.json"
     path.write_text(MCP, "utf-8")
     servers = McpServers(homes)
@@ -211,7 +215,7 @@ def test_adding_and_removing_a_server_restores_the_file(server: McpServer, homes
 
 
 # With a server of one name in each of the six files, omp started that of `.omp/mcp.json`.
-def test_own_files_take_precedence_and_are_written(homes: Homes, agent: Path, tmp_path: Path) -> None:
+def test_own_files_take_precedence_and_are_written(homes: InstallationResolver, agent: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     for path in (project / ".mcp.json", project / "mcp.json", agent / ".mcp.json", agent / "mcp.json"):
         path.write_text('{"mcpServers": {"same": {"command": "x"}}}', "utf-8")
@@ -223,7 +227,7 @@ def test_own_files_take_precedence_and_are_written(homes: Homes, agent: Path, tm
 
 
 # `/mcp disable` stores a server's name here if its entry is in a file of another agent.
-def test_servers_disabled_by_name_are_off(homes: Homes, agent: Path, tmp_path: Path) -> None:
+def test_servers_disabled_by_name_are_off(homes: InstallationResolver, agent: Path, tmp_path: Path) -> None:
     (agent / "mcp.json").write_text('{"disabledServers": ["off"]}', "utf-8")
     shared = {"off": {"command": "x"}, "on": {"command": "x"}, "text": {"command": "x", "enabled": "False"}}
     (tmp_path / "project" / ".mcp.json").write_text(json.dumps({"mcpServers": shared}), "utf-8")
@@ -231,7 +235,7 @@ def test_servers_disabled_by_name_are_off(homes: Homes, agent: Path, tmp_path: P
     assert listed == {"off": False, "on": True, "text": False}
 
 
-def test_empty_home_is_not_authenticated(homes: Homes, tmp_path: Path) -> None:
+def test_empty_home_is_not_authenticated(homes: InstallationResolver, tmp_path: Path) -> None:
     assert state(homes) == ("unauthenticated", None, None)
     assert not (tmp_path / ".omp").exists()
 
@@ -249,7 +253,9 @@ def test_empty_home_is_not_authenticated(homes: Homes, tmp_path: Path) -> None:
         ({"OMP_AUTH_BROKER_URL": "https://broker"}, ("unknown", None)),
     ],
 )
-def test_credentials_in_variables(environ: dict[str, str], expected: tuple[str, str | None], homes: Homes) -> None:
+def test_credentials_in_variables(
+    environ: dict[str, str], expected: tuple[str, str | None], homes: InstallationResolver
+) -> None:
     assert state(homes, **environ)[:2] == expected
 
 
@@ -264,7 +270,12 @@ def test_credentials_in_variables(environ: dict[str, str], expected: tuple[str, 
     ],
 )
 def test_credentials_in_its_database(
-    kind: str, credential: object, disabled: str | None, expected: tuple[str, str | None], homes: Homes, agent: Path
+    kind: str,
+    credential: object,
+    disabled: str | None,
+    expected: tuple[str, str | None],
+    homes: InstallationResolver,
+    agent: Path,
 ) -> None:
     path = store(agent, kind, credential, disabled)
     found = state(homes)
@@ -273,7 +284,7 @@ def test_credentials_in_its_database(
     assert [file.name for file in agent.iterdir()] == ["agent.db"]
 
 
-def test_login_valid_longest_is_reported(homes: Homes, agent: Path) -> None:
+def test_login_valid_longest_is_reported(homes: InstallationResolver, agent: Path) -> None:
     store(agent, "oauth", {"access": "a", "expires": 1}, provider="old")
     store(agent, "oauth", {"access": "a", "expires": 2000}, provider="later")
     path = store(agent, "oauth", {"access": "a", "expires": 500}, provider="old-too")
@@ -282,12 +293,12 @@ def test_login_valid_longest_is_reported(homes: Homes, agent: Path) -> None:
     assert state(homes) == ("authenticated", "oauth", f"{path} (renewed)")
 
 
-def test_env_directory_is_not_read(homes: Homes, tmp_path: Path) -> None:
+def test_env_directory_is_not_read(homes: InstallationResolver, tmp_path: Path) -> None:
     (tmp_path / "project" / ".env").mkdir()
     assert state(homes) == ("unauthenticated", None, None)
 
 
-def test_broken_database_leaves_state_unknown(homes: Homes, agent: Path) -> None:
+def test_broken_database_leaves_state_unknown(homes: InstallationResolver, agent: Path) -> None:
     (agent / "agent.db").write_text("no database", "utf-8")
     found = Auth(homes).check("omp")
     assert found.status == "unknown"
@@ -295,7 +306,7 @@ def test_broken_database_leaves_state_unknown(homes: Homes, agent: Path) -> None
 
 
 @pytest.mark.parametrize("name", [".env", ".omp/.env", ".omp/agent/.env", "project/.env"])
-def test_credentials_in_env_files(name: str, homes: Homes, agent: Path, tmp_path: Path) -> None:
+def test_credentials_in_env_files(name: str, homes: InstallationResolver, agent: Path, tmp_path: Path) -> None:
     assert agent.is_dir()
     (tmp_path / name).write_text('# ANTHROPIC_API_KEY=no\nMISTRAL_API_KEY=\nexport OPENAI_API_KEY="x"\n', "utf-8")
     assert state(homes) == ("authenticated", "api_key", f"{tmp_path / name} (OPENAI_API_KEY)")
@@ -309,7 +320,7 @@ def test_credentials_in_env_files(name: str, homes: Homes, agent: Path, tmp_path
         ("models.json", '{"providers": {"own": {"apiKey": "sk-x"}}}'),
     ],
 )
-def test_keys_of_custom_providers(name: str, text: str, homes: Homes, agent: Path) -> None:
+def test_keys_of_custom_providers(name: str, text: str, homes: InstallationResolver, agent: Path) -> None:
     (agent / name).write_text(text, "utf-8")
     assert state(homes) == ("authenticated", "api_key", f"{agent / name} (providers.own.apiKey)")
 
@@ -338,21 +349,21 @@ def test_auth_methods_match_the_capabilities() -> None:
     ],
 )  # fmt: skip
 def test_where_its_directory_is(environ: dict[str, str], directory_is: str, own_is: str, tmp_path: Path) -> None:
-    place = Place(environ={"HOME": str(tmp_path), **environ})
+    place = AgentPaths(environ={"HOME": str(tmp_path), **environ})
     assert directory(place) == tmp_path / directory_is
     assert subagent_directory(place) == tmp_path / own_is
     assert data_directory(place) == directory(place)
 
 
 def test_xdg_data_directory_counts_once_it_exists(tmp_path: Path) -> None:
-    place = Place(environ={"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "xdg")})
+    place = AgentPaths(environ={"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "xdg")})
     assert data_directory(place) == tmp_path / ".omp" / "agent"
     (tmp_path / "xdg" / "omp").mkdir(parents=True)
     assert data_directory(place) == tmp_path / "xdg" / "omp"
     assert directory(place) == tmp_path / ".omp" / "agent"
-    moved = Place(environ={**place.environ, "PI_CODING_AGENT_DIR": "/moved"})
+    moved = AgentPaths(environ={**place.environ, "PI_CODING_AGENT_DIR": "/moved"})
     assert data_directory(moved) == Path("/moved")
-    named = Place(environ={**place.environ, "OMP_PROFILE": "work"})
+    named = AgentPaths(environ={**place.environ, "OMP_PROFILE": "work"})
     assert data_directory(named) == directory(named)
     (tmp_path / "xdg" / "omp" / "profiles" / "work").mkdir(parents=True)
     assert data_directory(named) == tmp_path / "xdg" / "omp" / "profiles" / "work"
@@ -381,7 +392,7 @@ def test_only_marketplace_plugins_are_updated_by_name() -> None:
 
 
 # The model saw a skill in each of these folders, but none in `~/.claude/skills` or `.pi/skills`.
-def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path) -> None:
+def test_skills_are_found_in_own_and_shared_folders(homes: InstallationResolver, tmp_path: Path) -> None:
     project = tmp_path / "project"
     found = [(path, folder.is_shared) for folder, path in skills(homes).where("omp")]
     assert found == [
@@ -395,7 +406,7 @@ def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path
     ]
 
 
-def test_sub_agent_needs_name_and_description(homes: Homes, tmp_path: Path) -> None:
+def test_sub_agent_needs_name_and_description(homes: InstallationResolver, tmp_path: Path) -> None:
     folder = tmp_path / "project" / ".omp" / "agents"
     folder.mkdir(parents=True)
     (folder / "a.md").write_text("---\nname: a\ndescription: d\n---\nx\n", "utf-8")

@@ -2,7 +2,7 @@
 
 from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
 
-from agent_mux.models import Price
+from agent_mux.sdk.models import Price
 
 
 def test_models_have_sizes_and_prices() -> None:

@@ -6,8 +6,8 @@ from tests.unit.adapters.pi_family import BEGINS, agent_end, answer, call_block,
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.adapter import Codec
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Codec
 from agent_mux_adapters.omp import ADAPTER
 
 ALL = Recordings(ADAPTER, "json")

@@ -19,11 +19,9 @@ from tests.unit.adapters.pi_family import (
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import PLACE, as_line, codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny, Interrupt, Send
-from agent_mux.adapter import Codec, Exit
-from agent_mux.effects import Refuse
-from agent_mux.options import McpServer
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, Codec, DenyAction, Exit, Interrupt, Refuse, Send
+from agent_mux.sdk.options import McpServer
 from agent_mux_adapters.omp import ADAPTER
 from agent_mux_adapters.omp.tools import split_mcp_name
 
@@ -299,7 +297,7 @@ def test_dialog_without_detail_shows_the_call_input() -> None:
     assert (request.call_id, request.detail) == ("a", '{"text":"hi"}')
 
 
-@pytest.mark.parametrize(("action", "value"), [(Approve("r"), "Approve"), (Deny("r", "no"), "Deny")])
+@pytest.mark.parametrize(("action", "value"), [(ApproveAction("r"), "Approve"), (DenyAction("r", "no"), "Deny")])
 def test_decision_selects_an_option(action: Any, value: str) -> None:
     talk = running()
     talk.asks("r", "select", **gate("bash", "Command: x"))
@@ -310,7 +308,7 @@ def test_decision_selects_an_option(action: Any, value: str) -> None:
 def test_tool_allowed_for_the_run_is_not_asked_again() -> None:
     talk = running()
     talk.asks("r", "select", **gate("bash", "Command: x"))
-    talk.want(Approve("r", always=True))
+    talk.want(ApproveAction("r", always=True))
     talk.sent()
     assert facts_of(talk.asks("s", "select", **gate("bash", "Command: y"))) == [
         facts.Note("bash was allowed for the rest of the run", "verbose")
@@ -323,7 +321,7 @@ def test_free_text_answer_goes_through_the_editor() -> None:
     talk = running()
     request = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
     assert request == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
-    talk.want(Answer("q", "blue"))
+    talk.want(AnswerAction("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
     assert facts_of(talk.asks("e", "editor", title="Which?")) == []
     assert talk.sent() == [{"type": "extension_ui_response", "id": "e", "value": "blue"}]
@@ -340,5 +338,5 @@ def test_interrupt_sends_abort() -> None:
 
 
 def test_json_mode_refuses_answers() -> None:
-    [refused] = codec().request(Approve("r"))
+    [refused] = codec().request(ApproveAction("r"))
     assert isinstance(refused, Refuse)

@@ -5,8 +5,8 @@ from typing import Any
 from tests.unit.adapters import talking
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux.adapter import Codec, Step
-from agent_mux.facts import Fact
+from agent_mux.sdk.codec import Codec, Step
+from agent_mux.sdk.facts import Fact
 from agent_mux_adapters.openclaw import ADAPTER
 from agent_mux_adapters.openclaw.argv import ACP, EXEC
 

@@ -5,10 +5,19 @@ from typing import Any
 import pytest
 from openclaw_transcript import RUN, SESSION, Talk, facts
 
-from agent_mux.actions import Approve, Cancel, Close, Deny, Interrupt, Send, Steer
-from agent_mux.adapter import Source
-from agent_mux.effects import CloseStdin, Refuse
-from agent_mux.facts import (
+from agent_mux.sdk.codec import (
+    ApproveAction,
+    Cancel,
+    Close,
+    CloseStdin,
+    DenyAction,
+    Interrupt,
+    Refuse,
+    Send,
+    Source,
+    Steer,
+)
+from agent_mux.sdk.facts import (
     ApprovalAsked,
     FilePatched,
     FileRead,
@@ -360,7 +369,11 @@ def test_prompts_wait_for_each_other_since_a_second_one_would_cancel_the_first()
 
 @pytest.mark.parametrize(
     ("action", "option", "granted"),
-    [(Approve("0"), "allow-once", True), (Approve("0", always=True), "allow-once", True), (Deny("0"), "deny", False)],
+    [
+        (ApproveAction("0"), "allow-once", True),
+        (ApproveAction("0", always=True), "allow-once", True),
+        (DenyAction("0"), "deny", False),
+    ],
 )
 def test_a_command_waits_for_permission(action: Any, option: str, granted: bool) -> None:
     talk = Talk().opened()
@@ -379,7 +392,7 @@ def test_a_command_that_is_denied_never_ran() -> None:
     talk = Talk().opened()
     talk.runs("c1", "touch x")
     talk.says({"id": 0, "method": "session/request_permission", "params": _permission("c1", "touch x")})
-    talk.want(Deny("0"))
+    talk.want(DenyAction("0"))
     denied = "Exec denied (gateway id=x, user-denied): touch x"
     done = only(talk.prints("c1", denied, "failed", status="failed", exitCode=None, aggregated=denied), ToolDone)
     assert (done.error, done.stdout, done.exit_code) == (denied, None, None)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openclaw_transcript import ACP, ADAPTER, EXEC
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment
-from agent_mux.capabilities import check_capabilities
 from agent_mux.errors import CapabilityError
-from agent_mux.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, check_capabilities
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
 
 PNG = Attachment(base64="aGk=", mime_type="image/png")
 ECHO = McpServer("echo", command="echo", args=("-n", "${HOME}"), env={"TOKEN": "geheim"})

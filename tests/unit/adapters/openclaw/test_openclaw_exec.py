@@ -8,10 +8,19 @@ import pytest
 from openclaw_transcript import EXEC, facts, new_codec
 from tests.unit.adapters.talking import receive
 
-from agent_mux.actions import Answer, Approve, Cancel, Close, Interrupt, Send
-from agent_mux.adapter import Exit, Source
-from agent_mux.effects import Refuse, SignalGroup
-from agent_mux.facts import (
+from agent_mux.sdk.codec import (
+    AnswerAction,
+    ApproveAction,
+    Cancel,
+    Close,
+    Exit,
+    Interrupt,
+    Refuse,
+    Send,
+    SignalGroup,
+    Source,
+)
+from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     ImageProduced,
@@ -201,7 +210,7 @@ def test_a_retry_in_the_log_is_reported() -> None:
 # -- what a consumer wants
 
 
-@pytest.mark.parametrize("action", [Send("more"), Approve("1"), Answer("1", "x")])
+@pytest.mark.parametrize("action", [Send("more"), ApproveAction("1"), AnswerAction("1", "x")])
 def test_it_takes_no_input(action: Any) -> None:
     (refusal,) = new_codec(EXEC).request(action)
     assert isinstance(refusal, Refuse)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_mux import validate
-from agent_mux.place import Place
+from agent_mux.sdk.config import AgentPaths
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
 from agent_mux_adapters.openclaw import sessions as openclaw_sessions
@@ -159,7 +159,7 @@ def test_messages_of_openclaw_itself_are_skipped(home: Path, sessions: Sessions)
 
 
 def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
-    [found] = [found for found in STORE.find(Place(environ={"HOME": str(home)})) if found.key == TRANSCRIPT]
+    [found] = [found for found in STORE.find(AgentPaths(environ={"HOME": str(home)})) if found.key == TRANSCRIPT]
     cursor = STORE.open(found)
     assert type([*cursor.read()][-1].fact).__name__ == "TurnFailed"
     thought = {"type": "thinking", "thinking": "Hm."}

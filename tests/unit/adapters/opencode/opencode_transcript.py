@@ -5,8 +5,7 @@ from typing import Any
 from tests.unit.adapters import talking
 from tests.unit.adapters.talking import codec_of
 
-from agent_mux.adapter import Codec, Step
-from agent_mux.effects import Effect, WriteStdin
+from agent_mux.sdk.codec import Codec, Effect, Step, WriteStdin
 from agent_mux_adapters.opencode import ADAPTER
 
 SESSION = "ses_main"

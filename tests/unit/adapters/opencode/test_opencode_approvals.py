@@ -6,9 +6,8 @@ import pytest
 from opencode_transcript import ABORT, SESSION, Talk, event, status, tool
 from tests.unit.adapters.talking import facts_of
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny, Interrupt
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse
 
 ALWAYS = ["echo *"]
 
@@ -74,9 +73,13 @@ def test_sub_agent_approval_has_no_call_id(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("action", "body", "settled"),
     [
-        (Approve("per_1"), {"reply": "once"}, facts.RequestSettled("per_1", True)),
-        (Approve("per_1", always=True), {"reply": "always"}, facts.RequestSettled("per_1", True)),
-        (Deny("per_1", "why"), {"reply": "reject", "message": "why"}, facts.RequestSettled("per_1", False, "why")),
+        (ApproveAction("per_1"), {"reply": "once"}, facts.RequestSettled("per_1", True)),
+        (ApproveAction("per_1", always=True), {"reply": "always"}, facts.RequestSettled("per_1", True)),
+        (
+            DenyAction("per_1", "why"),
+            {"reply": "reject", "message": "why"},
+            facts.RequestSettled("per_1", False, "why"),
+        ),
     ],
 )
 def test_replies(talk: Talk, action: Any, body: dict[str, str], settled: facts.Fact) -> None:
@@ -84,21 +87,21 @@ def test_replies(talk: Talk, action: Any, body: dict[str, str], settled: facts.F
     assert facts_of(talk.want(action)) == [settled]
     assert talk.sent() == [("POST /permission/per_1/reply", body)]
     assert facts_of(talk.says(replied("per_1", body["reply"]))) == []
-    [refused] = talk.want(Approve("per_1"))
+    [refused] = talk.want(ApproveAction("per_1"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
 def test_denial_has_a_message_so_that_the_turn_continues(talk: Talk) -> None:
     talk.says(permission())
-    talk.want(Deny("per_1"))
+    talk.want(DenyAction("per_1"))
     [(_, body)] = talk.sent()
     assert body == {"reply": "reject", "message": "The user denied this call."}
 
 
 def test_rejections_by_opencode_settle_the_other_requests(talk: Talk) -> None:
     talk.says(permission("per_1"), permission("per_2"))
-    talk.want(Deny("per_1"))
+    talk.want(DenyAction("per_1"))
     talk.sent()
     assert facts_of(talk.says(replied("per_1", "reject"), replied("per_2", "reject"))) == [
         facts.RequestSettled("per_2", False)
@@ -107,7 +110,7 @@ def test_rejections_by_opencode_settle_the_other_requests(talk: Talk) -> None:
 
 def test_late_reply_is_ignored(talk: Talk) -> None:
     talk.says(permission())
-    talk.want(Approve("per_1"))
+    talk.want(ApproveAction("per_1"))
     assert facts_of(talk.answers(4, {"_tag": "PermissionNotFoundError", "message": "gone"}, 404)) == []
 
 
@@ -119,7 +122,7 @@ def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: Talk) -> None
         facts.RequestSettled("que_1/0", False, "the turn was stopped"),
     ]
     assert talk.sent() == [ABORT, ("POST /permission/per_1/reply", {"reply": "reject"}), "POST /question/que_1/reject"]
-    assert isinstance(talk.want(Approve("per_1"))[0], Refuse)
+    assert isinstance(talk.want(ApproveAction("per_1"))[0], Refuse)
     assert facts_of(talk.says(replied("per_1", "reject"))) == []
 
 
@@ -134,9 +137,9 @@ def test_question_is_sent_when_all_parts_are_answered(talk: Talk) -> None:
         facts.InputAsked("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
         facts.InputAsked("que_1/1", "Sizes?", None, ("S", "L")),
     ]
-    assert talk.want(Answer("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
-    assert isinstance(talk.want(Answer("que_1/1", "S"))[0], Refuse)
-    talk.want(Answer("que_1/0", "Blue"))
+    assert talk.want(AnswerAction("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
+    assert isinstance(talk.want(AnswerAction("que_1/1", "S"))[0], Refuse)
+    talk.want(AnswerAction("que_1/0", "Blue"))
     assert talk.sent()[-1] == ("POST /question/que_1/reply", {"answers": [["Blue"], ["S", "L"]]})
     answered = {"sessionID": SESSION, "requestID": "que_1", "answers": [["Blue"], ["S", "L"]]}
     assert facts_of(talk.says(event("question.replied", answered))) == []
@@ -144,11 +147,11 @@ def test_question_is_sent_when_all_parts_are_answered(talk: Talk) -> None:
 
 def test_declined_question_gets_an_empty_answer(talk: Talk) -> None:
     talk.says(question(COLOUR))
-    assert facts_of(talk.want(Deny("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
+    assert facts_of(talk.want(DenyAction("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
     assert talk.sent() == [("POST /question/que_1/reply", {"answers": [[]]})]
 
 
-@pytest.mark.parametrize("action", [Answer("per_1", "x"), Approve("que_1/0"), Answer("que_1/9", "x")])
+@pytest.mark.parametrize("action", [AnswerAction("per_1", "x"), ApproveAction("que_1/0"), AnswerAction("que_1/9", "x")])
 def test_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
     talk.says(permission(), question(COLOUR))
     [refused] = talk.want(action)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, McpServer, RunOptions
-from agent_mux.policy import Policy
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, McpServer, RunOptions
+from agent_mux.sdk.policy import Policy
 from agent_mux_adapters.opencode import ADAPTER
 from agent_mux_adapters.opencode.argv import BRIDGE
 

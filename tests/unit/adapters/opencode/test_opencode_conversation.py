@@ -21,10 +21,8 @@ from opencode_transcript import (
 )
 from tests.unit.adapters.talking import facts_of
 
-from agent_mux import facts
-from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, Source, Steer
 
 CREATE = ("POST /session", {})
 OVERFLOW = failure("ContextOverflowError", message="maximum context length is 10 tokens, resulted in 99 tokens")

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from agent_mux import McpServer, ValidationError
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.config.files import Scope
-from agent_mux.definitions.client import skills, subagents
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills, subagents
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.sdk.config import Scope
 from agent_mux_adapters.opencode.installation import PLUGINS
 
 # `opencode mcp add u1 --env A=b -- node x.js --flag "two words"`, `opencode mcp add r1 --url https://x.example/mcp
@@ -95,8 +95,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def homes(home: Path, **environ: str) -> Homes:
-    return Homes(environ={"HOME": str(home), **environ}, project=home / "project")
+def homes(home: Path, **environ: str) -> InstallationResolver:
+    return InstallationResolver(environ={"HOME": str(home), **environ}, project=home / "project")
 
 
 def write(path: Path, expected: object) -> Path:

@@ -11,8 +11,8 @@ from tests.unit.adapters.damage import ANYTHING, check, damaged, patient
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import as_line
 
-from agent_mux import facts
-from agent_mux.adapter import Exit, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Exit, Source
 
 RECORDINGS = Recordings(ADAPTER, "run-json")
 LINES = {protocol: RECORDINGS.lines(protocol) for protocol in ADAPTER.protocols}

@@ -7,10 +7,8 @@ import pytest
 from opencode_transcript import new_codec
 from tests.unit.adapters.talking import facts_of
 
-from agent_mux import facts
-from agent_mux.actions import Send
-from agent_mux.adapter import Exit, Source, Step
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Exit, Refuse, Send, Source, Step
 
 SESSION = "ses_1"
 OVERFLOW = {"name": "ContextOverflowError", "data": {"message": "too long"}}

@@ -19,9 +19,9 @@ from opencode_transcript import (
 )
 from tests.unit.adapters.talking import PLACE, facts_of
 
-from agent_mux import facts
-from agent_mux.adapter import Source
-from agent_mux.facts import Shell
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Source
+from agent_mux.sdk.facts import Shell
 from agent_mux_adapters.opencode.wire import delay_until
 
 CHILD = "ses_child"

@@ -8,10 +8,8 @@ from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answ
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Answer, Approve, Deny, Interrupt
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
 from agent_mux_adapters._dialects.pi.extension import TITLE, extension_code
 from agent_mux_adapters.pi import ADAPTER
 
@@ -75,10 +73,15 @@ def test_unreadable_call_still_asks() -> None:
 @pytest.mark.parametrize(
     ("action", "decision", "granted", "reason"),
     [
-        (Approve("r"), {"decision": "allow"}, True, None),
-        (Approve("r", always=True), {"decision": "always"}, True, None),
-        (Deny("r"), {"decision": "deny"}, False, None),
-        (Deny("r", "not in my house"), {"decision": "deny", "reason": "not in my house"}, False, "not in my house"),
+        (ApproveAction("r"), {"decision": "allow"}, True, None),
+        (ApproveAction("r", always=True), {"decision": "always"}, True, None),
+        (DenyAction("r"), {"decision": "deny"}, False, None),
+        (
+            DenyAction("r", "not in my house"),
+            {"decision": "deny", "reason": "not in my house"},
+            False,
+            "not in my house",
+        ),
     ],
 )
 def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
@@ -93,8 +96,8 @@ def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: 
 def test_request_is_settled_once() -> None:
     talk = running()
     talk.asks("r", **gate())
-    talk.want(Approve("r"))
-    [refused] = talk.want(Deny("r"))
+    talk.want(ApproveAction("r"))
+    [refused] = talk.want(DenyAction("r"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
@@ -102,7 +105,7 @@ def test_request_is_settled_once() -> None:
 def test_text_answer_to_an_approval_is_refused() -> None:
     talk = running()
     talk.asks("r", **gate())
-    [refused] = talk.want(Answer("r", "yes"))
+    [refused] = talk.want(AnswerAction("r", "yes"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
@@ -119,7 +122,7 @@ def test_end_of_turn_closes_open_requests() -> None:
     talk = running()
     talk.asks("r", **gate())
     talk.says(answer("hi"), agent_end(willRetry=False), SETTLED)
-    [refused] = talk.want(Approve("r"))
+    [refused] = talk.want(ApproveAction("r"))
     assert isinstance(refused, Refuse)
 
 
@@ -151,9 +154,9 @@ def test_select_dialog_is_a_question_with_options() -> None:
     talk = running()
     request = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
     assert request == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
-    [refused] = talk.want(Answer("q", "c"))
+    [refused] = talk.want(AnswerAction("q", "c"))
     assert isinstance(refused, Refuse)
-    assert facts_of(talk.want(Answer("q", "b"))) == [facts.RequestSettled("q", granted=True)]
+    assert facts_of(talk.want(AnswerAction("q", "b"))) == [facts.RequestSettled("q", granted=True)]
     assert talk.sent()[-1] == reply("q", value="b")
 
 
@@ -162,14 +165,14 @@ def test_confirm_dialog_accepts_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
     request = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
     assert request == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
-    talk.want(Answer("q", word))
+    talk.want(AnswerAction("q", word))
     assert talk.sent() == [reply("q", confirmed=confirmed)]
 
 
 def test_confirm_dialog_refuses_other_answers() -> None:
     talk = running()
     talk.asks("q", "confirm", title="Sure?")
-    [refused] = talk.want(Answer("q", "perhaps"))
+    [refused] = talk.want(AnswerAction("q", "perhaps"))
     assert isinstance(refused, Refuse)
 
 
@@ -178,14 +181,14 @@ def test_input_dialog_accepts_any_text(method: str, field: str) -> None:
     talk = running()
     request = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
     assert request == [facts.InputAsked("q", "Name?", "like this", source="tool")]
-    talk.want(Answer("q", "any"))
+    talk.want(AnswerAction("q", "any"))
     assert talk.sent() == [reply("q", value="any")]
 
 
 def test_question_may_be_declined() -> None:
     talk = running()
     talk.asks("q", "input", title="Name?")
-    assert facts_of(talk.want(Deny("q"))) == [facts.RequestSettled("q", granted=False)]
+    assert facts_of(talk.want(DenyAction("q"))) == [facts.RequestSettled("q", granted=False)]
     assert talk.sent() == [reply("q", cancelled=True)]
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnArgs, SpawnEnvironment
-from agent_mux.options import Attachment, RunOptions
-from agent_mux.policy import Policy
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment
+from agent_mux.sdk.options import Attachment, RunOptions
+from agent_mux.sdk.policy import Policy
 from agent_mux_adapters._dialects.pi.extension import FILE
 from agent_mux_adapters.pi import ADAPTER
 

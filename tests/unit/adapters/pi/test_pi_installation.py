@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from agent_mux import CapabilityError, ValidationError
-from agent_mux.auth.client import Auth
-from agent_mux.config.client import AgentConfigs
-from agent_mux.definitions.client import skills
-from agent_mux.homes import Homes
-from agent_mux.mcp.client import McpServers
-from agent_mux.place import Place
-from agent_mux.plugins.commands import Plugin
+from agent_mux.agents.auth import Auth
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.definitions import skills
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.agents.mcp_servers import McpServers
+from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.installation import Plugin
 from agent_mux_adapters.pi import ADAPTER
 from agent_mux_adapters.pi.installation import AUTH, HOME, PLUGINS
 
@@ -48,10 +48,10 @@ Project packages:
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> Homes:
+def homes(tmp_path: Path) -> InstallationResolver:
     project = tmp_path / "project"
     project.mkdir()
-    return Homes(environ={"HOME": str(tmp_path)}, project=project)
+    return InstallationResolver(environ={"HOME": str(tmp_path)}, project=project)
 
 
 @pytest.fixture
@@ -61,12 +61,14 @@ def directory(tmp_path: Path) -> Path:
     return directory
 
 
-def state(homes: Homes, **environ: str) -> tuple[str, str | None, str | None]:
-    found = Auth(Homes(environ={**homes.environ, **environ}, project=homes.place().project)).check("pi", now_ms=1000)
+def state(homes: InstallationResolver, **environ: str) -> tuple[str, str | None, str | None]:
+    found = Auth(InstallationResolver(environ={**homes.environ, **environ}, project=homes.place().project)).check(
+        "pi", now_ms=1000
+    )
     return found.status, found.method, found.where
 
 
-def test_setting_the_model_changes_two_fields_only(homes: Homes, directory: Path) -> None:
+def test_setting_the_model_changes_two_fields_only(homes: InstallationResolver, directory: Path) -> None:
     path = directory / "settings.json"
     path.write_text(SETTINGS, "utf-8")
     configs = AgentConfigs(homes)
@@ -79,7 +81,7 @@ def test_setting_the_model_changes_two_fields_only(homes: Homes, directory: Path
     assert configs.validate("pi") == []
 
 
-def test_set_and_unset_restores_the_file(homes: Homes, directory: Path) -> None:
+def test_set_and_unset_restores_the_file(homes: InstallationResolver, directory: Path) -> None:
     path = directory / "settings.json"
     path.write_text(SETTINGS, "utf-8")
     configs = AgentConfigs(homes)
@@ -89,7 +91,7 @@ def test_set_and_unset_restores_the_file(homes: Homes, directory: Path) -> None:
     assert path.read_text("utf-8") == SETTINGS
 
 
-def test_project_settings_take_precedence(homes: Homes, directory: Path) -> None:
+def test_project_settings_take_precedence(homes: InstallationResolver, directory: Path) -> None:
     (directory / "settings.json").write_text(SETTINGS, "utf-8")
     AgentConfigs(homes).set_field("pi", "defaultThinkingLevel", "low", scope="project")
     setting = AgentConfigs(homes).get_field("pi", "defaultThinkingLevel")
@@ -98,7 +100,7 @@ def test_project_settings_take_precedence(homes: Homes, directory: Path) -> None
 
 
 @pytest.mark.parametrize("model", ["claude-opus-4-6", "/x", "anthropic/"])
-def test_model_without_provider_is_refused(model: str, homes: Homes) -> None:
+def test_model_without_provider_is_refused(model: str, homes: InstallationResolver) -> None:
     with pytest.raises(ValidationError, match="provider/model"):
         AgentConfigs(homes).set_model("pi", model)
 
@@ -108,14 +110,14 @@ def test_model_without_provider_is_refused(model: str, homes: Homes) -> None:
     [({"defaultModel": "m"}, "m"), ({"defaultProvider": "p"}, None), ({"defaultModel": 3}, None)],
 )
 def test_incomplete_model_setting(
-    settings: dict[str, object], model: str | None, homes: Homes, directory: Path
+    settings: dict[str, object], model: str | None, homes: InstallationResolver, directory: Path
 ) -> None:
     (directory / "settings.json").write_text(json.dumps(settings), "utf-8")
     setting = AgentConfigs(homes).model("pi")
     assert (None if setting is None else setting.value) == model
 
 
-def test_empty_home_is_not_authenticated(homes: Homes) -> None:
+def test_empty_home_is_not_authenticated(homes: InstallationResolver) -> None:
     assert state(homes) == ("unauthenticated", None, None)
 
 
@@ -133,7 +135,7 @@ def test_empty_home_is_not_authenticated(homes: Homes) -> None:
         ({"ANTHROPIC_API_KEY": ""}, None),
     ],
 )
-def test_credentials_in_variables(environ: dict[str, str], method: str | None, homes: Homes) -> None:
+def test_credentials_in_variables(environ: dict[str, str], method: str | None, homes: InstallationResolver) -> None:
     assert state(homes, **environ)[:2] == ("unauthenticated" if method is None else "authenticated", method)
 
 
@@ -153,7 +155,7 @@ def test_credentials_in_variables(environ: dict[str, str], method: str | None, h
     ],
 )
 def test_credentials_in_its_file(
-    stored: object, expected: tuple[str, str | None], homes: Homes, directory: Path
+    stored: object, expected: tuple[str, str | None], homes: InstallationResolver, directory: Path
 ) -> None:
     path = directory / "auth.json"
     path.write_text(json.dumps({"anthropic": stored}), "utf-8")
@@ -162,7 +164,7 @@ def test_credentials_in_its_file(
     assert found[2] in {None, f"{path} (anthropic)"}
 
 
-def test_login_valid_longest_is_reported(homes: Homes, directory: Path) -> None:
+def test_login_valid_longest_is_reported(homes: InstallationResolver, directory: Path) -> None:
     path = directory / "auth.json"
     login = {"type": "oauth", "access": "a", "refresh": ""}
     stored = {"old": {**login, "expires": 1}, "later": {**login, "expires": 2000}}
@@ -173,7 +175,7 @@ def test_login_valid_longest_is_reported(homes: Homes, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-def test_broken_credentials_file_leaves_state_unknown(text: str, homes: Homes, directory: Path) -> None:
+def test_broken_credentials_file_leaves_state_unknown(text: str, homes: InstallationResolver, directory: Path) -> None:
     (directory / "auth.json").write_text(text, "utf-8")
     assert state(homes) == ("unknown", None, None)
     assert state(homes, OPENAI_API_KEY="x") == ("authenticated", "api_key", "OPENAI_API_KEY")
@@ -187,7 +189,7 @@ OWN = '// mine\n{"providers": {"none": {}, "own": {"apiKey": "KEY",},},}'
     ("key", "is_found"),
     [("sk-x", True), ("!cmd", True), ("$SET", True), ("${UNSET}", False), ("$$", True), ("", False)],
 )
-def test_keys_of_custom_providers(key: str, is_found: bool, homes: Homes, directory: Path) -> None:
+def test_keys_of_custom_providers(key: str, is_found: bool, homes: InstallationResolver, directory: Path) -> None:
     path = directory / "models.json"
     path.write_text(OWN.replace("KEY", key), "utf-8")
     where = f"{path} (providers.own.apiKey)"
@@ -199,7 +201,7 @@ def test_variable_moves_the_directory(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "auth.json").write_text('{"x": {"type": "api_key", "key": "k"}}', "utf-8")
-    place = Place(environ={"HOME": str(tmp_path), "PI_CODING_AGENT_DIR": str(moved)})
+    place = AgentPaths(environ={"HOME": str(tmp_path), "PI_CODING_AGENT_DIR": str(moved)})
     [found] = [method.find(place) for method in AUTH.methods if method.name == "api_key" and method.find is not None]
     assert found is not None
     assert found.where == f"{moved / 'auth.json'} (x)"
@@ -236,7 +238,7 @@ def test_package_update_excludes_pi_itself() -> None:
     assert PLUGINS.update(None) == ("update", "--extensions")
 
 
-def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path) -> None:
+def test_skills_are_found_in_own_and_shared_folders(homes: InstallationResolver, tmp_path: Path) -> None:
     own = [(folder.scope, path) for folder, path in skills(homes).where("pi") if not folder.is_shared]
     assert own == [("global", tmp_path / ".pi/agent/skills"), ("project", tmp_path / "project/.pi/skills")]
     main = tmp_path / ".agents" / "skills" / "sing" / "SKILL.md"
@@ -246,7 +248,7 @@ def test_skills_are_found_in_own_and_shared_folders(homes: Homes, tmp_path: Path
     assert (found.name, found.is_shared, found.problem) == ("sing", True, None)
 
 
-def test_unsupported_parts_are_absent(homes: Homes) -> None:
+def test_unsupported_parts_are_absent(homes: InstallationResolver) -> None:
     assert HOME.mcp is None
     assert HOME.subagents is None
     with pytest.raises(CapabilityError):

@@ -8,8 +8,8 @@ from tests.unit.adapters.pi_family import BEGINS, answer, call_block, update
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import as_line, codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.adapter import Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Source
 from agent_mux_adapters.pi import ADAPTER
 
 ALL = Recordings(ADAPTER, "json")

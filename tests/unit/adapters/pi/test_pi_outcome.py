@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.adapters.talking import codec_of, facts_of, receive
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.outcome import code_of, failure_of
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
 from agent_mux_adapters.pi import ADAPTER

@@ -6,10 +6,8 @@ import pytest
 from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer, update
 from tests.unit.adapters.talking import codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Cancel, Close, Interrupt, Send, Steer
-from agent_mux.adapter import Source
-from agent_mux.effects import Refuse
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, Source, Steer
 from agent_mux_adapters.pi import ADAPTER
 
 END = agent_end(willRetry=False)

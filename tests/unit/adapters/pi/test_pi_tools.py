@@ -6,7 +6,7 @@ import pytest
 from tests.unit.adapters.pi_family import ends, goes_on, result, starts
 from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.tool_results import from_numbered
 from agent_mux_adapters.pi import ADAPTER
 

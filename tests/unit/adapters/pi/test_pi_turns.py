@@ -7,9 +7,8 @@ from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answ
 from tests.unit.adapters.recordings import Recordings
 from tests.unit.adapters.talking import codec_of, facts_of, receive
 
-from agent_mux import facts
-from agent_mux.actions import Interrupt
-from agent_mux.adapter import Codec, Exit, Source
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import Codec, Exit, Interrupt, Source
 from agent_mux_adapters.pi import ADAPTER
 
 ALL = Recordings(ADAPTER, "json")

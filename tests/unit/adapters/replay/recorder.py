@@ -4,8 +4,8 @@ import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_mux.adapter import Exit
-from agent_mux.testing.fixtures import Fixture, save_fixture
+from agent_mux.sdk.codec import Exit
+from agent_mux_testing.fixtures import Fixture, save_fixture
 
 
 def record(

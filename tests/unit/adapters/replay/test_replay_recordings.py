@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.unit.run.scripted_run import control, header, printed
 
-from agent_mux.actions import Send
-from agent_mux.run.journal import JournalWriter
-from agent_mux.run.records import Exited, Kind, Record, encode
-from agent_mux.testing.fixtures import find_fixtures
+from agent_mux.journal.file import JournalWriter
+from agent_mux.journal.records import Exited, Kind, Record, encode
+from agent_mux.sdk.codec import Send
 from agent_mux_adapters.replay.playback.recording import STDERR, STDIN, STDOUT, RecordedItem, load, sent_positions
+from agent_mux_testing.fixtures import find_fixtures
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 

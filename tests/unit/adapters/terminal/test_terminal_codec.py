@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_mux import actions, facts
-from agent_mux.adapter import CodecContext, Exit, Source, Step, TerminalSize
-from agent_mux.effects import CloseStdin, Refuse, WriteStdin
+from agent_mux.sdk import codec, facts
+from agent_mux.sdk.codec import CloseStdin, CodecContext, Exit, Refuse, Source, Step, TerminalSize, WriteStdin
 
 pytest.importorskip("pyte")
 
@@ -54,7 +53,7 @@ class Talk:
         """Draw a screen and let the program be quiet."""
         return list(self.draw(CLEAR + text.replace("\n", "\r\n")).codec.quiet())
 
-    def ask(self, action: actions.AnyAction) -> list[Step]:
+    def ask(self, action: codec.AnyAction) -> list[Step]:
         return list(self.codec.request(action))
 
     def hear(self, keys: str) -> list[Step]:
@@ -88,20 +87,20 @@ def test_answer_is_between_echo_and_prompt() -> None:
 def test_prompts_are_typed_one_at_a_time() -> None:
     talk = Talk("one", interactive=True)
     talk.rest("> ")
-    assert talk.ask(actions.Send("two")) == []
+    assert talk.ask(codec.Send("two")) == []
     steps = talk.rest("one\nfirst\n> ")
     assert facts_in(steps) == [facts.Text("first"), facts.TurnDone(), facts.TurnBegin()]
     assert typed(steps) == "two\r"
     assert facts_in(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.Text("second"), facts.TurnDone()]
-    assert typed(talk.ask(actions.Close())) == "/quit\r"
-    assert talk.ask(actions.Close()) == []
+    assert typed(talk.ask(codec.Close())) == "/quit\r"
+    assert talk.ask(codec.Close()) == []
 
 
 def test_repeated_prompt_has_its_own_answer() -> None:
     talk = Talk("go", interactive=True)
     talk.rest("> ")
     talk.rest("go\nfirst\n> ")
-    talk.ask(actions.Send("go"))
+    talk.ask(codec.Send("go"))
     assert talk.rest("go\nfirst\ngo\n> ") == []
     assert facts_in(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.Text("second")
 
@@ -153,14 +152,14 @@ def dialog() -> Talk:
 @pytest.mark.parametrize(
     ("action", "keys", "granted"),
     [
-        (actions.Approve("1"), "y", True),
-        (actions.Approve("1", always=True), "a", True),
-        (actions.Deny("1", "no"), "n", False),
+        (codec.ApproveAction("1"), "y", True),
+        (codec.ApproveAction("1", always=True), "a", True),
+        (codec.DenyAction("1", "no"), "n", False),
     ],
 )
 def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> None:
     talk = dialog()
-    reason = "no" if isinstance(action, actions.Deny) else None
+    reason = "no" if isinstance(action, codec.DenyAction) else None
     assert talk.ask(action) == [facts.RequestSettled("1", granted, reason), WriteStdin(keys.encode())]
     assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen")]
 
@@ -169,7 +168,7 @@ def test_always_falls_back_to_approve() -> None:
     talk = Talk()
     asked = talk.rest("Bare dialog\n> ")
     assert asked == [facts.ApprovalAsked("1", "Bare dialog", "Bare dialog", "medium")]
-    assert typed(talk.ask(actions.Approve("1", always=True))) == "y\r"
+    assert typed(talk.ask(codec.ApproveAction("1", always=True))) == "y\r"
 
 
 def test_dialog_is_reported_once_while_shown() -> None:
@@ -179,7 +178,7 @@ def test_dialog_is_reported_once_while_shown() -> None:
 
 def test_dialog_shown_after_its_answer_is_reported_again() -> None:
     talk = dialog()
-    talk.ask(actions.Approve("1"))
+    talk.ask(codec.ApproveAction("1"))
     assert talk.rest(DIALOG) == [facts.ApprovalAsked("2", "a command", "rm -rf build", "high")]
 
 
@@ -191,7 +190,7 @@ def test_dialog_that_disappears_is_settled() -> None:
 def test_questions_are_answered_with_text() -> None:
     talk = Talk()
     assert talk.rest("Name: which colour?") == [facts.InputAsked("1", "which colour")]
-    assert talk.ask(actions.Answer("1", "blue\x03\ngreen")) == [
+    assert talk.ask(codec.AnswerAction("1", "blue\x03\ngreen")) == [
         facts.RequestSettled("1", True), WriteStdin(b"blue green\r"),
     ]  # fmt: skip
 
@@ -199,7 +198,7 @@ def test_questions_are_answered_with_text() -> None:
 def test_questions_are_declined_with_a_key() -> None:
     talk = Talk()
     talk.rest("Name: which colour?")
-    assert typed(talk.ask(actions.Deny("1"))) == "\x1b"
+    assert typed(talk.ask(codec.DenyAction("1"))) == "\x1b"
 
 
 # -- ends
@@ -221,28 +220,28 @@ def test_failure_text_is_not_an_answer(screen: str, failure: facts.Failure) -> N
 def test_interrupt_ends_the_turn_with_partial_answer() -> None:
     talk = Talk(interactive=True)
     talk.rest("> ")
-    assert typed(talk.ask(actions.Interrupt())) == "\x1b"
+    assert typed(talk.ask(codec.Interrupt())) == "\x1b"
     assert facts_in(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
-    talk.ask(actions.Send("more"))
-    talk.ask(actions.Interrupt())
+    talk.ask(codec.Send("more"))
+    talk.ask(codec.Interrupt())
     assert facts_in(talk.rest("hello\nhalf an ans\nmore\n> ")) == [facts.TurnStopped()]
 
 
 def test_steering_a_turn_is_refused_and_without_one_is_a_prompt() -> None:
     talk = Talk(interactive=True)
     talk.rest("> ")
-    steps = talk.ask(actions.Steer("faster"))
+    steps = talk.ask(codec.Steer("faster"))
     assert [step.code for step in steps if isinstance(step, Refuse)] == ["CAPABILITY_ERROR"]
     talk.rest("hello\nyes\n> ")
-    assert typed(talk.ask(actions.Steer("more"))) == "more\r"
+    assert typed(talk.ask(codec.Steer("more"))) == "more\r"
 
 
 def test_cancel_quits_at_once() -> None:
     talk = Talk()
     talk.rest("> ")
-    talk.ask(actions.Send("more"))
-    assert talk.ask(actions.Cancel()) == [WriteStdin(b"/quit\r"), CloseStdin()]
-    assert talk.ask(actions.Cancel()) == []
+    talk.ask(codec.Send("more"))
+    assert talk.ask(codec.Cancel()) == [WriteStdin(b"/quit\r"), CloseStdin()]
+    assert talk.ask(codec.Cancel()) == []
     assert list(talk.codec.finish(Exit(code=0))) == []
 
 

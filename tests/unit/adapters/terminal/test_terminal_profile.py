@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent_mux.adapter import SpawnEnvironment, TerminalSize
 from agent_mux.errors import AgentMuxError
-from agent_mux.options import RunOptions
+from agent_mux.sdk.adapter import SpawnEnvironment
+from agent_mux.sdk.codec import TerminalSize
+from agent_mux.sdk.options import RunOptions
 from agent_mux_adapters.terminal import ADAPTER
 from agent_mux_adapters.terminal.argv import build_spawn_args, codec_context
 from agent_mux_adapters.terminal.profile import Dialog, FailurePattern, Profile, built_in, profile_for, read_profile

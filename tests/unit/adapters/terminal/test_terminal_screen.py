@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_mux.adapter import TerminalSize
 from agent_mux.errors import AgentMuxError
+from agent_mux.sdk.codec import TerminalSize
 
 pytest.importorskip("pyte")
 

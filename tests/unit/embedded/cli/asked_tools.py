@@ -7,8 +7,8 @@ from typing import Any
 from agent_loop.cli.stream import ApprovalMode, EmittedEvent, EventStream, stream_context
 from agent_loop.hooks.contexts import ToolGate
 from agent_loop.tools.tool import Risk, ToolContext, ToolKind
-from agent_mux import facts
 from agent_mux.events import AgentEvent
+from agent_mux.sdk import facts
 
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

@@ -15,10 +15,10 @@ from agent_loop.messages import Text, ToolCall, ToolMessage, user
 from agent_loop.tools import effects
 from agent_loop.tools.effects import OutputStream
 from agent_loop.usage import Usage
-from agent_mux import facts
 from agent_mux.assembler import Ending
 from agent_mux.contract import validate
 from agent_mux.events import AgentEvent
+from agent_mux.sdk import facts
 
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 THOROUGH = settings(max_examples=80, deadline=None)

@@ -12,7 +12,7 @@ import anyio
 from agent_loop.messages import Message, user
 from agent_loop.providers.provider import Chunk, ModelRequest, ModelResponse, Provider, ToolDefinition
 from agent_loop.providers.registry import provider_named
-from agent_mux.testing.model_server import ScriptedModelServer
+from agent_mux_testing.model_server import ScriptedModelServer
 
 KEY = "key-made-up-0123456789"
 PATIENCE = 20  # seconds; only a bug needs them

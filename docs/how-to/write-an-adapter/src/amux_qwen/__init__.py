@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
-from agent_mux.facts import Capability
+from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
+from agent_mux.sdk.facts import Capability
 from agent_mux_adapters._dialects.acp import acp_protocol
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from amux_qwen.acp import QUIRKS

@@ -7,8 +7,9 @@ a setting; the Agent Client Protocol where images are to be sent, which it alone
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux.adapter import CodecContext, SpawnArgs, SpawnEnvironment, default_context
-from agent_mux.options import McpServer, RunOptions
+from agent_mux.sdk.adapter import SpawnArgs, SpawnEnvironment, default_context
+from agent_mux.sdk.codec import CodecContext
+from agent_mux.sdk.options import McpServer, RunOptions
 from agent_mux_adapters._dialects.acp import acp_context
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
 from agent_mux_adapters._dialects.tolerant import as_json

@@ -1,7 +1,7 @@
 """Qwen Code's stream-json, one-shot and two-way: the dialect's codec, made of Qwen's parts."""
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext, Exit, Source, Step
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext, Exit, Source, Step
 from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, StreamJsonInput, is_live
 from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
@@ -13,7 +13,7 @@ LONGEST_WAIT_MS = 600_000
 
 
 class QwenCodec(StreamJsonCodec):
-    """One run of Qwen Code. See `agent_mux.adapter.Codec`."""
+    """One run of Qwen Code. See `agent_mux.sdk.codec.Codec`."""
 
     def __init__(self, context: CodecContext) -> None:
         conversation = StreamJsonInput(keep_open=context.interactive)

@@ -7,7 +7,7 @@ earlier runs of a session that is continued.
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux import facts
+from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.tolerant import whole
 
 Facts = tuple[facts.Fact, ...]

@@ -8,8 +8,8 @@ model had said it.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux import facts
-from agent_mux.adapter import CodecContext
+from agent_mux.sdk import facts
+from agent_mux.sdk.codec import CodecContext
 from agent_mux_adapters._dialects.stream_json.codec import StreamJsonInput
 from agent_mux_adapters._dialects.stream_json.messages import (
     MessageReader,

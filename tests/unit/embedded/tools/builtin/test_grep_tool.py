@@ -22,7 +22,7 @@ from agent_loop.tools.builtin.grep import GrepTool
 from agent_loop.tools.builtin.grep_process import MatchReader
 from agent_loop.tools.tool import ToolContext, result_of
 from agent_loop.workspace import Workspace
-from agent_mux.testing.provision import find_tool
+from agent_mux_testing.provision import find_tool
 
 pytestmark = pytest.mark.anyio
 

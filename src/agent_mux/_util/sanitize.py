@@ -1,0 +1,74 @@
+"""Make text and values from agents safe to print and to encode.
+
+Everything that an agent prints is hostile: escape sequences can retitle a window, write to the clipboard or hide a
+command that waits for approval; carriage returns, backspaces and bidirectional overrides can do the same. Unpaired
+surrogates and values nested too deeply cannot be encoded as JSON.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+# ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their end. An unfinished one loses its introducer only:
+# the rest is harmless text, and may be text indeed.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    # Stops at the next introducer: many of them must not cost quadratic time.
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
+)
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_BLANKS = re.compile(r"\s+")
+
+
+def sanitize(text: str) -> str:
+    r"""Keep text, tabs and newlines; drop escape sequences, C0 and C1 controls, and bidirectional overrides."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROLS.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line, cut to `width` characters with an ellipsis."""
+    flat = _BLANKS.sub(" ", sanitize(text[: width * 8])).strip()
+    return flat if len(flat) <= width else flat[: max(width - 1, 0)] + "…"
+
+
+MAX_DEPTH = 100  # well below the recursion limit of the encoder, whoever calls it from wherever
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(text: str) -> str:
+    """Each lone surrogate becomes one U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def sanitize_unicode(value: Any, depth: int = 0) -> Any:
+    """A copy of a value, or of an event, that can be encoded."""
+    match value:
+        case str():
+            return replace_surrogates(value)
+        case list() | tuple() | dict() | msgspec.Struct() if depth >= MAX_DEPTH:
+            return "(nested too deeply)"
+        case list() | tuple():
+            return [sanitize_unicode(item, depth + 1) for item in value]
+        case dict():
+            return {sanitize_unicode(key, depth + 1): sanitize_unicode(item, depth + 1) for key, item in value.items()}
+        case msgspec.Struct():
+            return type(value)(
+                **{name: sanitize_unicode(getattr(value, name), depth + 1) for name in value.__struct_fields__}
+            )
+    return value
+
+
+def to_json_bytes(value: Any) -> bytes:
+    """Compact JSON of plain values. What JSON cannot hold is mended."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, RecursionError):
+        return msgspec.json.encode(sanitize_unicode(value))
+
+
+def to_json(value: Any) -> str:
+    """The same as text."""
+    return to_json_bytes(value).decode()

@@ -1,0 +1,124 @@
+"""Handlers that are part of agent-mux: `log`, `trace` and `policy`."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent_mux._util.files import PRIVATE_FILE, make_directory
+from agent_mux._util.paths import config_dir
+from agent_mux.agents.hooks.failure import HandlerFailedError
+from agent_mux.agents.hooks.registrations import Builtin, Registration
+from agent_mux.agents.hooks.wire import call_to_plain
+from agent_mux.errors import AgentMuxError
+from agent_mux.redaction import HIDDEN, is_secret_name, redact_text
+from agent_mux.sdk.hooks import GUARDED, NO_OPINION, HookCall, HookDecision
+
+LONGEST_TEXT = 4000
+"""Characters of a value that is logged: a log is no archive of files."""
+_DEEPEST = 20
+
+
+def run_builtin(registration: Registration, call: HookCall) -> HookDecision:
+    """Ask it. Raises `HandlerFailedError`."""
+    return _BUILTINS[registration.target[0]](registration, call)  # type: ignore[index]
+
+
+def _log(registration: Registration, call: HookCall) -> HookDecision:
+    """One JSON line for each call, in a file that only its owner can read."""
+    plain = {name: value for name, value in call_to_plain(call).items() if name != "raw"}
+    _append(registration.file() or config_dir() / "hooks.log.jsonl", {"time": _now(), **plain})
+    return NO_OPINION
+
+
+def _trace(registration: Registration, call: HookCall) -> HookDecision:
+    """A span where OpenTelemetry is in use in this process; a line in a file where it is not, or one is named."""
+    attributes = {
+        "agent_mux.agent": call.agent,
+        "agent_mux.hook.type": call.hook_type,
+        "agent_mux.session.id": call.session_id,
+        "gen_ai.tool.name": call.tool_name,
+        "gen_ai.tool.call.id": call.tool_call_id,
+    }
+    known = {name: value for name, value in attributes.items() if value is not None}
+    is_traced = _span(f"hook {call.hook_type}", known)
+    file = registration.file()
+    if file is not None or not is_traced:
+        entry = {"time": _now(), "timeUnixNano": time.time_ns(), "name": f"hook {call.hook_type}", "attributes": known}
+        _append(file or config_dir() / "hooks.trace.jsonl", entry)
+    return NO_OPINION
+
+
+def _span(name: str, attributes: Mapping[str, str]) -> bool:
+    """False: nobody has set OpenTelemetry up here."""
+    import sys  # noqa: PLC0415
+
+    if "opentelemetry.trace" not in sys.modules:
+        return False
+    from opentelemetry import trace  # noqa: PLC0415  # an extra
+
+    with trace.get_tracer("agent_mux").start_as_current_span(name, attributes=dict(attributes)) as span:
+        return span.is_recording()
+
+
+def _policy(registration: Registration, call: HookCall) -> HookDecision:
+    """What the rules say about what the agent is about to do. Where none fits, `default` counts if it is `deny`."""
+    if call.hook_type not in GUARDED:
+        return NO_OPINION
+    from agent_mux.sdk.policy import Request, read_policy  # noqa: PLC0415  # not every call needs it
+    from agent_mux.sdk.shell_commands import risk_of_command  # noqa: PLC0415
+
+    file = registration.file()
+    assert file is not None  # noqa: S101  # it was read so
+    try:
+        policy = read_policy(file)
+        risk = None if call.command is None else risk_of_command(call.command)
+        cwd = call.cwd or str(Path.cwd())
+        ruling = policy.ruled(Request(tool=call.tool_name, command=call.command, paths=call.paths, risk=risk, cwd=cwd))
+    except (AgentMuxError, ValueError, OSError) as error:
+        raise HandlerFailedError(str(error)) from error
+    if ruling is None:
+        return HookDecision(behavior="deny", reason=BY_POLICY) if policy.default == "deny" else NO_OPINION
+    reason = ruling.reason or (BY_POLICY if ruling.decision == "deny" else None)
+    return HookDecision(behavior=ruling.decision, reason=reason)
+
+
+BY_POLICY = "denied by a policy of agent-mux"
+_BUILTINS: Mapping[Builtin, Callable[[Registration, HookCall], HookDecision]] = {
+    "log": _log,
+    "trace": _trace,
+    "policy": _policy,
+}
+
+
+def _append(path: Path, entry: Mapping[str, Any]) -> None:
+    line = redact_text(json.dumps(_shown(entry), default=str)) + "\n"
+    try:
+        make_directory(path.parent)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
+        try:
+            os.write(descriptor, line.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise HandlerFailedError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _shown(value: Any, name: str = "", depth: int = 0) -> Any:
+    """Without secrets, and short enough."""
+    if isinstance(value, str):
+        return HIDDEN if value and is_secret_name(name) else redact_text(value[:LONGEST_TEXT])
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        return {str(key): _shown(item, str(key), depth + 1) for key, item in list(value.items())[:LONGEST_TEXT]}
+    if isinstance(value, list | tuple):
+        return [_shown(item, name, depth + 1) for item in value[:LONGEST_TEXT]]
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,43 @@
+"""Runs `handle(call)` of one Python file, for one call: `python script.py FILE`. See `programs.py`.
+
+What the file prints goes to standard error: standard output is for the decision alone.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main(path: str) -> None:
+    """Read the call, ask, print the decision."""
+    package = str(Path(__file__).parents[2])
+    sys.path[:1] = [package]  # instead of this directory
+    from agent_mux.agents.hooks.wire import call_from_plain, decision_from_plain, decision_to_plain  # noqa: PLC0415
+    from agent_mux.sdk.hooks import HookDecision  # noqa: PLC0415  # can be found now
+
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    call = call_from_plain(json.load(sys.stdin))
+    decision = _load(path).handle(call)
+    said = decision if isinstance(decision, HookDecision) else decision_from_plain(decision)
+    json.dump(decision_to_plain(said), answers)
+    answers.close()
+
+
+def _load(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location("hook_script", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hook_script"] = module
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, "handle", None)):
+        raise SystemExit(f"{path} has no function handle(call)")
+    return module
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

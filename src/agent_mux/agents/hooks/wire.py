@@ -1,0 +1,84 @@
+"""Calls and decisions as JSON: what the programs and scripts that handle hooks read and write.
+
+Names are in camelCase; what is not known is left out.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agent_mux.sdk.hooks import HookCall, HookDecision
+
+_CALL = {
+    "agent": "agent",
+    "hook_type": "hookType",
+    "session_id": "sessionId",
+    "cwd": "cwd",
+    "prompt": "prompt",
+    "tool_call_id": "toolCallId",
+    "tool_name": "toolName",
+    "tool_input": "toolInput",
+    "command": "command",
+    "paths": "paths",
+    "tool_output": "toolOutput",
+    "message": "message",
+    "raw": "raw",
+}
+_DECISION = {"behavior": "behavior", "reason": "reason", "modifiedInput": "modified_input", "context": "context"}
+_BEHAVIORS = ("allow", "deny", "ask")
+
+
+def call_to_plain(call: HookCall) -> dict[str, Any]:
+    """A call as plain values."""
+    found = {wire: getattr(call, name) for name, wire in _CALL.items()}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {name: value for name, value in plain.items() if value not in (None, [], {})}
+
+
+def call_to_json(call: HookCall) -> str:
+    """A call as one line."""
+    return json.dumps(call_to_plain(call), default=str)
+
+
+def call_from_plain(plain: Mapping[str, Any]) -> HookCall:
+    """What `call_to_plain` made, as a call again."""
+    fields = {name: plain[wire] for name, wire in _CALL.items() if wire in plain}
+    if "paths" in fields:
+        fields["paths"] = tuple(fields["paths"])
+    return HookCall(**fields)
+
+
+def decision_to_plain(decision: HookDecision) -> dict[str, Any]:
+    """A decision as plain values."""
+    found = {wire: getattr(decision, name) for wire, name in _DECISION.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def decision_from_plain(plain: Any) -> HookDecision:
+    """What a handler said. Raises `ValueError`, half a sentence, when it cannot be meant."""
+    if plain is None:
+        return HookDecision()
+    if not isinstance(plain, Mapping):
+        raise ValueError("the decision is no object")  # noqa: TRY004  # as for its other faults
+    unknown = [str(name) for name in plain if name not in _DECISION]
+    if unknown:
+        raise ValueError(f"the decision has a field {unknown[0]!r}; it has {', '.join(_DECISION)}")
+    if plain.get("behavior") not in (None, *_BEHAVIORS):
+        raise ValueError(f"the behavior {plain['behavior']!r} is none of {', '.join(_BEHAVIORS)}")
+    for name in ("reason", "context"):
+        if not isinstance(plain.get(name), str | None):
+            raise ValueError(f"{name} is no text")  # noqa: TRY004
+    if not isinstance(plain.get("modifiedInput"), Mapping | None):
+        raise ValueError("modifiedInput is no object")  # noqa: TRY004
+    return HookDecision(**{_DECISION[str(name)]: value for name, value in plain.items()})
+
+
+def decision_from_json(text: str) -> HookDecision:
+    """As `decision_from_plain`; nothing is no opinion."""
+    if not text.strip():
+        return HookDecision()
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("what it printed is not JSON") from error
+    return decision_from_plain(plain)

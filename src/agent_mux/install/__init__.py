@@ -1,1 +1,0 @@
-"""Installing and updating agents by the ways that their makers name. Source: run API, sections 5 and 8."""

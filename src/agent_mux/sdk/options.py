@@ -1,0 +1,370 @@
+"""What a run is asked to do, and the checks before anything is started. Source: run API, section 2.
+
+Durations are seconds (float), unless a name says otherwise; 0 means no limit.
+"""
+
+import math
+import os
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
+
+if TYPE_CHECKING:
+    from agent_mux.sdk.interactions import Responder
+    from agent_mux.sdk.policy import Policy
+
+ApprovalMode = Literal["yolo", "prompt", "deny"]
+StreamMode = Literal["auto", True, False]
+SystemPromptMode = Literal["prepend", "append", "replace"]
+Isolation = Literal["none", "worktree"]
+ThinkingEffort = Literal["low", "medium", "high", "max"]
+
+RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
+LONGEST_TAG = 256  # characters; indexes of databases have a limit
+MIN_THINKING_BUDGET = 1024  # below this every provider refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file for the agent to see: exactly one of a path, a URL or inline data."""
+
+    file_path: str | None = None
+    """Absolute, existing."""
+    url: str | None = None
+    base64: str | None = field(default=None, repr=False)
+    mime_type: str | None = None
+    """Required with `base64`."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """An MCP server for this run only; never written into the user's own configuration. Its repr hides secrets."""
+
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Everything one run can be asked. `None` means: not said."""
+
+    agent: str
+    """Registered name or alias."""
+    prompt: str | Sequence[str] = ""
+    """Non-empty; a list is joined with a blank line."""
+    command: Sequence[str] = ()
+    """Program and arguments, for adapters that drive any program (`Adapter.takes_command`); no shell reads it."""
+    system_prompt: str | None = None
+    """Instructions that go before the prompt; where the agent takes none, they are put in front of it."""
+    system_prompt_mode: SystemPromptMode = "append"
+    """How they stand to the agent's own instructions."""
+    agents_doc: str | os.PathLike[str] | None = None
+    """A file of instructions, as AGENTS.md is one, for this run only: it goes the way of the system prompt."""
+    skills: Sequence[str] = ()
+    """Folders of skills (each with a `SKILL.md`), for this run only: the agent is told of them and reads them."""
+    attachments: Sequence[Attachment] = ()
+    """Files for the agent to see."""
+    model: str | None = None
+    """Passed through, even when no registry knows it."""
+    thinking_effort: ThinkingEffort | None = None
+    """How much the model is to think, where the agent lets one say."""
+    thinking_budget_tokens: int | None = None
+    """At least 1024; wins over the effort."""
+    temperature: float | None = None
+    """0 to 2."""
+    top_p: float | None = None
+    """0 to 1."""
+    top_k: int | None = None
+    """At least 1."""
+    max_tokens: int | None = None
+    """Of one answer."""
+    max_output_tokens: int | None = None
+    """Wins over `max_tokens`."""
+    session_id: str | None = None
+    """Continue this session."""
+    fork_session_id: str | None = None
+    """Begin a new session with the history of this one."""
+    no_session: bool = False
+    """Leave no session behind, where the agent can."""
+    stream: StreamMode = "auto"
+    """Text in fragments: as far as the agent can, always (else CAPABILITY_ERROR), or never."""
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the final answer."""
+    cwd: str | os.PathLike[str] | None = None
+    """Absolute, existing; default: the current directory."""
+    isolation: Isolation = "none"
+    """`worktree`: work in a git worktree of its own, made from the commit that the repository of `cwd` is at."""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Added to the environment of the agent. May hold secrets: never shown."""
+    inherit_env: bool = True
+    """False: the agent gets a minimal environment plus `env`."""
+    timeout: float = 0.0
+    """Seconds for the whole run, from when it has a place among those of its client."""
+    inactivity_timeout: float = 0.0
+    """Seconds without any output; suspended while paused or waiting for a person."""
+    grace_period: float = 5.0
+    """Seconds between asking the agent to leave and killing it."""
+    max_turns: int | None = None
+    """The run ends at this number of model calls."""
+    max_cost_usd: float | None = None
+    """The run is stopped when it is seen to cost more, in US dollars."""
+    max_tokens_total: int | None = None
+    """The run is stopped when it is seen to use more tokens: input, output and cached ones together."""
+    approval_mode: ApprovalMode = "prompt"
+    """What becomes of a request for approval: allowed, asked, or refused."""
+    policy: "Policy | None" = None
+    """Rules that are asked before the approval mode and the callbacks; what they leave open is for those."""
+    hooks: bool | None = None
+    """Call the hooks that are registered for this agent and directory, those that it does not call itself. None: where
+    there are some. False: none; what the agent calls itself, it calls."""
+    approval_timeout: float | None = None
+    """Seconds that the agent waits for an answer, which is no then; 0: for ever. None: as the policy says, else 0."""
+    on_approval_request: "Responder | None" = None
+    """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
+    on_input_required: "Responder | None" = None
+    """As `on_approval_request`, for questions."""
+    mcp_servers: Sequence[McpServer] = ()
+    """For this run only, besides those that the agent has."""
+    run_id: str | None = None
+    """A ULID; made when not given."""
+    tags: Sequence[str] = ()
+    """To find the run and its costs by. At most 256 characters each."""
+    project_id: str | None = None
+    """What the run is counted to."""
+    collect_events: bool = False
+    """Keep all events in `RunResult.events`."""
+    event_buffer_size: int = 1000
+    """Events kept in memory for live readers; slower readers are served from the journal."""
+    retry_policy: "RetryPolicy | None" = None
+    """Try again when the agent fails: a new process, the same handle. None: never."""
+    interactive: bool = False
+    """True: the run stays open for `send` until `close()`. False: it ends when all prompts are done."""
+    include_subagent_events: bool = False
+    """Show what happens inside sub-agents, with `subagentId`."""
+    debug: bool = False
+    """Put the native line into the `raw` of each event."""
+    journal: bool | str | os.PathLike[str] = True
+    """Where the recording goes: True: the default place, a path, or False: nowhere (then slow readers lose events)."""
+    profile: str | None = None
+    """Name of a profile: what it says holds where the call says nothing. Empty: none, also where a file names one."""
+
+    @property
+    def prompt_text(self) -> str:
+        """The prompt as one text."""
+        return self.prompt if isinstance(self.prompt, str) else "\n\n".join(self.prompt)
+
+    @property
+    def asks_everything(self) -> bool:
+        """Rules decide what the agent may do: it has to ask for as much as it can be made to."""
+        return self.policy is not None
+
+    @property
+    def answer_within(self) -> float:
+        """Seconds that the agent waits for an answer; 0: for ever."""
+        if self.approval_timeout is not None:
+            return self.approval_timeout
+        return 0.0 if self.policy is None else self.policy.timeout
+
+    @property
+    def output_limit(self) -> int | None:
+        """The limit on output tokens that counts."""
+        return self.max_output_tokens if self.max_output_tokens is not None else self.max_tokens
+
+    def working_directory(self) -> str:
+        """Absolute path the agent runs in."""
+        return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
+
+
+class _Problems:
+    def __init__(self) -> None:
+        self.fields: list[FieldError] = []
+
+    def check(self, ok: bool, path: str, received: Any, allowed: str) -> None:
+        if not ok:
+            self.fields.append(FieldError(path, received, allowed))
+
+    def stop(self) -> None:
+        if self.fields:
+            raise ValidationError(self.fields)
+
+
+def validate_options(options: RunOptions) -> None:
+    """Check everything that needs no adapter. Raises `ValidationError` with all bad fields of the first bad group."""
+    for group in (_check_session, _check_required, _check_ranges):
+        problems = _Problems()
+        group(options, problems)
+        problems.stop()
+
+
+def _check_session(options: RunOptions, problems: _Problems) -> None:
+    said = [n for n in ("session_id", "fork_session_id") if getattr(options, n) is not None]
+    said += ["no_session"] if options.no_session else []
+    problems.check(len(said) <= 1, " + ".join(said), said, "at most one of session_id, fork_session_id, no_session")
+    for name in ("session_id", "fork_session_id"):
+        value = getattr(options, name)
+        problems.check(value is None or bool(str(value).strip()), name, value, "a non-empty session id")
+
+
+def _check_required(options: RunOptions, problems: _Problems) -> None:
+    prompt: Any = options.prompt
+    is_list = isinstance(prompt, Sequence) and all(isinstance(part, str) for part in prompt)
+    is_text = isinstance(prompt, str) or is_list
+    problems.check(is_text, "prompt", prompt, "a string or a list of strings")
+    if is_text:
+        problems.check(bool(options.prompt_text.strip()) or options.interactive, "prompt", prompt, "a non-empty text")
+        problems.check("\0" not in options.prompt_text, "prompt", prompt, "a text without NUL characters")
+    command: Any = options.command
+    is_command = isinstance(command, Sequence) and not isinstance(command, str)
+    is_command = is_command and all(isinstance(word, str) and "\0" not in word for word in command)
+    problems.check(is_command and (not command or bool(command[0])), "command", command, "program and arguments")
+    problems.check(bool(options.agent), "agent", options.agent, "the name of a registered agent")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_ranges(options: RunOptions, problems: _Problems) -> None:
+    def between(name: str, low: float, high: float | None = None, *, whole: bool = False) -> None:
+        value = getattr(options, name)
+        is_kind = isinstance(value, int) or not whole
+        fits = value is None or (_number(value) and is_kind and value >= low and (high is None or value <= high))
+        kind = "a whole number" if whole else "a number"
+        problems.check(fits, name, value, f"{kind} from {low:g} to {high:g}" if high else f"{kind} >= {low:g}")
+
+    def one_of(name: str, allowed: tuple[Any, ...]) -> None:
+        value = getattr(options, name)
+        known = any(value is choice or (value == choice and type(value) is type(choice)) for choice in allowed)
+        problems.check(known, name, value, ", ".join(map(str, allowed)))
+
+    between("temperature", 0, 2)
+    between("top_p", 0, 1)
+    for name in ("top_k", "max_tokens", "max_output_tokens", "max_turns"):
+        between(name, 1, whole=True)
+    between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
+    between("event_buffer_size", 1, whole=True)
+    for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout"):
+        between(name, 0)
+    between("max_tokens_total", 1, whole=True)
+    one_of("hooks", (None, True, False))
+    one_of("approval_mode", ("yolo", "prompt", "deny"))
+    one_of("stream", ("auto", True, False))
+    one_of("isolation", ("none", "worktree"))
+    one_of("system_prompt_mode", ("prepend", "append", "replace"))
+    one_of("thinking_effort", (None, "low", "medium", "high", "max"))
+    run_id = options.run_id
+    problems.check(run_id is None or RUN_ID.fullmatch(run_id) is not None, "run_id", run_id, "a ULID (26 characters)")
+    profile = options.profile
+    problems.check(not profile or PROFILE_NAME.fullmatch(profile) is not None, "profile", profile, PROFILE_NAMES)
+    for index, tag in enumerate(options.tags):
+        is_short = isinstance(tag, str) and len(tag) <= LONGEST_TAG
+        problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {LONGEST_TAG} characters")
+    _check_policy(options.policy, problems)
+    _check_retry(options.retry_policy, problems)
+    _check_place(options, problems)
+    for index, server in enumerate(options.mcp_servers):
+        _check_mcp_server(f"mcp_servers[{index}]", server, problems)
+    for index, attachment in enumerate(options.attachments):
+        _check_attachment(f"attachments[{index}]", attachment, problems)
+
+
+def _check_policy(policy: "Policy | None", problems: _Problems) -> None:
+    if policy is not None:
+        timeout = policy.timeout
+        problems.check(_number(timeout) and timeout >= 0, "policy.timeout", timeout, "a number >= 0")
+
+
+def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
+    if policy is None:
+        return
+    if not hasattr(policy, "retry_on"):
+        problems.check(False, "retry_policy", policy, "a RetryPolicy")
+        return
+    attempts: Any = policy.max_attempts
+    is_count = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
+    problems.check(is_count, "retry_policy.max_attempts", attempts, "a whole number >= 1")
+    for name in ("base_delay", "max_delay", "jitter"):
+        value = getattr(policy, name)
+        problems.check(_number(value) and 0 <= value < math.inf, f"retry_policy.{name}", value, "a number >= 0")
+    unknown = sorted(set(policy.retry_on) - set(ERROR_CODES))
+    problems.check(not unknown, "retry_policy.retry_on", unknown, f"some of {', '.join(ERROR_CODES)}")
+
+
+def _check_place(options: RunOptions, problems: _Problems) -> None:
+    cwd: Any = options.cwd
+    if cwd is not None:
+        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and os.path.isdir(cwd)  # noqa: PTH112
+        problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
+    skills: Any = options.skills
+    is_list = isinstance(skills, Sequence) and not isinstance(skills, str)
+    sound = is_list and all(isinstance(path, str) and path for path in skills)
+    problems.check(sound, "skills", skills, "a list of folders of skills")
+    for name, value in options.env.items():
+        named = isinstance(name, str) and ENV_NAME.fullmatch(name) is not None
+        problems.check(named, "env", name, "names of letters, digits and underscores")
+        # The value may be a secret: it is never shown.
+        sound = isinstance(value, str) and "\0" not in value
+        problems.check(sound, f"env.{name}", "(hidden)", "a string without NUL characters")
+
+
+def check_mcp_server(server: McpServer) -> None:
+    """Raise `ValidationError` for a server that cannot be."""
+    problems = _Problems()
+    _check_mcp_server(server.name or "mcp_server", server, problems)
+    problems.stop()
+
+
+def _check_mcp_server(path: str, server: McpServer, problems: _Problems) -> None:
+    problems.check(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", server.name) is not None, f"{path}.name", server.name,
+                   "1 to 64 letters, digits, _ or -")  # fmt: skip
+    if server.transport == "stdio":
+        problems.check(bool(server.command) and server.url is None, path, server.name, "command (and no url) for stdio")
+    else:
+        problems.check(bool(server.url) and server.command is None, path, server.name,
+                       f"url (and no command) for {server.transport}")  # fmt: skip
+
+
+def _check_attachment(path: str, attachment: Attachment, problems: _Problems) -> None:
+    given = [n for n in ("file_path", "url", "base64") if getattr(attachment, n) is not None]
+    problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
+    file_path = attachment.file_path
+    if file_path is not None:
+        is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # which raises nothing
+        problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
+    if attachment.base64 is not None:
+        problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
+
+
+RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often, how soon and for what. Each attempt is a new process; the handle stays the same."""
+
+    max_attempts: int = 3
+    """The first one included."""
+    base_delay: float = 1.0
+    """Seconds before the second attempt; each further one waits twice as long."""
+    max_delay: float = 30.0
+    """Seconds at most, before the jitter."""
+    jitter: float = 0.1
+    """Up to this part of the delay is added, by chance, so that many runs do not come back at once."""
+    retry_on: frozenset[ErrorCode] = RETRYABLE
+
+    def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
+        """Seconds between the attempt with this number (from 1) and the next."""
+        return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())

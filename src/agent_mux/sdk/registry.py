@@ -1,0 +1,81 @@
+"""The adapters that are known: found through entry points, built-in and third-party alike, or registered by hand."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.sdk.adapter import Adapter
+
+GROUP = "agent_mux.adapters"
+
+
+class AdapterRegistry:
+    """Adapters by name. An adapter is imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._points = {point.name: point for point in entry_points(group=GROUP)}
+        self._adapters: dict[str, Adapter] = {}
+        self._removed: set[str] = set()
+        self.problems: dict[str, str] = {}
+        """Registered names whose adapter could not be loaded, and why."""
+
+    def register(self, adapter: Adapter) -> None:
+        """Add an adapter, or replace the one with its name."""
+        self._adapters[adapter.agent] = adapter
+        self._removed.discard(adapter.agent)
+
+    def unregister(self, name: str) -> None:
+        """Forget an adapter. Raises AGENT_NOT_FOUND when there is none."""
+        agent = self.get(name).agent
+        self._adapters.pop(agent, None)
+        self._removed.add(agent)
+
+    def names(self) -> list[str]:
+        """Registered names, sorted."""
+        return sorted((set(self._points) | set(self._adapters)) - self._removed)
+
+    def __iter__(self) -> Iterator[Adapter]:
+        """Every adapter that can be loaded; `problems` has the others."""
+        for name in self.names():
+            try:
+                yield self.get(name)
+            except AgentMuxError as error:
+                self.problems[name] = str(error)
+
+    def __contains__(self, name: str) -> bool:
+        return self._find(name) is not None
+
+    def get(self, name: str) -> Adapter:
+        """The adapter with this name or alias. Raises AGENT_NOT_FOUND, with the nearest name there is."""
+        adapter = self._find(name)
+        if adapter is not None:
+            return adapter
+        names = self.names()
+        close = get_close_matches(name, [*names, *(alias for known in self for alias in known.aliases)], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+        raise AgentMuxError("AGENT_NOT_FOUND", f"no agent is named {name!r}; {hint}")
+
+    def _find(self, name: str) -> Adapter | None:
+        if name in self._removed:
+            return None
+        if name in self._adapters:
+            return self._adapters[name]
+        if name in self._points:
+            return self._load(name)
+        return next((adapter for adapter in self if name in adapter.aliases), None)
+
+    def _load(self, name: str) -> Adapter:
+        point = self._points[name]
+        try:
+            adapter = point.load()
+        except Exception as error:
+            # Somebody else's package: whatever it raises must not take down the other adapters.
+            broken = (
+                f"the adapter {name!r} ({point.value}) cannot be loaded: {error!r}; reinstall or remove its package"
+            )
+            raise AgentMuxError("INTERNAL", broken) from error
+        if not isinstance(adapter, Adapter):
+            raise AgentMuxError("INTERNAL", f"the entry point {name} = {point.value} is not an Adapter")
+        self._adapters[name] = adapter
+        return adapter

@@ -1,0 +1,41 @@
+"""A scripted model behind the APIs that real CLIs use. See `script.py`."""
+
+from agent_mux_testing.model_server.requests import RecordedRequest
+from agent_mux_testing.model_server.script import (
+    CustomToolCall,
+    FunctionCall,
+    HttpError,
+    Message,
+    Opaque,
+    Reasoning,
+    Script,
+    ServerToolUse,
+    Step,
+    Text,
+    Thinking,
+    ToolUse,
+    load_script,
+    parse_script,
+    say,
+)
+from agent_mux_testing.model_server.server import ScriptedModelServer
+
+__all__ = [
+    "CustomToolCall",
+    "FunctionCall",
+    "HttpError",
+    "Message",
+    "Opaque",
+    "Reasoning",
+    "RecordedRequest",
+    "Script",
+    "ScriptedModelServer",
+    "ServerToolUse",
+    "Step",
+    "Text",
+    "Thinking",
+    "ToolUse",
+    "load_script",
+    "parse_script",
+    "say",
+]
