@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from agent_mux.agents.hooks.dispatch import dispatched
 from agent_mux.agents.hooks.files import HookFiles
 from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.models.verdicts import model_notes
 from agent_mux.run.hooks import RunHooks
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.sdk.adapter import Adapter
@@ -25,7 +27,7 @@ def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks 
     if not registrations and untrusted is None:
         return None
     types = EVERY - _called_by_agent(plan)
-    hooks = RunHooks(registrations, types, agent, plan.cwd, plan.options.prompt_text)
+    hooks = RunHooks(registrations, dispatched, types, agent, plan.cwd, plan.options.prompt_text)
     if untrusted is not None:
         hooks.notes.append(f"the hooks of {untrusted} are not trusted, and not called; see `amux hooks trust`")
     return hooks
@@ -38,7 +40,12 @@ def planned_to_ask(plan: RunPlan, find_adapter: Callable[[str], Adapter], own: P
     """
     try:
         return plan_run(
-            replace(plan.asked, run_id=plan.run_id), find_adapter, own / "runs", asks=True, worktrees=own / "worktrees"
+            replace(plan.asked, run_id=plan.run_id),
+            find_adapter,
+            own / "runs",
+            asks=True,
+            worktrees=own / "worktrees",
+            model_notes=model_notes,
         )
     except CapabilityError as error:
         without = "the hooks that are registered here need that; hooks=False (--no-hooks) runs it without them"

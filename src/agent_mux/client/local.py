@@ -18,6 +18,7 @@ from agent_mux.client.defaults import OWN, checked_defaults
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.models.verdicts import model_notes
 from agent_mux.process.reaper import Reaper
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.hooks import RunHooks, execute_hooked
@@ -173,7 +174,7 @@ class AgentMux(Namespaces):
 
     def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
         own = self._config_dir
-        plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees")
+        plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees", model_notes=model_notes)
         if options.hooks is False:
             return plan, None
         from agent_mux.client.hook_selection import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none

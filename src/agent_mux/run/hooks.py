@@ -4,16 +4,14 @@ A decision about a tool is waited for where the agent asks first; nothing else w
 threads. What the agent does without asking cannot be denied: that is told.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.abc
 from anyio import to_thread
 
-from agent_mux.agents.hooks.dispatch import dispatched
-from agent_mux.agents.hooks.registrations import Registration
 from agent_mux.assembler import OpenInteraction
 from agent_mux.events import AgentEvent
 from agent_mux.run.hook_calls import Occurrence, Occurrences
@@ -38,14 +36,63 @@ class _Judged:
     """The agent waits for a yes: a no counts."""
 
 
-class RunHooks:
-    """The registrations of one run."""
+class HookHandler(Protocol):
+    """A registered hook, as far as a run knows it."""
 
-    def __init__(
-        self, registrations: Sequence[Registration], types: frozenset[HookType], agent: str, cwd: str, prompt: str
+    @property
+    def enabled(self) -> bool:
+        """Whether the hook is called at all."""
+        ...
+
+    @property
+    def agent(self) -> str:
+        """Registered name of the agent it is for, or `ANY_AGENT`."""
+        ...
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether it only decides, without side effects, and a failure means deny."""
+        ...
+
+    @property
+    def can_decide(self) -> bool:
+        """Whether it may deny a tool call."""
+        ...
+
+    def applies_to(self, call: HookCall) -> bool:
+        """Return whether the hook is registered for this call."""
+        ...
+
+
+HandlerT = TypeVar("HandlerT", bound=HookHandler)
+Dispatch = Callable[[HookCall, Iterable[HandlerT]], HookOutcome]
+"""Calls handlers in order and joins their decisions; blocking."""
+
+
+class RunHooks:
+    """The hooks of one run."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  # what a run has to know of its hooks
+        self,
+        registrations: Sequence[HandlerT],
+        dispatch: Dispatch[HandlerT],
+        types: frozenset[HookType],
+        agent: str,
+        cwd: str,
+        prompt: str,
     ) -> None:
-        """`types`: those that are called from here; `cwd`, `prompt`: of the run."""
+        """Select the registrations of this agent.
+
+        Args:
+            registrations: All registered hooks, in the order in which they are called.
+            dispatch: Calls hooks; blocking, so it runs in a worker thread.
+            types: The hook types that the run calls; its agent calls the others itself.
+            agent: Registered name of the agent.
+            cwd: Working directory of the run.
+            prompt: The first prompt.
+        """
         self.types = types
+        self._dispatch: Dispatch[Any] = dispatch
         self._registrations = [one for one in registrations if one.enabled and one.agent in (ANY_AGENT, agent)]
         self._agent, self._cwd = agent, cwd
         self.notes: list[str] = []
@@ -175,7 +222,7 @@ class RunHooks:
         several = [one for one in self._registrations if one.applies_to(call) and (one.is_policy or not only_policies)]
         if not several or call.hook_type not in self.types:
             return HookOutcome(HookDecision())
-        return await to_thread.run_sync(dispatched, call, several, abandon_on_cancel=True)
+        return await to_thread.run_sync(self._dispatch, call, several, abandon_on_cancel=True)
 
     # -- the work
 

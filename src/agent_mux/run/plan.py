@@ -18,7 +18,6 @@ from agent_mux._util.version import __version__
 from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.journal.records import Header
-from agent_mux.models.verdicts import model_notes
 from agent_mux.process.executable import find_executable
 from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
@@ -45,6 +44,14 @@ from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_
 
 if TYPE_CHECKING:
     from agent_mux.run.worktree import WorktreePlan
+
+ModelNotes = Callable[[Adapter, str | None], tuple[str, ...]]
+"""Returns warnings about a model name, for an adapter and the name (None: no model is named)."""
+
+
+def _no_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:  # noqa: ARG001  # the signature of ModelNotes
+    return ()
+
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
@@ -89,11 +96,21 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     now_ms: int | None = None,
     asks: bool = False,
     worktrees: Path | None = None,
+    model_notes: ModelNotes = _no_notes,
 ) -> RunPlan:
-    """Check the options and decide everything. Raises before anything is started (run API, section 1).
+    """Check the options and decide everything that can be decided before the agent starts.
 
-    `asks`: hooks decide what the agent may do: it has to ask for as much as it can be made to. `worktrees`: where
-    worktrees of runs are; default: in our global directory.
+    Args:
+        options: The options as the caller gave them.
+        find_adapter: Returns the adapter of an agent's name or alias.
+        journal_dir: Directory for journals without a path of their own; None: write no journal.
+        now_ms: Start time in milliseconds since the epoch; default: now.
+        asks: Whether hooks decide what the agent may do, so that it must ask for every action it can.
+        worktrees: Directory for the worktrees of runs; default: in the global directory.
+        model_notes: Returns warnings about the model name, reported once by the run.
+
+    Raises:
+        AgentMuxError: The run cannot start with these options. See docs/spec/run-api.md, section 1.
     """
     validate_options(options)
     asked = options = _sound(options)
