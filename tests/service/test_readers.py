@@ -7,7 +7,7 @@ from typing import cast
 import anyio
 import pytest
 
-from agent_mux.service.routes.answers import in_thread
+from agent_mux.service.service import in_thread
 from agent_mux.service.service import MOST_READERS, Service
 
 pytestmark = pytest.mark.anyio

@@ -1,11 +1,13 @@
 """The service without HTTP: everything that the routes need, opened and closed in the right order."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import anyio
+from anyio import to_thread
 
 from agent_mux.client import AgentMux
 from agent_mux.sdk.registry import AdapterRegistry
@@ -118,3 +120,16 @@ async def open_service(
                         await runs.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
+
+
+_Made = TypeVar("_Made")
+
+
+_Arguments = ParamSpec("_Arguments")
+
+
+async def in_thread(
+    service: Service, call: Callable[_Arguments, _Made], *arguments: _Arguments.args, **more: _Arguments.kwargs
+) -> _Made:
+    """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
+    return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)

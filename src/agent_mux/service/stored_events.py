@@ -7,8 +7,7 @@ import anyio
 
 from agent_mux.events import AgentEvent, encode_event
 from agent_mux.service.encoding import Frame
-from agent_mux.service.routes.answers import in_thread
-from agent_mux.service.service import Service
+from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.filter import SessionFilter
 

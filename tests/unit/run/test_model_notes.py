@@ -32,6 +32,6 @@ def test_unknown_and_deprecated_models() -> None:
 
 def test_the_plan_has_it_and_passes_the_model_on(tmp_path: Path) -> None:
     options = RunOptions(agent="toy", prompt="hi", model="gib-2", env=program(tmp_path / "bin", ""))
-    plan = plan_run(options, registry(STRICT).get, None)
+    plan = plan_run(options, registry(STRICT).get, None, model_notes=model_notes)
     assert [note for note in plan.spawn.notes if "gib-2" in note] == [*model_notes(STRICT, "gib-2")]
     assert plan.context.model == "gib-2"

@@ -1,10 +1,8 @@
 """What routes have in common: reading a body, answering with JSON, finding the service."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from anyio import to_thread
 from fastapi import Depends, Path, Request
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -17,8 +15,6 @@ from agent_mux.service.security.scopes import Caller
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
-_Made = TypeVar("_Made")
-_Arguments = ParamSpec("_Arguments")
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -35,13 +31,6 @@ async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
         raise ValidationError(
             [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
         ) from error
-
-
-async def in_thread(
-    service: Service, call: Callable[_Arguments, _Made], *arguments: _Arguments.args, **more: _Arguments.kwargs
-) -> _Made:
-    """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
-    return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)
 
 
 def the_service(connection: HTTPConnection) -> Service:

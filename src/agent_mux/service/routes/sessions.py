@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from agent_mux.service.encoding import as_json_line
 from agent_mux.service.openapi.describing import JSON, JSONL, Answer, Component, described
-from agent_mux.service.routes.answers import TheService, in_thread, json_answer
+from agent_mux.service.routes.answers import TheService, json_answer
 from agent_mux.service.routes.raw_paths import ByRawPath
 from agent_mux.service.routes.session_filters import Wanted
+from agent_mux.service.service import in_thread
 from agent_mux.service.stored_events import event_chunks, opened
 from agent_mux.service.streaming import ChunkStream
 from agent_mux.sessions.client import Sessions
