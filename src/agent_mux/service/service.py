@@ -26,6 +26,9 @@ from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.webhooks import Webhooks
 from agent_mux.settings.allowed_directories import Roots
 
+_Made = TypeVar("_Made")
+_Arguments = ParamSpec("_Arguments")
+
 DATABASE_FILE = "service.db"
 MOST_READERS = 4
 """How many requests read the agents' files at a time."""
@@ -120,12 +123,6 @@ async def open_service(
                         await runs.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
-
-
-_Made = TypeVar("_Made")
-
-
-_Arguments = ParamSpec("_Arguments")
 
 
 async def in_thread(
