@@ -21,9 +21,9 @@ from typing import Any
 from agent_mux import AgentMux, Approve, RunOptions
 from agent_mux.journal.records import Control, Kind, Record, encode
 from agent_mux.process.marker import processes_of
+from agent_mux.run.environment import private_files
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan, plan_run
-from agent_mux.run.tempdir import private_files
 from agent_mux.sdk.codec import CloseStdin, Effect, WriteStdin
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing.live import LiveKit, Place, Say, answer, launch

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agent_mux.contract import Breach, validate
     from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
     from agent_mux.events import AgentEvent, decode_event, encode_event
+    from agent_mux.run.base import Run
     from agent_mux.run.handle import RunHandle
-    from agent_mux.run.interface import Run
     from agent_mux.run.result import RunError, RunResult, TokenUsage, Worktree
     from agent_mux.run.transcripts import parse_transcript
     from agent_mux.sdk.interactions import Approve, Choice, Deny, PendingInteraction, Text
@@ -48,10 +48,10 @@ _HOMES = {
     "agent_mux.run.transcripts": ("parse_transcript",),
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
-    "agent_mux.run.interface": ("Run",),
+    "agent_mux.run.base": ("Run",),
     "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
     "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage", "Worktree"),
-    "agent_mux.run.retry": ("RetryPolicy",),
+    "agent_mux.run.budget": ("RetryPolicy",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -12,7 +12,7 @@ import pytest
 from agent_mux import validate
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
 from agent_mux.events import AgentEvent, Rebuilder, encode_event, event_to_dict
-from agent_mux.events.error import CrashEvent
+from agent_mux.events.run import CrashEvent
 from agent_mux.sdk.codec import STDOUT, CodecContext, Exit
 from agent_mux.sdk.facts import Fact, Unknown
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec

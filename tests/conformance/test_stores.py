@@ -8,7 +8,7 @@ import pytest
 
 from agent_mux import validate
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 STORES = Path(__file__).parents[1] / "stores"
 RECORDED = [path.parent for path in sorted(STORES.glob("*/*/home"))]

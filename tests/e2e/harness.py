@@ -22,9 +22,9 @@ from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, enc
 from agent_mux.events import AgentEvent, CostRecord
 from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.plan import find_protocol, plan_run
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing import mcp_echo
 from agent_mux_testing.live import (

@@ -10,7 +10,7 @@ from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 from agent_mux_testing.live import Say, Shell, Write
 
 pytestmark = pytest.mark.anyio

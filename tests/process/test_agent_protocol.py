@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from agent_mux import AgentMux, Approve, Deny, RunResult, Text, encode_event, validate
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.options import Attachment
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec

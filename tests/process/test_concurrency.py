@@ -17,7 +17,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 from agent_mux import AgentMux, AgentMuxError, RunHandle, ValidationError, encode_event, validate
 from agent_mux.journal.file import JournalReader
 from agent_mux.run import recording
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]

@@ -29,8 +29,8 @@ from tests.process.scripted import scripted_adapter
 from agent_mux import AgentMuxError, BlockingAgentMux, BlockingRemoteMux, validate
 from agent_mux.client.blocking import BlockingRun
 from agent_mux.process.marker import processes_of
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.runner import Runner
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.sdk.registry import AdapterRegistry
 
 PATIENCE = 20.0  # seconds

@@ -16,7 +16,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentEvent, AgentMuxError, encode_event, validate
 from agent_mux.journal.file import JournalReader
-from agent_mux.run.derive import JournalEvents, derive_events
+from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.run.handle import RunHandle
 from agent_mux_testing.torture.census import Footprint
 

@@ -18,7 +18,7 @@ import pytest
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunResult, ValidationError, validate
-from agent_mux.run.tempdir import temp_dir_of
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.sdk.adapter import SpawnArgs
 from agent_mux.sdk.codec import TerminalSize
 from agent_mux.sdk.registry import AdapterRegistry
@@ -229,7 +229,7 @@ def test_a_directory_that_may_not_be_entered(tmp_path: Path) -> None:
     closed.mkdir(mode=0o700)
     code = f"""
 import errno, os, stat, sys
-from agent_mux.process.reasons import Attempt, why_not_started
+from agent_mux.process.spawn_errors import Attempt, why_not_started
 os.setuid({NOBODY})
 print(why_not_started(OSError(errno.EACCES, "Permission denied"), Attempt((sys.executable,), {{}}, {str(closed)!r})))
 """

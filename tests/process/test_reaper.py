@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux.process.marker import kill_processes_of, marker_variable, processes_of
-from agent_mux.run.tempdir import temp_dir_of
+from agent_mux.run.environment import temp_dir_of
 
 CLIENT = """
 import sys, anyio

@@ -15,7 +15,7 @@ from tests.unit.adapters.replay.recorder import record
 
 from agent_mux import AgentMux, AgentMuxError, Approve, Deny, ValidationError, encode_event, validate
 from agent_mux.events import event_to_dict
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import Exit
 from agent_mux.sdk.registry import AdapterRegistry

@@ -8,7 +8,7 @@ import pytest
 from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import encode_event
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from tests.process.scripted import MakeClient, ScriptedCodec, ScriptedMux
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Choice, Deny, RunResult, Text, encode_event, validate
 from agent_mux.process.marker import processes_of
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.tempdir import temp_dir_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
 

@@ -15,7 +15,7 @@ from tests.unit.redaction.key_samples import KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 from agent_mux import AgentMux, Approve, McpServer, encode_event
 from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.codec import CloseStdin, Source, Step, WriteStdin
 from agent_mux.sdk.registry import AdapterRegistry

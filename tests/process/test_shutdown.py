@@ -15,10 +15,10 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 from agent_mux import AgentMux, RetryPolicy, RunResult, encode_event, validate
 from agent_mux.process.marker import processes_of
 from agent_mux.run import runner
-from agent_mux.run.derive import derive_events
-from agent_mux.run.ending import SETTLE
+from agent_mux.run.agent_process import SETTLE
+from agent_mux.run.derivation import derive_events
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio

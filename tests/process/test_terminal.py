@@ -21,7 +21,7 @@ from agent_mux import (
     validate,
 )
 from agent_mux.process.marker import processes_of
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.run.plan import find_protocol
 from agent_mux.sdk.registry import AdapterRegistry
 

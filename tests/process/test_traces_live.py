@@ -13,7 +13,7 @@ from tests.unit.redaction.key_samples import SAMPLES
 from tests.unit.telemetry.recorder import Recorder, attributes
 
 from agent_mux import AgentMux, Approve, BlockingAgentMux, decode_event, encode_event
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.telemetry.otel import instrument, observe_events
 

@@ -15,7 +15,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentMuxError, RunHandle, ValidationError, Worktree, encode_event, validate
 from agent_mux.run import worktree as module
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux_testing.torture.census import all_gone
 
 pytestmark = pytest.mark.anyio

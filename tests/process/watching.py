@@ -7,7 +7,7 @@ import anyio
 from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import RunResult, encode_event, validate
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.run.handle import RunHandle
 
 

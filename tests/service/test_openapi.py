@@ -22,7 +22,7 @@ from agent_mux.service.openapi.words import REFUSED, TAGS
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.security.scopes import needed_scope
 from agent_mux.service.settings import Settings
-from agent_mux.sessions.exporting import Format
+from agent_mux.sessions.export import Format
 
 Operation = tuple[str, str, dict[str, Any]]
 

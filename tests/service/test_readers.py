@@ -7,8 +7,7 @@ from typing import cast
 import anyio
 import pytest
 
-from agent_mux.service.service import in_thread
-from agent_mux.service.service import MOST_READERS, Service
+from agent_mux.service.service import MOST_READERS, Service, in_thread
 
 pytestmark = pytest.mark.anyio
 

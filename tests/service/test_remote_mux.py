@@ -20,7 +20,7 @@ from tests.process.everywhere import Served, served
 from tests.service.cutting import cutting
 
 from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, ValidationError, encode_event
-from agent_mux.client.remote import following
+from agent_mux.client.remote import stream
 
 pytestmark = pytest.mark.anyio
 TALK = "hear(); say(session='S')\nfor n in range(300): say(text=f'{n} ' * 5)\nsay(done=True); rest()"
@@ -40,7 +40,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(stream, "FIRST_DELAY", 0.001)
 
 
 # -- connections

@@ -35,7 +35,7 @@ from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 STORES = Path(__file__).parents[1] / "stores"
 HOMES = ("claude/2.1.330", "codex/0.169.0", "copilot/1.0.102", "gemini/0.61.0", "omp/18.2.3", "pi/0.87.1")

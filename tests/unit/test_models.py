@@ -3,7 +3,7 @@
 import pytest
 
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import ModelCapabilities, Price, cost_in_usd, find_price, prices_of
 from agent_mux_adapters._models import models_of

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,

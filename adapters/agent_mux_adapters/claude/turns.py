@@ -13,7 +13,7 @@ results at the end. A turn whose model has finished is over when the next one be
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.stream_json import codec
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, rows, text

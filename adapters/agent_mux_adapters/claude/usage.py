@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 

@@ -7,7 +7,7 @@ not at all in `codex exec --json`.
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Fact, Ignored, SubagentBegin, SubagentDone, ToolDone, ToolReady
 
 UNNAMED = "agent"  # sub-agents of the first generation have no names

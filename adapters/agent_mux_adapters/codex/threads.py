@@ -7,7 +7,7 @@ so a step opens with its first item.
 from collections.abc import Iterable
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import (
     ApprovalAsked,
     ContextCompacted,

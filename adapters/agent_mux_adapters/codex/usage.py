@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import RunCost, Usage
 from agent_mux_adapters.codex.wire import CodexTokens
 

@@ -8,7 +8,7 @@ when it completes.
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Fact, Ignored, SubagentBegin, SubagentDone
 from agent_mux_adapters._dialects.tolerant import mapping, text
 

@@ -7,7 +7,7 @@ call of `ask_user` is a question, so it is shown as a call only if it fails befo
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Fact, Ignored, McpBegin, Shell, ToolBegin, ToolInput, ToolOutput, ToolReady
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
 from agent_mux_adapters.copilot.subagents import CopilotSubagents

@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux_adapters.gemini.argv import ACP
 from agent_mux_testing.live import (
     DUMMY_KEY,

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux_adapters.hermes.mcp_servers import TOOL_PREFIX
 from agent_mux_adapters.hermes.tools import DELEGATION, QUESTION, SHELL
 from agent_mux_testing.live import (

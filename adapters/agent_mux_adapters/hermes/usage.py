@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import ContextCompacted, ContextFilling, Fact, RunCost, Usage
 from agent_mux_adapters._dialects.tolerant import whole
 

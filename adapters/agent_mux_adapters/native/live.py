@@ -5,7 +5,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import __version__
 from agent_mux_testing.live import (
     DUMMY_KEY,

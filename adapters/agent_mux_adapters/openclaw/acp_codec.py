@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.adapter import NativeProtocol
 from agent_mux.sdk.codec import STDOUT, AnyAction, CloseStdin, CodecContext, Exit, Source, Step, WriteStdin
 from agent_mux.sdk.facts import (

@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
 from agent_mux.sdk.facts import (
     Fact,

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux_adapters.openclaw.tools import CATALOG_TOOL
 from agent_mux_testing.live import (
     DUMMY_KEY,

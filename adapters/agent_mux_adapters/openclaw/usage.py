@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Usage
 from agent_mux_adapters._dialects.tolerant import dollars, optional_whole, whole
 

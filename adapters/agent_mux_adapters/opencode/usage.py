@@ -6,7 +6,7 @@ OpenCode's input tokens exclude those read from or written to a cache, and its o
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, whole
 

@@ -7,7 +7,7 @@ from agent_loop.errors import ProviderErrorKind
 from agent_loop.events import LimitReached, LoopEnd
 from agent_loop.usage import Usage
 from agent_mux.errors import ErrorCode
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 
 AUTH_GUIDANCE = "Set the key of the provider in the environment, for example ANTHROPIC_API_KEY or OPENAI_API_KEY."

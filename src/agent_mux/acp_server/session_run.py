@@ -8,9 +8,9 @@ import anyio
 from agent_mux import events
 from agent_mux.acp_server.turns import EditorTurn, run_outcome, turn_outcome
 from agent_mux.acp_server.updates import RunUpdates
+from agent_mux.run.base import TERMINAL
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
-from agent_mux.run.state import TERMINAL
 
 _WORK_EVENTS = (
     events.TurnStartEvent, events.MessageStartEvent, events.ThinkingStartEvent, events.ToolCallStartEvent,

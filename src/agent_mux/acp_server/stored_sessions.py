@@ -17,15 +17,14 @@ from acp.schema import ListSessionsResponse, SessionInfo, ToolCallStart
 from agent_mux.acp_server.tools import output_text, text_content, tool_kind, tool_locations, tool_title
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.derive import JournalEvents
+from agent_mux.run.derivation import JournalEvents
 from agent_mux.run.plan import find_protocol
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.conversation import Session, SessionMessage, ToolUse
-from agent_mux.sessions.filter import SessionFilter
 from agent_mux.sessions.library import Known
-from agent_mux.sessions.summary import SessionSummary
+from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 _TAG = "acp-session:"
 

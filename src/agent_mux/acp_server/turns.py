@@ -7,7 +7,7 @@ from acp import RequestError
 from acp.schema import PromptResponse, StopReason, Usage
 
 from agent_mux.acp_server.errors import run_error, turn_error
-from agent_mux.assembler.verdict import TURN_LIMIT_REACHED
+from agent_mux.assembler.outcome import TURN_LIMIT_REACHED
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.result import RunResult

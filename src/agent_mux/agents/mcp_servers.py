@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from agent_mux.agents.config.editing import Change, change_file
+from agent_mux.agents.config.changes import Change, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import ConfigFile, Scope, file_to_change, files_that_count, read_document

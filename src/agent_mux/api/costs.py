@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType, structs
 
 from agent_mux.api import Shape
-from agent_mux.sessions.costs import CostReport, GroupBy
+from agent_mux.sessions.queries import CostReport, GroupBy
 from agent_mux.sessions.spending import Sum
 from agent_mux.settings.keys import camel
 

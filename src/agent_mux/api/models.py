@@ -6,8 +6,8 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 
 from agent_mux.api import Shape
+from agent_mux.models.matching import Status
 from agent_mux.models.registry import Models
-from agent_mux.models.verdicts import Status
 from agent_mux.sdk.models import ModelCapabilities, Price
 
 

@@ -5,12 +5,7 @@ from typing import Literal
 import msgspec
 
 from agent_mux.assembler.emitter import Emitter
-from agent_mux.events.interaction import (
-    ApprovalDeniedEvent,
-    ApprovalGrantedEvent,
-    ApprovalRequestEvent,
-    InputRequiredEvent,
-)
+from agent_mux.events.run import ApprovalDeniedEvent, ApprovalGrantedEvent, ApprovalRequestEvent, InputRequiredEvent
 from agent_mux.sdk import facts
 
 

@@ -4,15 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_mux.assembler.costs import CostTally
-from agent_mux.assembler.emitter import Emitter
-from agent_mux.assembler.figures import possible, possible_cost, possible_or_none, possible_usage
-from agent_mux.events.cost import CostEvent, TokenUsageEvent
-from agent_mux.events.debug import DebugEvent, LogEvent
-from agent_mux.events.error import ErrorEvent
-from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent
-from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
-from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent
-from agent_mux.events.skill import SkillInvokedEvent
+from agent_mux.assembler.emitter import Emitter, possible, possible_cost, possible_or_none, possible_usage
+from agent_mux.events.base import CostEvent, TokenUsageEvent
+from agent_mux.events.content import ImageInputAckEvent, ImageOutputEvent
+from agent_mux.events.run import (
+    ContextCompactedEvent,
+    ContextLimitWarningEvent,
+    DebugEvent,
+    ErrorEvent,
+    LogEvent,
+    RateLimitedEvent,
+)
+from agent_mux.events.session import PluginErrorEvent, PluginInvokedEvent, SkillInvokedEvent
 from agent_mux.sdk import facts
 
 _PLAIN: dict[type, Any] = {

@@ -3,23 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.assembler.context import StreamContext
 from agent_mux.assembler.costs import CostTally
-from agent_mux.assembler.emitter import Emitter
-from agent_mux.assembler.figures import possible, possible_cost
+from agent_mux.assembler.emitter import Emitter, StreamContext, possible, possible_cost
 from agent_mux.assembler.interactions import Interactions, OpenInteraction
 from agent_mux.assembler.notices import Notices
-from agent_mux.assembler.opening import Session
-from agent_mux.assembler.scope import Scope
-from agent_mux.assembler.subagents import Subagents
-from agent_mux.assembler.terminal import emit_terminal
-from agent_mux.assembler.turns import Turns
-from agent_mux.assembler.verdict import Ending, Outcome, Verdict, judge
+from agent_mux.assembler.outcome import Ending, Outcome, Verdict, emit_terminal, judge
+from agent_mux.assembler.scopes import Scope, Subagents
+from agent_mux.assembler.turns import Session, Turns
 from agent_mux.events import AgentEvent
-from agent_mux.events.cost import CostEvent
-from agent_mux.events.error import ErrorEvent
-from agent_mux.events.lifecycle import PausedEvent, ResumedEvent, StreamFallbackEvent
-from agent_mux.events.limits import RetryEvent
+from agent_mux.events.base import CostEvent
+from agent_mux.events.run import ErrorEvent, PausedEvent, ResumedEvent, RetryEvent, StreamFallbackEvent
 from agent_mux.sdk import facts
 
 _STEP_TYPES: dict[type, tuple[str, str]] = {

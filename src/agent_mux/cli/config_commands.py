@@ -46,7 +46,7 @@ def get(
     cwd: Cwd = None,
 ) -> int:
     """Show an agent's effective configuration; project files override global ones. Secrets are hidden."""
-    from agent_mux.agents.config.hiding import hidden
+    from agent_mux.agents.config.changes import hidden
 
     configs = _agent_configs(cwd)
     if field is None:
@@ -152,7 +152,7 @@ def reload(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
 
 
 def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int:
-    from agent_mux.agents.config.hiding import hidden
+    from agent_mux.agents.config.changes import hidden
     from agent_mux.cli.exit_codes import for_error
 
     problems = _agent_configs(cwd).validate(agent)

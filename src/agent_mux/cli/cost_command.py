@@ -22,7 +22,7 @@ from agent_mux.cli.session_options import (
 )
 
 if TYPE_CHECKING:
-    from agent_mux.sessions.costs import CostReport
+    from agent_mux.sessions.queries import CostReport
 
 
 cost = typer.Typer(help="Cost of the agents' sessions.", no_args_is_help=True)

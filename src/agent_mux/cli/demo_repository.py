@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
-from agent_mux.run.plan import MINIMAL_ENVIRONMENT
+from agent_mux.run.environment import MINIMAL_ENVIRONMENT
 
 FILES: Mapping[str, str] = {
     "calculator.py": '"""Sums."""\n\n\ndef add(a, b):\n    """The sum of both."""\n    return a - b\n',

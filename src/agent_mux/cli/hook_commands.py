@@ -14,7 +14,7 @@ from agent_mux.cli.installation_options import AgentName, DryRun, OwnScope, Scop
 from agent_mux.cli.options import ConfigDir, ProjectDir
 
 if TYPE_CHECKING:
-    from agent_mux.agents.config.editing import Change
+    from agent_mux.agents.config.changes import Change
     from agent_mux.agents.hooks.client import Hooks
 
 

@@ -12,7 +12,7 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.agents.config.editing import Change
+    from agent_mux.agents.config.changes import Change
     from agent_mux.agents.installations import InstallationResolver
 
 
@@ -68,7 +68,7 @@ def scope_value(scope: ScopeName | OwnScopeName | None) -> Any:
 
 def show_change(change: "Change", invocation: Invocation, *, dry_run: bool) -> None:
     """Print a changed path, or with `dry_run` the diff that would be written."""
-    from agent_mux.agents.config.hiding import hidden_diff
+    from agent_mux.agents.config.changes import hidden_diff
     from agent_mux.cli.terminal import one_line, sanitize, shorten_home
 
     diff = hidden_diff(change)

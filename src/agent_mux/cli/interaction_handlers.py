@@ -11,7 +11,7 @@ from agent_mux.cli.streams import TypedLines
 from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
-from agent_mux.run.interface import Run
+from agent_mux.run.base import Run
 from agent_mux.sdk.interactions import Deny, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 

@@ -146,14 +146,14 @@ def _table_row(one: "StoredServer") -> dict[str, Any]:
     state = state if one.wins else "overridden by another server of this name"
     if server is None:
         return {"name": one.name, "scope": one.scope, "state": f"not understood; see {one.path}"}
-    from agent_mux.agents.config.hiding import hidden
+    from agent_mux.agents.config.changes import hidden
 
     target = " ".join([server.command or "", *hidden(list(server.args))]) if server.command else hidden(server.url)
     return {"name": one.name, "scope": one.scope, "transport": server.transport, "target": target, "state": state}
 
 
 def _json_row(one: "StoredServer") -> dict[str, Any]:
-    from agent_mux.agents.config.hiding import hidden
+    from agent_mux.agents.config.changes import hidden
     from agent_mux.redaction import HIDDEN
 
     server = one.server

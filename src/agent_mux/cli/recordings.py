@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
-from agent_mux.run.derive import JournalEvents, codec_maker
+from agent_mux.run.derivation import JournalEvents, codec_maker
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
 from agent_mux.run.transcripts import detect_protocol, observing_normalizer, read_transcript, records_of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.interaction_handlers import InteractionHandler
     from agent_mux.cli.run_flags import RunFlags
     from agent_mux.client.remote import RemoteMux
-    from agent_mux.run.interface import Run
+    from agent_mux.run.base import Run
 
 
 _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")

@@ -18,7 +18,7 @@ from agent_mux.cli.telemetry import instrument_if_traced
 from agent_mux.cli.terminal import Palette, width_of
 from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
-from agent_mux.run.interface import Run
+from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
 from agent_mux.settings.settling import Settled
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.views import View
     from agent_mux.events import AgentEvent
     from agent_mux.sessions.conversation import SessionMessage
-    from agent_mux.sessions.difference import SessionDiff
+    from agent_mux.sessions.queries import SessionDiff
 
 
 _SESSION_COLUMNS = ("session", "changed", "turns", "cost", "model", "tags", "directory", "title")
@@ -126,7 +126,7 @@ def show_session(
         return _print_events(chain(first_event, stream), compact=compact)
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import is_terminal, sanitize
-    from agent_mux.sessions.exporting import export
+    from agent_mux.sessions.export import export
 
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         found = library.get(session, where)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_mux.cli.remote import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
-    from agent_mux.sessions.filter import SessionFilter
+    from agent_mux.sessions.summary import SessionFilter
 
 
 Agent = Annotated[
@@ -101,7 +101,7 @@ def session_filter(
     """Build the filter for the given flags. Raise VALIDATION_ERROR for unusable ones."""
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.inputs import parse_time
-    from agent_mux.sessions.filter import SessionFilter
+    from agent_mux.sessions.summary import SessionFilter
 
     if directory is not None and agent is None:
         raise usage_error("--dir needs --agent")

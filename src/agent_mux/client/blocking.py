@@ -18,9 +18,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from agent_mux.client import AgentMux, Observer
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.events import AgentEvent
-from agent_mux.run.interface import Boundary, Run
+from agent_mux.run.base import Boundary, Run, RunState
 from agent_mux.run.result import RunResult
-from agent_mux.run.state import RunState
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
@@ -28,9 +27,7 @@ from agent_mux.settings.profiles import Profiles
 from agent_mux.settings.settling import Settled
 
 if TYPE_CHECKING:
-    from agent_mux.client.remote.adapters import RemoteAdapters
-    from agent_mux.client.remote.models import RemoteModels
-    from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.runs import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 

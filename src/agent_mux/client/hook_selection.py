@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_mux.agents.hooks.dispatch import dispatched
 from agent_mux.agents.hooks.files import HookFiles
 from agent_mux.errors import AgentMuxError, CapabilityError
-from agent_mux.models.verdicts import model_notes
+from agent_mux.models.matching import model_notes
 from agent_mux.run.hooks import RunHooks
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.sdk.adapter import Adapter
@@ -57,7 +57,7 @@ def _called_by_agent(plan: RunPlan) -> frozenset[HookType]:
     native = plan.adapter.home().hooks
     if native is None or plan.protocol.name not in native.runs:
         return frozenset()
-    from agent_mux.agents.hooks.agents import installed_in  # noqa: PLC0415  # few runs have both
+    from agent_mux.agents.hooks.native_hooks import installed_in  # noqa: PLC0415  # few runs have both
 
     try:
         return installed_in(plan.adapter.agent, native, plan.environ, Path(plan.cwd))

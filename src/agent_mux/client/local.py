@@ -18,13 +18,12 @@ from agent_mux.client.defaults import OWN, checked_defaults
 from agent_mux.client.namespaces import Namespaces
 from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.models.verdicts import model_notes
+from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
+from agent_mux.run.concurrency import ConcurrencyLimiter, read_limits
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.hooks import RunHooks, execute_hooked
-from agent_mux.run.indexing import write_into_index
-from agent_mux.run.limits import read_limits
-from agent_mux.run.places import Places
+from agent_mux.run.log import write_into_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
@@ -97,7 +96,7 @@ class AgentMux(Namespaces):
         )
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
-        self.places = Places(
+        self.places = ConcurrencyLimiter(
             read_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
         )
         """How many runs work and wait, and when that changes."""

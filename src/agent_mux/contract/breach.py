@@ -1,8 +1,17 @@
-"""What the checker finds, and the rules it knows."""
+"""What the checker finds, and the rules it knows.
 
-from collections.abc import Callable
+What is open and has to end before something else does.
+
+
+What every event has: one run, one agent, time that never goes back. Section 2.
+"""
+
+import re
+from collections.abc import Callable, Iterator
 
 import msgspec
+
+from agent_mux.events.base import BaseEvent
 
 Report = Callable[[str, str], None]
 """`report(rule, message)`: called by the rules for every breach."""
@@ -70,3 +79,38 @@ class Breach(msgspec.Struct, frozen=True, rename="camel"):
     def __str__(self) -> str:
         where = f"event {self.index} ({self.event_type})" if self.event_type else "end of stream"
         return f"{where}: {self.message} [section {self.rule}]"
+
+
+Opened = Iterator[tuple[str, str]]
+"""For each open thing: the rule that says it must end, and what it is."""
+
+
+def report_opened(opened: Opened, when: str, report: Report) -> None:
+    """Each open thing is a breach."""
+    for rule, what in opened:
+        report(rule, f"{what} is still open {when}")
+
+
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+class Envelope:
+    """The run and the agent that the first event named, and the latest time."""
+
+    def __init__(self) -> None:
+        self._first: BaseEvent | None = None
+        self._now = 0
+
+    def see(self, event: BaseEvent, report: Report) -> None:
+        """Check one event of any kind."""
+        if self._first is None:
+            self._first = event
+            if not ULID.fullmatch(str(event.run_id)):
+                report("2.1", f"runId {event.run_id!r} is no ULID")
+        if event.run_id != self._first.run_id:
+            report("2.1", f"runId {event.run_id!r} in run {self._first.run_id!r}")
+        if event.agent != self._first.agent:
+            report("2.1", f"agent {event.agent!r} in a run of {self._first.agent!r}")
+        if event.timestamp < self._now:
+            report("2.1", f"timestamp {event.timestamp} after {self._now}")
+        self._now = max(self._now, event.timestamp)

@@ -3,21 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux.contract.breach import Breach
-from agent_mux.contract.content import Content
-from agent_mux.contract.delegation import Delegations
-from agent_mux.contract.envelope import Envelope
-from agent_mux.contract.interactions import Interactions
-from agent_mux.contract.opened import Opened, report_opened
+from agent_mux.contract.breach import Breach, Envelope, Opened, report_opened
+from agent_mux.contract.content import Content, Delegations
 from agent_mux.contract.reading import read
 from agent_mux.contract.run import Run, check_place, is_diagnostic, is_of_the_run
-from agent_mux.contract.session import Session
-from agent_mux.contract.turns import Turns
+from agent_mux.contract.session import Interactions, Session, Turns
 from agent_mux.events.base import BaseEvent
 from agent_mux.events.guards import is_terminal_event
-from agent_mux.events.session import SessionEndEvent
-from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
-from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
+from agent_mux.events.session import SessionEndEvent, StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
+from agent_mux.events.tools import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
 
 _Subagent = SubagentSpawnEvent | SubagentResultEvent | SubagentErrorEvent
 

@@ -9,7 +9,6 @@ between `session_start` and the end.
 
 from agent_mux.contract.breach import Report
 from agent_mux.events.base import BaseEvent
-from agent_mux.events.error import RateLimitErrorEvent
 from agent_mux.events.guards import (
     CATEGORIES,
     DiagnosticEvent,
@@ -19,11 +18,14 @@ from agent_mux.events.guards import (
     is_error_event,
     is_terminal_event,
 )
-from agent_mux.events.lifecycle import PausedEvent, ResumedEvent, StreamFallbackEvent
-from agent_mux.events.limits import RetryEvent
-from agent_mux.events.plugin import PluginLoadedEvent
-from agent_mux.events.session import SessionEndEvent, SessionStartEvent
-from agent_mux.events.skill import AgentdocReadEvent, SkillLoadedEvent
+from agent_mux.events.run import PausedEvent, RateLimitErrorEvent, ResumedEvent, RetryEvent, StreamFallbackEvent
+from agent_mux.events.session import (
+    AgentdocReadEvent,
+    PluginLoadedEvent,
+    SessionEndEvent,
+    SessionStartEvent,
+    SkillLoadedEvent,
+)
 
 _CONTENT = ("thinking", "text", "tool", "file", "shell", "mcp", "subagent")
 _IN_TURN: dict[str, str] = {

@@ -2,50 +2,80 @@
 
 from typing import TypeGuard, TypeVar, get_args
 
-from agent_mux.events.base import BaseEvent
-from agent_mux.events.cost import CostEvent, TokenUsageEvent
-from agent_mux.events.debug import DebugEvent, LogEvent
-from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
-from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
-from agent_mux.events.interaction import (
+from agent_mux.events.base import BaseEvent, CostEvent, TokenUsageEvent
+from agent_mux.events.content import (
+    ImageInputAckEvent,
+    ImageOutputEvent,
+    MessageStartEvent,
+    MessageStopEvent,
+    TextDeltaEvent,
+    ThinkingDeltaEvent,
+    ThinkingStartEvent,
+    ThinkingStopEvent,
+)
+from agent_mux.events.run import (
+    AbortedEvent,
     ApprovalDeniedEvent,
     ApprovalGrantedEvent,
     ApprovalRequestEvent,
+    AuthErrorEvent,
+    ContextCompactedEvent,
+    ContextExceededEvent,
+    ContextLimitWarningEvent,
+    CrashEvent,
+    DebugEvent,
+    ErrorEvent,
     InputRequiredEvent,
-)
-from agent_mux.events.lifecycle import (
-    AbortedEvent,
     InterruptedEvent,
+    LogEvent,
     PausedEvent,
+    RateLimitedEvent,
+    RateLimitErrorEvent,
     ResumedEvent,
+    RetryEvent,
     StreamFallbackEvent,
     TimeoutEvent,
     TurnLimitEvent,
 )
-from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent, RetryEvent
-from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
-from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
-from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent, PluginLoadedEvent
 from agent_mux.events.session import (
+    AgentdocReadEvent,
+    PluginErrorEvent,
+    PluginInvokedEvent,
+    PluginLoadedEvent,
     SessionCheckpointEvent,
     SessionEndEvent,
     SessionForkEvent,
     SessionResumeEvent,
     SessionStartEvent,
+    SkillInvokedEvent,
+    SkillLoadedEvent,
+    StepEndEvent,
+    StepStartEvent,
+    TurnEndEvent,
+    TurnStartEvent,
 )
-from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
-from agent_mux.events.skill import AgentdocReadEvent, SkillInvokedEvent, SkillLoadedEvent
-from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
-from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
-from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
-from agent_mux.events.tool import (
+from agent_mux.events.tools import (
+    FileCreateEvent,
+    FileDeleteEvent,
+    FilePatchEvent,
+    FileReadEvent,
+    FileWriteEvent,
+    McpToolCallStartEvent,
+    McpToolErrorEvent,
+    McpToolResultEvent,
+    ShellExitEvent,
+    ShellStartEvent,
+    ShellStderrDeltaEvent,
+    ShellStdoutDeltaEvent,
+    SubagentErrorEvent,
+    SubagentResultEvent,
+    SubagentSpawnEvent,
     ToolCallReadyEvent,
     ToolCallStartEvent,
     ToolErrorEvent,
     ToolInputDeltaEvent,
     ToolResultEvent,
 )
-from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.events.union import ALL_EVENTS, AgentEvent
 
 E = TypeVar("E", bound=BaseEvent)

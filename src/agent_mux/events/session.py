@@ -1,9 +1,17 @@
-"""Session lifecycle events. Source: agent-events spec, section 5."""
+"""Session lifecycle events. Source: agent-events spec, section 5.
+
+Turn and step lifecycle events. Source: agent-events spec, section 6.
+
+
+Plugins events. Source: agent-events spec, section 14.
+
+
+Skills and agent documents events. Source: agent-events spec, section 15.
+"""
 
 from typing import ClassVar, Literal
 
-from agent_mux.events.base import BaseEvent, Index
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import BaseEvent, CostRecord, Index
 
 
 class SessionStartEvent(BaseEvent, frozen=True):
@@ -63,3 +71,113 @@ class SessionEndEvent(BaseEvent, frozen=True):
     """Turns completed in this session, earlier runs included where known."""
     cost: CostRecord | None = None
     """All turns of this run together, earlier runs not included."""
+
+
+class TurnStartEvent(BaseEvent, frozen=True):
+    """The agent takes up a prompt. Source: agent-events spec, section 6.1."""
+
+    type: ClassVar[Literal["turn_start"]] = "turn_start"
+
+    turn_index: Index
+    """Position in this run."""
+
+
+class TurnEndEvent(BaseEvent, frozen=True):
+    """The agent hands back. Source: agent-events spec, section 6.2."""
+
+    type: ClassVar[Literal["turn_end"]] = "turn_end"
+
+    turn_index: Index
+    """As in `turn_start`."""
+    cost: CostRecord | None = None
+    """This turn alone."""
+
+
+class StepStartEvent(BaseEvent, frozen=True):
+    """One model call and the tools it asks for begin. Source: agent-events spec, section 6.3."""
+
+    type: ClassVar[Literal["step_start"]] = "step_start"
+
+    turn_index: Index
+    """The turn."""
+    step_index: Index
+    """Position within the turn."""
+    step_type: str
+    """What the step did first: `thinking`, `generation`, `tool_use`; agents may add their own."""
+
+
+class StepEndEvent(BaseEvent, frozen=True):
+    """A step ends. Source: agent-events spec, section 6.4."""
+
+    type: ClassVar[Literal["step_end"]] = "step_end"
+
+    turn_index: Index
+    """The turn."""
+    step_index: Index
+    """As in `step_start`."""
+
+
+class PluginLoadedEvent(BaseEvent, frozen=True):
+    """A plugin was loaded while the session started. Source: agent-events spec, section 14.1."""
+
+    type: ClassVar[Literal["plugin_loaded"]] = "plugin_loaded"
+
+    plugin_id: str
+    """As registered with the agent."""
+    plugin_name: str
+    """For people."""
+    version: str
+    """Its version."""
+
+
+class PluginInvokedEvent(BaseEvent, frozen=True):
+    """A plugin was used. Source: agent-events spec, section 14.1."""
+
+    type: ClassVar[Literal["plugin_invoked"]] = "plugin_invoked"
+
+    plugin_id: str
+    """The plugin."""
+    plugin_name: str
+    """For people."""
+
+
+class PluginErrorEvent(BaseEvent, frozen=True):
+    """A plugin failed; the run goes on. Source: agent-events spec, section 14.1."""
+
+    type: ClassVar[Literal["plugin_error"]] = "plugin_error"
+
+    plugin_id: str
+    """The plugin."""
+    plugin_name: str
+    """For people."""
+    error: str
+    """What went wrong."""
+
+
+class SkillLoadedEvent(BaseEvent, frozen=True):
+    """A skill became available while the session started. Source: agent-events spec, section 15."""
+
+    type: ClassVar[Literal["skill_loaded"]] = "skill_loaded"
+
+    skill_name: str
+    """The skill."""
+    source: str
+    """A path, a package, or `built-in`."""
+
+
+class SkillInvokedEvent(BaseEvent, frozen=True):
+    """A skill was used. Source: agent-events spec, section 15."""
+
+    type: ClassVar[Literal["skill_invoked"]] = "skill_invoked"
+
+    skill_name: str
+    """The skill."""
+
+
+class AgentdocReadEvent(BaseEvent, frozen=True):
+    """An AGENTS.md-like document was read. Source: agent-events spec, section 15."""
+
+    type: ClassVar[Literal["agentdoc_read"]] = "agentdoc_read"
+
+    path: str
+    """The document."""

@@ -1,50 +1,175 @@
-"""The union of all events, and the classes in the order of the spec (section 4)."""
+"""The type literals by name, for iteration and exhaustiveness checks. Source: agent-events spec, section 27.
 
+The union of all events, and the classes in the order of the spec (section 4).
+"""
+
+from enum import StrEnum
 from typing import get_args
 
-from agent_mux.events.cost import CostEvent, TokenUsageEvent
-from agent_mux.events.debug import DebugEvent, LogEvent
-from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
-from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
-from agent_mux.events.interaction import (
+from agent_mux.events.base import CostEvent, TokenUsageEvent
+from agent_mux.events.content import (
+    ImageInputAckEvent,
+    ImageOutputEvent,
+    MessageStartEvent,
+    MessageStopEvent,
+    TextDeltaEvent,
+    ThinkingDeltaEvent,
+    ThinkingStartEvent,
+    ThinkingStopEvent,
+)
+from agent_mux.events.run import (
+    AbortedEvent,
     ApprovalDeniedEvent,
     ApprovalGrantedEvent,
     ApprovalRequestEvent,
+    AuthErrorEvent,
+    ContextCompactedEvent,
+    ContextExceededEvent,
+    ContextLimitWarningEvent,
+    CrashEvent,
+    DebugEvent,
+    ErrorEvent,
     InputRequiredEvent,
-)
-from agent_mux.events.lifecycle import (
-    AbortedEvent,
     InterruptedEvent,
+    LogEvent,
     PausedEvent,
+    RateLimitedEvent,
+    RateLimitErrorEvent,
     ResumedEvent,
+    RetryEvent,
     StreamFallbackEvent,
     TimeoutEvent,
     TurnLimitEvent,
 )
-from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent, RetryEvent
-from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
-from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
-from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent, PluginLoadedEvent
 from agent_mux.events.session import (
+    AgentdocReadEvent,
+    PluginErrorEvent,
+    PluginInvokedEvent,
+    PluginLoadedEvent,
     SessionCheckpointEvent,
     SessionEndEvent,
     SessionForkEvent,
     SessionResumeEvent,
     SessionStartEvent,
+    SkillInvokedEvent,
+    SkillLoadedEvent,
+    StepEndEvent,
+    StepStartEvent,
+    TurnEndEvent,
+    TurnStartEvent,
 )
-from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
-from agent_mux.events.skill import AgentdocReadEvent, SkillInvokedEvent, SkillLoadedEvent
-from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
-from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
-from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
-from agent_mux.events.tool import (
+from agent_mux.events.tools import (
+    FileCreateEvent,
+    FileDeleteEvent,
+    FilePatchEvent,
+    FileReadEvent,
+    FileWriteEvent,
+    McpToolCallStartEvent,
+    McpToolErrorEvent,
+    McpToolResultEvent,
+    ShellExitEvent,
+    ShellStartEvent,
+    ShellStderrDeltaEvent,
+    ShellStdoutDeltaEvent,
+    SubagentErrorEvent,
+    SubagentResultEvent,
+    SubagentSpawnEvent,
     ToolCallReadyEvent,
     ToolCallStartEvent,
     ToolErrorEvent,
     ToolInputDeltaEvent,
     ToolResultEvent,
 )
-from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
+
+
+class AgentEventType(StrEnum):
+    """`AgentEventType.TEXT_DELTA == "text_delta"`. In the order of the spec."""
+
+    SESSION_START = "session_start"
+    SESSION_RESUME = "session_resume"
+    SESSION_FORK = "session_fork"
+    SESSION_CHECKPOINT = "session_checkpoint"
+    SESSION_END = "session_end"
+
+    TURN_START = "turn_start"
+    TURN_END = "turn_end"
+    STEP_START = "step_start"
+    STEP_END = "step_end"
+
+    MESSAGE_START = "message_start"
+    TEXT_DELTA = "text_delta"
+    MESSAGE_STOP = "message_stop"
+
+    THINKING_START = "thinking_start"
+    THINKING_DELTA = "thinking_delta"
+    THINKING_STOP = "thinking_stop"
+
+    TOOL_CALL_START = "tool_call_start"
+    TOOL_INPUT_DELTA = "tool_input_delta"
+    TOOL_CALL_READY = "tool_call_ready"
+    TOOL_RESULT = "tool_result"
+    TOOL_ERROR = "tool_error"
+
+    FILE_READ = "file_read"
+    FILE_WRITE = "file_write"
+    FILE_CREATE = "file_create"
+    FILE_DELETE = "file_delete"
+    FILE_PATCH = "file_patch"
+
+    SHELL_START = "shell_start"
+    SHELL_STDOUT_DELTA = "shell_stdout_delta"
+    SHELL_STDERR_DELTA = "shell_stderr_delta"
+    SHELL_EXIT = "shell_exit"
+
+    MCP_TOOL_CALL_START = "mcp_tool_call_start"
+    MCP_TOOL_RESULT = "mcp_tool_result"
+    MCP_TOOL_ERROR = "mcp_tool_error"
+
+    SUBAGENT_SPAWN = "subagent_spawn"
+    SUBAGENT_RESULT = "subagent_result"
+    SUBAGENT_ERROR = "subagent_error"
+
+    PLUGIN_LOADED = "plugin_loaded"
+    PLUGIN_INVOKED = "plugin_invoked"
+    PLUGIN_ERROR = "plugin_error"
+
+    SKILL_LOADED = "skill_loaded"
+    SKILL_INVOKED = "skill_invoked"
+    AGENTDOC_READ = "agentdoc_read"
+
+    IMAGE_OUTPUT = "image_output"
+    IMAGE_INPUT_ACK = "image_input_ack"
+
+    COST = "cost"
+    TOKEN_USAGE = "token_usage"  # noqa: S105  # no password
+
+    INPUT_REQUIRED = "input_required"
+    APPROVAL_REQUEST = "approval_request"
+    APPROVAL_GRANTED = "approval_granted"
+    APPROVAL_DENIED = "approval_denied"
+
+    RATE_LIMITED = "rate_limited"
+    CONTEXT_LIMIT_WARNING = "context_limit_warning"
+    CONTEXT_COMPACTED = "context_compacted"
+    RETRY = "retry"
+
+    INTERRUPTED = "interrupted"
+    ABORTED = "aborted"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    TIMEOUT = "timeout"
+    TURN_LIMIT = "turn_limit"
+    STREAM_FALLBACK = "stream_fallback"
+
+    AUTH_ERROR = "auth_error"
+    RATE_LIMIT_ERROR = "rate_limit_error"
+    CONTEXT_EXCEEDED = "context_exceeded"
+    CRASH = "crash"
+    ERROR = "error"
+
+    DEBUG = "debug"
+    LOG = "log"
+
 
 AgentEvent = (
     SessionStartEvent

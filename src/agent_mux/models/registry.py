@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.estimating import EstimatesCosts
-from agent_mux.models.listed import Listed, ListedModels
-from agent_mux.models.merging import merged
-from agent_mux.models.verdicts import Verdict, judge
+from agent_mux.models.listings import Listed, ListedModels, merged
+from agent_mux.models.matching import EstimatesCosts, Verdict, judge
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
@@ -111,9 +109,9 @@ class Models(EstimatesCosts):
         """Ask the agent itself, keep what it says, and return it with what is known besides.
 
         Whatever goes wrong, what was known before stays. Raises AGENT_NOT_FOUND and what
-        `agent_mux.models.asking.ask_for_models` raises; CONFIG_ERROR, CONFIG_LOCK_ERROR where it cannot be kept.
+        `agent_mux.models.ask_agent.ask_for_models` raises; CONFIG_ERROR, CONFIG_LOCK_ERROR where it cannot be kept.
         """
-        from agent_mux.models.asking import ask_for_models  # noqa: PLC0415  # who only reads does without
+        from agent_mux.models.ask_agent import ask_for_models  # noqa: PLC0415  # who only reads does without
 
         adapter = self.adapters.get(agent)
         environ = os.environ if self._environ is None else self._environ

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.reasons import Attempt, why_not_started
+from agent_mux.process.spawn_errors import Attempt, why_not_started
 
 LOOK_EVERY = 0.1  # seconds between asking whether the answer is wanted still
 KILL_AFTER = 2.0  # seconds between asking a group to leave and killing it

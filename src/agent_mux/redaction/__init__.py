@@ -4,11 +4,9 @@ Secrets are known by name (`names`), by value (`values`) and by shape (`shapes`)
 that framing and JSON stay whole, and a run can put it back into what it sends to its agent (`Redactor.restore`).
 """
 
-from agent_mux.redaction.names import HIDDEN, is_secret_name, without_secret_values
-from agent_mux.redaction.plain import shown
+from agent_mux.redaction.names import HIDDEN, is_secret_name, shown, without_secret_values
 from agent_mux.redaction.redactor import Redactor
-from agent_mux.redaction.stream import RedactedStream
-from agent_mux.redaction.texts import redact_text
+from agent_mux.redaction.text import RedactedStream, redact_text
 from agent_mux.redaction.values import secret_values, secrets_of_servers
 
 __all__ = [

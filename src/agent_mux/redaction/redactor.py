@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache, partial
 
-from agent_mux.redaction.shapes import PRIVATE_KEY, SHAPES
+from agent_mux.redaction.patterns import PRIVATE_KEY, SHAPES
 
 Span = tuple[int, int]
 Find = Callable[[bytes], list[tuple[int, int, int]]]

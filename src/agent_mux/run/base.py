@@ -1,15 +1,140 @@
-"""What the handles of runs have in common, wherever the run works."""
+"""The states of a run and the moves between them. Terminal states absorb. Source: run API, section 3.
+
+What every run can do, wherever it works: in this process (`RunHandle`) or at a service (`RemoteRun`).
+
+Source: run API, section 3. What the methods do, and what they raise, is said in `handle.py`.
+
+
+What the handles of runs have in common, wherever the run works.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Generator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any, Literal, Protocol, Self
 
-from agent_mux.errors import FieldError, ValidationError
+from agent_mux.assembler import ExitReason
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, TurnEndEvent
-from agent_mux.run.interface import Boundary
+from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.result import RunResult
-from agent_mux.run.state import RunState
 from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
+
+RunState = Literal[
+    "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed"
+]
+TERMINAL: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed"})
+
+_MOVES: dict[RunState, frozenset[RunState]] = {
+    "spawned": TERMINAL.union({"running"}),
+    "running": TERMINAL.union({"paused", "interrupted"}),
+    "paused": TERMINAL.union({"running"}),
+    "interrupted": TERMINAL.union({"running", "paused"}),
+    **dict.fromkeys(TERMINAL, frozenset()),
+}
+
+_BY_EXIT_REASON: dict[ExitReason, RunState] = {
+    "aborted": "aborted",
+    "timeout": "timed-out",
+    "inactivity": "timed-out",
+    "killed": "killed",
+    "crashed": "crashed",
+    "truncated": "crashed",
+}
+
+
+class StateMachine:
+    """The state of one run."""
+
+    def __init__(self) -> None:
+        self.state: RunState = "spawned"
+        self._watchers: list[Callable[[RunState], None]] = []
+
+    def on_change(self, callback: Callable[[RunState], None]) -> None:
+        """Call back with each new state."""
+        self._watchers.append(callback)
+
+    @property
+    def is_over(self) -> bool:
+        """The run reached a terminal state."""
+        return self.state in TERMINAL
+
+    def allows(self, target: RunState) -> bool:
+        """The move is legal."""
+        return target in _MOVES[self.state]
+
+    def require(self, target: RunState) -> None:
+        """Raises INVALID_STATE_TRANSITION when the move would be illegal."""
+        if not self.allows(target):
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"a run that is {self.state} cannot become {target}")
+
+    def move(self, target: RunState) -> None:
+        """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
+        self.require(target)
+        self.state = target
+        for tell in self._watchers:
+            tell(target)
+
+    def finish(self, reason: ExitReason) -> None:
+        """Go to the terminal state that belongs to an exit reason."""
+        self.move(state_after(reason))
+
+
+def state_after(reason: ExitReason) -> RunState:
+    """The terminal state that belongs to an exit reason."""
+    return _BY_EXIT_REASON.get(reason, "completed")
+
+
+Boundary = Literal["next-turn", "after-response", "after-tool"]
+
+
+class Run(Protocol):
+    """One run. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def session_id(self) -> str | None: ...
+    @property
+    def state(self) -> RunState: ...
+    @property
+    def is_busy(self) -> bool: ...
+    @property
+    def event_count(self) -> int: ...
+    @property
+    def queue_position(self) -> int | None: ...
+    @property
+    def journal(self) -> str | None: ...
+    @property
+    def interaction(self) -> InteractionChannel: ...
+
+    def __aiter__(self) -> AsyncIterator[AgentEvent]: ...
+    def __await__(self) -> Generator[Any, Any, RunResult]: ...
+    def events(self, start: int = 0) -> AsyncIterator[AgentEvent]: ...
+    def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
+    def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
+    def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self: ...
+    def on_state(self, callback: Callable[[RunState], None]) -> None: ...
+    async def result(self) -> RunResult: ...
+
+    async def send(self, text: str) -> Delivery: ...
+    async def steer(self, text: str) -> Delivery: ...
+    async def queue(self, text: str, when: Boundary = "next-turn") -> Delivery: ...
+    async def continue_(self, prompt: str) -> Delivery: ...
+    async def approve(self, *, always: bool = False) -> Delivery: ...
+    async def deny(self, reason: str | None = None) -> Delivery: ...
+
+    async def interrupt(self) -> Delivery: ...
+    async def resize(self, columns: int, rows: int) -> None: ...
+    async def abort(self) -> Delivery: ...
+    def kill(self) -> None: ...
+    async def close(self) -> Delivery: ...
+    async def pause(self) -> Delivery: ...
+    async def resume(self) -> Delivery: ...
+
 
 LARGEST_TERMINAL = 9999
 """Columns, and rows: what escape sequences can say."""

@@ -12,7 +12,7 @@ import msgspec
 
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.interface import Boundary, Run
+from agent_mux.run.base import Boundary, Run
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import Approve as Approved
 from agent_mux.sdk.interactions import Choice, Response, Text

@@ -6,12 +6,11 @@ from typing import Any, Self
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.records import Control, Header
-from agent_mux.run.base import BaseRun, check_size
+from agent_mux.run.base import BaseRun, RunState, check_size
 from agent_mux.run.interaction import InteractionChannel
+from agent_mux.run.readers import EventReader
 from agent_mux.run.result import RunResult
 from agent_mux.run.runner import Runner
-from agent_mux.run.state import RunState
-from agent_mux.run.window import EventReader
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, TerminalSize
 

@@ -19,7 +19,6 @@ from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.journal.records import Header
 from agent_mux.process.executable import find_executable
-from agent_mux.process.marker import marker_variable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
@@ -28,8 +27,11 @@ from agent_mux.redaction import (
     shown,
     without_secret_values,
 )
-from agent_mux.run.tempdir import temp_dir_of
-from agent_mux.run.trace_context import trace_environment
+from agent_mux.run.environment import (
+    _environment,
+    _final_environment,
+    temp_dir_of,
+)
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,
@@ -53,7 +55,6 @@ def _no_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:  # noqa: 
     return ()
 
 
-MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
 
 
@@ -275,17 +276,6 @@ def _without_secrets(server: McpServer) -> McpServer:
 
 def _is_secret(url: str | None) -> bool:
     return url is not None and bool({"@", "?"} & set(url))
-
-
-def _environment(options: RunOptions) -> dict[str, str]:
-    names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
-    inherited = {name: os.environ[name] for name in names}
-    return {**inherited, **trace_environment(), **options.env}
-
-
-def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
-    kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
-    return {**kept, **spawn.env, marker_variable(run_id): "1"}
 
 
 def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the caller

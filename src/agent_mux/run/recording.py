@@ -16,13 +16,12 @@ from msgspec import structs
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Control, Exited, Kind, Record, encode
-from agent_mux.run.derive import JournalEvents, derive_events
-from agent_mux.run.listeners import Listeners
+from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
+from agent_mux.run.readers import EventReader, EventWindow, Listeners
 from agent_mux.run.result import ResultBuilder, RunResult, Worktree
-from agent_mux.run.window import EventReader, EventWindow
 
 
 class Recording:

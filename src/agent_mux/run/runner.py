@@ -19,24 +19,20 @@ from agent_mux.events import AgentEvent, TurnStartEvent
 from agent_mux.journal.records import Control, Exited, Kind, encode
 from agent_mux.process.child import Child, start_child
 from agent_mux.process.reaper import Reaper
-from agent_mux.process.reasons import Attempt, why_not_started
+from agent_mux.process.spawn_errors import Attempt, why_not_started
 from agent_mux.process.terminal import TerminalChild, start_at_terminal
-from agent_mux.run.answers import Answers, Decision
-from agent_mux.run.budget import Budget
-from agent_mux.run.ending import end_agent, settle, within
+from agent_mux.run.agent_process import AgentOutput, Outbox, end_agent, settle, within
+from agent_mux.run.approvals import Answers, Decision, Unasked
+from agent_mux.run.base import StateMachine
+from agent_mux.run.budget import Attempts, Budget, Retry
+from agent_mux.run.concurrency import Slot
+from agent_mux.run.environment import private_files
 from agent_mux.run.hooks import RunHooks
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.normalizer import Normalizer
-from agent_mux.run.outbox import Outbox
-from agent_mux.run.output import AgentOutput
-from agent_mux.run.places import Ticket
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.recording import Recording
 from agent_mux.run.result import RunResult
-from agent_mux.run.retry import Attempts, Retry
-from agent_mux.run.rulings import Unasked
-from agent_mux.run.state import StateMachine
-from agent_mux.run.tempdir import private_files
 from agent_mux.sdk.codec import (
     Accept,
     AnswerAction,
@@ -65,7 +61,7 @@ class Runner:
     """One run, from start to result."""
 
     def __init__(
-        self, plan: RunPlan, reaper: Reaper, ticket: Ticket | None = None, hooks: RunHooks | None = None
+        self, plan: RunPlan, reaper: Reaper, ticket: Slot | None = None, hooks: RunHooks | None = None
     ) -> None:
         """`ticket`: a place among the runs of the client, or the wait for one. `hooks`: called from the events."""
         options = plan.options

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.errors import ErrorCode
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 
 Risk = Literal["low", "medium", "high"]
 Capability = Literal["text", "tool_calls", "thinking"]

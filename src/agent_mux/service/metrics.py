@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from agent_mux._util.version import __version__
-from agent_mux.run.state import TERMINAL
+from agent_mux.run.base import TERMINAL
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.live import LiveRun
 from agent_mux.service.runs.observers import Entry

@@ -9,7 +9,7 @@ from agent_mux.events import AgentEvent, encode_event
 from agent_mux.service.encoding import Frame
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 AT_ONCE = 256
 """Events that are made at once, in a thread."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, UnsetType
 
 from agent_mux.api import Shape
-from agent_mux.run.state import RunState
+from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.settings.keys import camel

@@ -4,30 +4,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from agent_mux.events import AgentEvent
-from agent_mux.sessions import costs, difference, exporting, searching, watching
+from agent_mux.sessions import export, queries
 from agent_mux.sessions.events import SessionEvents
-from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import Known, SessionLibrary
+from agent_mux.sessions.summary import ALL, SessionFilter
 
 
 class Sessions(SessionLibrary):
     """The sessions that the agents stored. Reads and never writes; blocking, but for `watch`."""
 
-    def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> list[searching.Hit]:
-        """Where a text occurs. `sort` and `limit`: see `agent_mux.sessions.searching.search`."""
-        return searching.search(self, text, wanted, **how)
+    def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> list[queries.Hit]:
+        """Where a text occurs. `sort` and `limit`: see `agent_mux.sessions.queries.search`."""
+        return queries.search(self, text, wanted, **how)
 
-    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> costs.CostReport:
-        """What they cost, by group. See `agent_mux.sessions.costs.cost_report`."""
-        return costs.cost_report(self, wanted, group_by=group_by)
+    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
+        """What they cost, by group. See `agent_mux.sessions.queries.cost_report`."""
+        return queries.cost_report(self, wanted, group_by=group_by)
 
-    def export(self, session: str, form: exporting.Format, wanted: SessionFilter = ALL) -> str:
+    def export(self, session: str, form: export.Format, wanted: SessionFilter = ALL) -> str:
         """A session as a document. Arguments and errors as for `find`."""
-        return exporting.export(self.get(session, wanted), form)
+        return export.export(self.get(session, wanted), form)
 
-    def diff(self, first: str, second: str) -> difference.SessionDiff:
+    def diff(self, first: str, second: str) -> queries.SessionDiff:
         """Where two sessions part. Errors as for `find`."""
-        return difference.diff(self.get(first), self.get(second))
+        return queries.diff(self.get(first), self.get(second))
 
     def events(self, session: str, wanted: SessionFilter = ALL) -> Iterator[AgentEvent]:
         """A session as the events that a run of it would have had. Arguments and errors as for `find`."""
@@ -39,10 +39,10 @@ class Sessions(SessionLibrary):
         yield from events.read(self.open(known))
         yield from events.end()
 
-    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> watching.Watcher:
+    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> queries.Watcher:
         """The events of a session, and those that come while its agent works. Arguments and errors as for `find`.
 
         `from_start`: with what is there already, or else with what comes next.
         """
         known = self.find(session, wanted)
-        return watching.Watcher(known, self.open(known), from_start=from_start)
+        return queries.Watcher(known, self.open(known), from_start=from_start)

@@ -17,10 +17,8 @@ from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.sessions import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.cache import SummaryCache, decode
-from agent_mux.sessions.choosing import chosen
 from agent_mux.sessions.conversation import Conversation, Session
-from agent_mux.sessions.filter import ALL, SessionFilter
-from agent_mux.sessions.summary import SessionSummary, Summarized, Summarizer
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, Summarized, Summarizer, chosen
 from agent_mux.sessions.tags import SessionTags, TagsOf
 
 Sort = Literal["date", "cost", "turns"]

@@ -5,7 +5,7 @@ from typing import Self
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord, CostSource
+from agent_mux.events.base import CostRecord, CostSource
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price, cost_in_usd, find_price
 from agent_mux.sdk.sessions import ModelCalled

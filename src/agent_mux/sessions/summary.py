@@ -1,11 +1,21 @@
-"""What a session was about, and what it came to: one row of a listing. Made by reading it once, in bounded memory."""
+"""What a session was about, and what it came to: one row of a listing. Made by reading it once, in bounded memory.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+Which sessions, and where to look for them.
+
+
+Which session an id means: its own, or the beginning of it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.errors import AgentMuxError
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
 from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
@@ -154,3 +164,90 @@ class Summarizer:
 def _shortened(prompt: str) -> str:
     first = " ".join(prompt.split())
     return first if len(first) <= LONGEST_TITLE else first[: LONGEST_TITLE - 1] + "…"
+
+
+When = datetime | int
+"""Milliseconds since the epoch, or a time with its zone (without one: local time)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Conditions that all have to be met. None: whatever it is."""
+
+    agent: str | None = None
+    """Whose they are: a name or an alias."""
+    since: When | None = None
+    """Changed at this time or later."""
+    until: When | None = None
+    """Changed before this time."""
+    model: str | None = None
+    """One of its models is this one."""
+    tags: tuple[str, ...] = ()
+    """It has all of these."""
+    cwd: str | None = None
+    """It was held in this directory, or below."""
+    directory: Path | None = None
+    """Look into this copy of the agent's own directory, and nowhere else."""
+
+    def matches(self, summary: SessionSummary) -> bool:
+        """This is one of them, as far as the session itself says."""
+        return (
+            self.has_time(summary.updated_at)
+            and (self.model is None or self.model in summary.models)
+            and set(self.tags) <= set(summary.tags)
+            and (self.cwd is None or _is_below(summary.cwd, self.cwd))
+        )
+
+    def has_time(self, at: int) -> bool:
+        """A time, in milliseconds since the epoch, that is wanted."""
+        return (self.since is None or at >= _milliseconds(self.since)) and (
+            self.until is None or at < _milliseconds(self.until)
+        )
+
+
+ALL = SessionFilter()
+
+
+def _milliseconds(when: When) -> int:
+    return when if isinstance(when, int) else round(when.timestamp() * 1000)
+
+
+def _is_below(cwd: str | None, directory: str) -> bool:
+    return cwd is not None and (cwd == directory or cwd.startswith(directory.rstrip("/") + "/"))
+
+
+SHORTEST_PREFIX = 4  # characters of an id that may stand for it
+_Known = TypeVar("_Known")
+
+
+def chosen(
+    session: str, native_id: str, known: Iterable[_Known], summary_of: Callable[[_Known], SessionSummary]
+) -> _Known:
+    """The one of these with this id, or the only one whose id begins so.
+
+    `session` is what was asked for, `native_id` what of it names a session. Raises SESSION_NOT_FOUND: none, or several.
+    """
+    exact: dict[str, _Known] = {}
+    begin_so: dict[str, _Known] = {}
+    for one in known:
+        summary = summary_of(one)
+        if summary.native_id == native_id:
+            found = exact
+        elif len(native_id) >= SHORTEST_PREFIX and summary.native_id.startswith(native_id):
+            found = begin_so
+        else:
+            continue
+        # Of copies with one id, in several places, the one that was changed last.
+        if summary.id not in found or summary.updated_at > summary_of(found[summary.id]).updated_at:
+            found[summary.id] = one
+    candidates = exact or begin_so
+    if len(candidates) != 1:
+        raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, sorted(candidates)))
+    return next(iter(candidates.values()))
+
+
+def _not_one(session: str, candidates: Sequence[str]) -> str:
+    if not candidates:
+        return f"no stored session has the id {session!r}; `amux sessions list` shows those there are"
+    ids = ", ".join(candidates[:5])
+    return f"{session!r} may be any of {len(candidates)} sessions ({ids}); give more of its id"

@@ -9,7 +9,7 @@ from agent_mux.contract import Breach, validate
 from agent_mux.events import AgentEvent, MessageStopEvent, ThinkingStopEvent, ToolCallReadyEvent, encode_event
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Exited, Kind
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.facts import Ignored, Unknown
 from agent_mux_testing.conformance.recorded import Played, Recorded

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux_testing.live.parts import ToolPart
 from agent_mux_testing.model_server.script import Block, Item, Step
 

@@ -16,7 +16,7 @@ from agent_mux.contract import ContractChecker
 from agent_mux.events import TextDeltaEvent
 from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import PREFIX
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
 from agent_mux_testing.torture import census
 from agent_mux_testing.torture.adapter import TortureCodec
 from agent_mux_testing.torture.case import CaseOutcome, Circumstances

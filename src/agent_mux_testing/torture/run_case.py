@@ -19,10 +19,10 @@ from agent_mux.contract import ContractChecker
 from agent_mux.events import AgentEvent, TextDeltaEvent, encode_event
 from agent_mux.journal.file import JournalReader
 from agent_mux.journal.records import Kind, control_of
-from agent_mux.run.derive import derive_events
+from agent_mux.run.derivation import derive_events
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing.torture import census
 from agent_mux_testing.torture.adapter import AGENT, TortureCodec, torture_adapter

@@ -16,7 +16,7 @@ from tests.service.durable.processes import Reader, ServerProcess, events_of, ki
 
 from agent_mux import validate
 from agent_mux.process.marker import PREFIX
-from agent_mux.run.state import TERMINAL
+from agent_mux.run.base import TERMINAL
 
 FULL = os.environ.get("AMUX_DURABILITY") == "full"
 ROUNDS = 20 if FULL else 3

@@ -18,8 +18,8 @@ from agent_mux import validate
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import marker_variable, processes_of
-from agent_mux.run.derive import JournalEvents
-from agent_mux.run.tempdir import temp_dir_of
+from agent_mux.run.derivation import JournalEvents
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.service.runs import recovery as module
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RowChange, RunFilter

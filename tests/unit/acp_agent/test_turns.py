@@ -6,7 +6,7 @@ import pytest
 from acp import RequestError
 
 from agent_mux.acp_server.turns import EditorTurn, prompt_response, run_outcome, turn_outcome
-from agent_mux.assembler.verdict import TURN_LIMIT_REACHED
+from agent_mux.assembler.outcome import TURN_LIMIT_REACHED
 from agent_mux.events import CostRecord, ErrorEvent
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult

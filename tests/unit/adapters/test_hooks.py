@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.agents.hooks.agents import installed_in
 from agent_mux.agents.hooks.client import Hooks
+from agent_mux.agents.hooks.native_hooks import installed_in
 from agent_mux.sdk.documents import open_document
 from agent_mux.sdk.hooks import HOOK_TYPES, HookCall, HookDecision, NativeHooks
 from agent_mux.sdk.registry import AdapterRegistry

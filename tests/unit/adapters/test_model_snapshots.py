@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_mux.models.naming import find_model
+from agent_mux.models.matching import find_model
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, find_price, prices_of
 from agent_mux.sdk.registry import AdapterRegistry

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from agent_mux.assembler import Ending, StreamContext
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 
 FACTS: tuple[type[facts.Fact], ...] = tuple(facts.Fact.__subclasses__())

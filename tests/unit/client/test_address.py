@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agent_mux.client.remote.address import Address
+from agent_mux.client.remote.connection import Address
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from agent_mux import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.client.remote.problems import error_of
+from agent_mux.client.remote.connection import error_of
 from agent_mux.service.problems import problem_of
 
 URL = httpx.URL("http://host/v1/runs?token=x")

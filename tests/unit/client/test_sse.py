@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_mux.client.remote.sse import Message, MessageParser
+from agent_mux.client.remote.stream import Message, MessageParser
 
 STREAM = (
     b': ping\n\nevent: run\ndata: {}\n\nid: 0\ndata: {"a":1}\n\n\nid: 1\r\ndata:b\r\ndata: c\r\n\r\n'

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from agent_mux.agents.config.editing import Change
-from agent_mux.agents.config.hiding import hidden, hidden_diff
+from agent_mux.agents.config.changes import Change, hidden, hidden_diff
 
 KEY = "q8dJ2kfP0aXz"
 

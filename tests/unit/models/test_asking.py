@@ -10,7 +10,7 @@ import pytest
 from tests.unit.models.known import agent, program, said
 
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
-from agent_mux.models.asking import ask_for_models
+from agent_mux.models.ask_agent import ask_for_models
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 SOON = 20.0  # seconds: more than a busy machine takes to start a shell

@@ -13,8 +13,7 @@ from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, program
 from agent_mux import AgentMux, RunOptions
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.current import CurrentModel, current_model
-from agent_mux.models.listed import Listed, ListedModels
-from agent_mux.models.merging import merged
+from agent_mux.models.listings import Listed, ListedModels, merged
 from agent_mux.models.registry import Models
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import Setting

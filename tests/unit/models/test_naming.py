@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.models.known import BIG, MODELS, SMALL
 
-from agent_mux.models.naming import find_model, near_names
+from agent_mux.models.matching import find_model, near_names
 from agent_mux.sdk.models import ModelCapabilities
 
 PREFIXED = tuple(

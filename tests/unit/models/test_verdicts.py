@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.models.known import BIG, MODELS, OLD
 
-from agent_mux.models.verdicts import Verdict, judge
+from agent_mux.models.matching import Verdict, judge
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.redaction.key_samples import HARMLESS, KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
 from agent_mux.redaction import RedactedStream, Redactor
-from agent_mux.redaction.stream import LONGEST_HELD
+from agent_mux.redaction.text import LONGEST_HELD
 
 VALUES = ['quo"te and \\slash 1', "ünïcödé-passwörd", "spaced passw0rd", "plain-passw0rd"]
 SECRETS = {**SAMPLES, "private key": PRIVATE_KEY, **{value: value for value in VALUES}}

@@ -15,7 +15,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import encode_event
 from agent_mux.journal.file import JournalReader, JournalWriter
 from agent_mux.journal.records import VERSION, Kind, Record, action_of, encode
-from agent_mux.run.derive import JournalEvents, derive_events
+from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.sdk.codec import Send
 
 RECORDS = [

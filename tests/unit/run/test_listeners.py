@@ -2,7 +2,7 @@
 
 from tests.unit.run.scripted_run import DONE, feed, line, normalizer, printed
 
-from agent_mux.run.listeners import Listeners
+from agent_mux.run.readers import Listeners
 
 EVENTS = feed(normalizer(), [*printed(line(text="a"), line(text="b")), DONE])
 

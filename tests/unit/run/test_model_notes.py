@@ -6,7 +6,7 @@ import pytest
 from tests.unit.models.known import agent, program, registry
 
 from agent_mux import RunOptions
-from agent_mux.models.verdicts import model_notes
+from agent_mux.models.matching import model_notes
 from agent_mux.run.plan import plan_run
 from agent_mux.sdk.adapter import Adapter
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.process.scripted import scripted_adapter
 
 from agent_mux.errors import AgentMuxError, ValidationError
+from agent_mux.run.concurrency import ConcurrencyLimiter, Limits, Slot, read_limits
 from agent_mux.run.fair_queue import FairQueue
-from agent_mux.run.limits import Limits, read_limits
-from agent_mux.run.places import Places, Ticket
 from agent_mux.sdk.registry import AdapterRegistry
 
 AGENTS = ("x", "y", "z")
@@ -35,27 +34,27 @@ STEPS = st.lists(
 class House:
     """Places, and everybody who came."""
 
-    places: Places
-    working: list[Ticket] = field(default_factory=list)
-    waiting: list[Ticket] = field(default_factory=list)
-    owners: dict[Ticket, str] = field(default_factory=dict)
-    admitted: list[Ticket] = field(default_factory=list)
+    places: ConcurrencyLimiter
+    working: list[Slot] = field(default_factory=list)
+    waiting: list[Slot] = field(default_factory=list)
+    owners: dict[Slot, str] = field(default_factory=dict)
+    admitted: list[Slot] = field(default_factory=list)
 
-    def enter(self, agent: str = "", owner: str = "") -> Ticket:
+    def enter(self, agent: str = "", owner: str = "") -> Slot:
         ticket = self.places.enter(agent, owner)
         self.owners[ticket] = owner
         self.waiting.append(ticket)
         self.look()
         return ticket
 
-    def leave(self, ticket: Ticket) -> list[Ticket]:
+    def leave(self, ticket: Slot) -> list[Slot]:
         ticket.leave()
         for them in (self.working, self.waiting):
             if ticket in them:
                 them.remove(ticket)
         return self.look()
 
-    def look(self) -> list[Ticket]:
+    def look(self) -> list[Slot]:
         news = [ticket for ticket in self.waiting if ticket.is_held]
         self.waiting = [ticket for ticket in self.waiting if not ticket.is_held]
         self.working += news
@@ -70,15 +69,15 @@ class House:
         if them:
             self.leave(them[int(which) % len(them)])
 
-    def empty_in_order(self) -> list[Ticket]:
+    def empty_in_order(self) -> list[Slot]:
         """All take equally long: whoever began first is the first to leave. Those who waited, as they are admitted."""
-        order: list[Ticket] = []
+        order: list[Slot] = []
         while self.waiting:
             order += self.leave(self.working[0])
         return order
 
 
-def taken(tickets: Iterable[Ticket]) -> Counter[str]:
+def taken(tickets: Iterable[Slot]) -> Counter[str]:
     return Counter(ticket.agent for ticket in tickets)
 
 
@@ -90,7 +89,7 @@ def has_room(limits: Limits, house: House, agent: str) -> bool:
 
 @given(limits=LIMITS, steps=STEPS)
 def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(Places(limits))
+    house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
         assert (house.places.working, house.places.waiting) == (len(house.working), len(house.waiting))
@@ -103,7 +102,7 @@ def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: Limit
 
 @given(limits=LIMITS, steps=STEPS)
 def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(Places(limits))
+    house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
     told = {ticket: ticket.position for ticket in house.waiting}
@@ -114,7 +113,7 @@ def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: Limits
 
 @given(limits=LIMITS, steps=STEPS)
 def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(Places(limits))
+    house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
     house.empty_in_order()
@@ -132,7 +131,7 @@ def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: Limits,
 def test_owners_are_served_in_turn_and_first_come_first_served(
     owners: list[str], agents: list[str], total: int
 ) -> None:
-    house = House(Places(Limits(total=total)))
+    house = House(ConcurrencyLimiter(Limits(total=total)))
     tickets = [house.enter(agent, owner) for owner, agent in zip(owners, agents, strict=False)]
     lines = {owner: deque(t for t in tickets if house.owners[t] == owner and not t.is_held) for owner in OWNERS}
     for line, other in itertools.permutations(lines.values(), 2):
@@ -156,7 +155,7 @@ def in_turn(owners: list[str]) -> list[str]:
 
 
 def test_a_run_whose_agent_is_full_is_passed_over_and_keeps_its_turn() -> None:
-    house = House(Places(Limits(total=3, of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(Limits(total=3, of_agent={"x": 1})))
     works = house.enter("x", "bob")
     house.enter("y", "bob")
     house.enter("y", "bob")
@@ -172,7 +171,7 @@ def test_a_run_whose_agent_is_full_is_passed_over_and_keeps_its_turn() -> None:
 
 def test_who_fills_another_agent_again_and_again_starves_nobody() -> None:
     """`ann` wants one place at x, and is served at y all the time; `bob` asks for x again and again."""
-    house = House(Places(Limits(total=2, of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(Limits(total=2, of_agent={"x": 1})))
     at_x, at_y = house.enter("x", "bob"), house.enter("y", "ann")
     wanted = house.enter("x", "ann")
     for _ in range(20):
@@ -187,7 +186,7 @@ def test_who_fills_another_agent_again_and_again_starves_nobody() -> None:
 
 
 def test_only_the_first_of_those_that_are_passed_over_keeps_its_turn() -> None:
-    house = House(Places(Limits(of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(Limits(of_agent={"x": 1})))
     works = house.enter("x", "eve")
     many = [house.enter("x", "ann") for _ in range(5)]
     house.enter("y", "ann")
@@ -198,7 +197,7 @@ def test_only_the_first_of_those_that_are_passed_over_keeps_its_turn() -> None:
 
 
 def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
-    house = House(Places(Limits(total=1, of_agent={"y": 1}, waiting=2)))
+    house = House(ConcurrencyLimiter(Limits(total=1, of_agent={"y": 1}, waiting=2)))
     works = house.enter("x", "ann")
     waits = [house.enter("x", "ann"), house.enter("x", "bob")]
     changed = house.places.changed
@@ -212,7 +211,7 @@ def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
 
 
 def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
-    places = Places(Limits(total=1, waiting=0))
+    places = ConcurrencyLimiter(Limits(total=1, waiting=0))
     first = places.enter()
     with pytest.raises(AgentMuxError, match="no more may"):
         places.enter()
@@ -221,7 +220,7 @@ def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
 
 
 def test_leaving_twice_is_leaving_once() -> None:
-    places = Places(Limits(total=1))
+    places = ConcurrencyLimiter(Limits(total=1))
     first, second, third = (places.enter() for _ in range(3))
     third.leave()
     third.leave()
@@ -232,7 +231,7 @@ def test_leaving_twice_is_leaving_once() -> None:
 
 
 def test_every_coming_and_going_is_a_change_of_its_own() -> None:
-    places = Places(Limits(total=1))
+    places = ConcurrencyLimiter(Limits(total=1))
     before = places.changed
     first = places.enter()
     entered = places.changed
@@ -252,7 +251,7 @@ def test_the_order_of_a_thousand_is_played_through_once_for_each_change(monkeypa
     played: list[int] = []
     copy = FairQueue.copy
     monkeypatch.setattr(FairQueue, "copy", lambda queue: (played.append(len(queue)), copy(queue))[1])
-    house = House(Places(Limits(total=2, per_agent=1)))
+    house = House(ConcurrencyLimiter(Limits(total=2, per_agent=1)))
     tickets = [house.enter(AGENTS[number % 3], f"owner {number % 400}") for number in range(1002)]
     positions = {ticket: ticket.position or 0 for ticket in tickets if not ticket.is_held}
     assert sorted(positions.values()) == list(range(1, 1001))

@@ -7,7 +7,7 @@ import pytest
 
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.state import TERMINAL, RunState, StateMachine
+from agent_mux.run.base import TERMINAL, RunState, StateMachine
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 LEGAL = {

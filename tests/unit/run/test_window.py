@@ -11,8 +11,8 @@ from tests.unit.run.scripted_run import DONE, RUN_ID, feed, header, line, normal
 from agent_mux.events import AgentEvent, DebugEvent, encode_event
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Record
-from agent_mux.run.derive import JournalEvents
-from agent_mux.run.window import EventWindow
+from agent_mux.run.derivation import JournalEvents
+from agent_mux.run.readers import EventWindow
 
 pytestmark = pytest.mark.anyio
 SIZE = 5

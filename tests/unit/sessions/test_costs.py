@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.sessions.written import DAY, START, sessions_in, written
 
-from agent_mux.sessions.filter import SessionFilter
 from agent_mux.sessions.spending import Sum
+from agent_mux.sessions.summary import SessionFilter
 
 BIG = 1000 * 10 / 1e6 + 100 * 20 / 1e6  # USD, of one call below
 SMALL = BIG / 10

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.sessions.written import START, sessions_in, written
 
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.exporting import Format
+from agent_mux.sessions.export import Format
 
 HOSTILE = '<script>alert(1)</script> ``` & "quoted" \''
 

@@ -10,8 +10,8 @@ from tests.unit.sessions.written import DAY, START, sessions_in, written
 from agent_mux import AgentMuxError, CapabilityError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
 from agent_mux.sessions.library import Skipped
+from agent_mux.sessions.summary import SessionFilter
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.unit.sessions.written import START, sessions_in, written
 from agent_mux import encode_event
 from agent_mux.sdk import session_files
 from agent_mux.sdk.session_databases import reading
-from agent_mux.sessions.exporting import Format
+from agent_mux.sessions.export import Format
 
 KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
 

@@ -10,7 +10,7 @@ from tests.unit.sessions.written import START, sessions_in, written
 from agent_mux import AgentMux
 from agent_mux.journal.run_index import INDEX, append, line_of, new_record
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 from agent_mux.sessions.tags import SessionTags
 
 PRICE = 1000 * 10 / 1e6 + 100 * 20 / 1e6  # USD, of one call below

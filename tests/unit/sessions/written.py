@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from tests.process.scripted import scripted_adapter
 
-from agent_mux.events.cost import CostRecord  # noqa: F401  # for the names of facts
+from agent_mux.events.base import CostRecord  # noqa: F401  # for the names of facts
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.models import ModelCapabilities, Price

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.facts import Fact, Failure, Note, Usage
 from agent_mux_adapters._dialects.acp.requests import AcpRequest, OpenedSession, default_settings

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 

@@ -6,12 +6,27 @@ from typing import Any
 import msgspec
 
 from agent_mux.events import AgentEvent
-from agent_mux.events.file import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
-from agent_mux.events.mcp import McpToolCallStartEvent, McpToolErrorEvent, McpToolResultEvent
-from agent_mux.events.shell import ShellExitEvent, ShellStartEvent, ShellStderrDeltaEvent, ShellStdoutDeltaEvent
-from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
-from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
-from agent_mux.events.tool import (
+from agent_mux.events.content import (
+    MessageStartEvent,
+    MessageStopEvent,
+    TextDeltaEvent,
+    ThinkingDeltaEvent,
+    ThinkingStartEvent,
+    ThinkingStopEvent,
+)
+from agent_mux.events.tools import (
+    FileCreateEvent,
+    FileDeleteEvent,
+    FilePatchEvent,
+    FileReadEvent,
+    FileWriteEvent,
+    McpToolCallStartEvent,
+    McpToolErrorEvent,
+    McpToolResultEvent,
+    ShellExitEvent,
+    ShellStartEvent,
+    ShellStderrDeltaEvent,
+    ShellStdoutDeltaEvent,
     ToolCallReadyEvent,
     ToolCallStartEvent,
     ToolErrorEvent,

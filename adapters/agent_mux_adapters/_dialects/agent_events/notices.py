@@ -6,21 +6,34 @@ These events neither open nor close a scope, so each is converted alone.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.events.cost import TokenUsageEvent
-from agent_mux.events.debug import DebugEvent, LogEvent
-from agent_mux.events.interaction import (
+from agent_mux.events.base import TokenUsageEvent
+from agent_mux.events.content import ImageInputAckEvent, ImageOutputEvent
+from agent_mux.events.run import (
     ApprovalDeniedEvent,
     ApprovalGrantedEvent,
     ApprovalRequestEvent,
+    ContextCompactedEvent,
+    ContextLimitWarningEvent,
+    DebugEvent,
     InputRequiredEvent,
+    LogEvent,
+    PausedEvent,
+    RateLimitedEvent,
+    ResumedEvent,
+    RetryEvent,
+    StreamFallbackEvent,
 )
-from agent_mux.events.lifecycle import PausedEvent, ResumedEvent, StreamFallbackEvent
-from agent_mux.events.limits import ContextCompactedEvent, ContextLimitWarningEvent, RateLimitedEvent, RetryEvent
-from agent_mux.events.multimodal import ImageInputAckEvent, ImageOutputEvent
-from agent_mux.events.plugin import PluginErrorEvent, PluginInvokedEvent, PluginLoadedEvent
-from agent_mux.events.session import SessionCheckpointEvent, SessionForkEvent
-from agent_mux.events.skill import AgentdocReadEvent, SkillInvokedEvent, SkillLoadedEvent
-from agent_mux.events.subagent import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
+from agent_mux.events.session import (
+    AgentdocReadEvent,
+    PluginErrorEvent,
+    PluginInvokedEvent,
+    PluginLoadedEvent,
+    SessionCheckpointEvent,
+    SessionForkEvent,
+    SkillInvokedEvent,
+    SkillLoadedEvent,
+)
+from agent_mux.events.tools import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import Facts
 from agent_mux_adapters._dialects.tolerant import optional_whole, text

@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent_mux.events import AgentEvent, guards
-from agent_mux.events.session import SessionEndEvent, SessionStartEvent
-from agent_mux.events.text import MessageStartEvent, MessageStopEvent, TextDeltaEvent
-from agent_mux.events.thinking import ThinkingDeltaEvent, ThinkingStartEvent, ThinkingStopEvent
-from agent_mux.events.tool import ToolCallReadyEvent, ToolCallStartEvent, ToolInputDeltaEvent
-from agent_mux.events.turn import TurnEndEvent, TurnStartEvent
+from agent_mux.events.content import (
+    MessageStartEvent,
+    MessageStopEvent,
+    TextDeltaEvent,
+    ThinkingDeltaEvent,
+    ThinkingStartEvent,
+    ThinkingStopEvent,
+)
+from agent_mux.events.session import SessionEndEvent, SessionStartEvent, TurnEndEvent, TurnStartEvent
+from agent_mux.events.tools import ToolCallReadyEvent, ToolCallStartEvent, ToolInputDeltaEvent
 from agent_mux.sdk.facts import Note
 
 _ANYWHERE = frozenset({"debug"})

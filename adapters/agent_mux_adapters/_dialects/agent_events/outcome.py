@@ -3,11 +3,19 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.events.cost import CostEvent
-from agent_mux.events.error import AuthErrorEvent, ContextExceededEvent, CrashEvent, ErrorEvent, RateLimitErrorEvent
-from agent_mux.events.lifecycle import AbortedEvent, InterruptedEvent, TimeoutEvent, TurnLimitEvent
-from agent_mux.events.session import SessionEndEvent
-from agent_mux.events.turn import StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
+from agent_mux.events.base import CostEvent
+from agent_mux.events.run import (
+    AbortedEvent,
+    AuthErrorEvent,
+    ContextExceededEvent,
+    CrashEvent,
+    ErrorEvent,
+    InterruptedEvent,
+    RateLimitErrorEvent,
+    TimeoutEvent,
+    TurnLimitEvent,
+)
+from agent_mux.events.session import SessionEndEvent, StepEndEvent, StepStartEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import Facts
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.events import AgentEvent
-from agent_mux.events.interaction import ApprovalDeniedEvent, ApprovalRequestEvent
+from agent_mux.events.run import ApprovalDeniedEvent, ApprovalRequestEvent
 from agent_mux.events.session import SessionResumeEvent, SessionStartEvent
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import EventContent, Facts

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import CodecContext
 from agent_mux_adapters._dialects.pi.flavor import Flavor

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Fact, RunCost, Usage
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, whole
 

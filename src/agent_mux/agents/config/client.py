@@ -6,7 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from agent_mux.agents.config.editing import Change, change_file
+from agent_mux.agents.config.changes import Change, change_file
 from agent_mux.agents.config.schema import Problem, problems_of, schema_of
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError

@@ -103,7 +103,7 @@ def _call(asked: Occasion, said: Mapping[str, Any] | None) -> HookCall | None:
 
 
 def _calls_itself(agent: str, asked: Occasion, directory: Path) -> bool:
-    from agent_mux.agents.hooks.agents import HookedAgents  # noqa: PLC0415  # rarely
+    from agent_mux.agents.hooks.native_hooks import HookedAgents  # noqa: PLC0415  # rarely
 
     statuses = HookedAgents(own=asked.own, directory=directory).status(agent)
     return any(asked.hook_type in types for status in statuses for types in status.installed.values())

@@ -10,9 +10,8 @@ from typing import Any
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory
 from agent_mux._util.paths import config_dir
-from agent_mux.agents.hooks.failure import HandlerFailedError
-from agent_mux.agents.hooks.registrations import Builtin, Registration
-from agent_mux.agents.hooks.wire import call_to_plain
+from agent_mux.agents.hooks.encoding import call_to_plain
+from agent_mux.agents.hooks.registrations import Builtin, HandlerFailedError, Registration
 from agent_mux.errors import AgentMuxError
 from agent_mux.redaction import HIDDEN, is_secret_name, redact_text
 from agent_mux.sdk.hooks import GUARDED, NO_OPINION, HookCall, HookDecision

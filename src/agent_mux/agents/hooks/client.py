@@ -7,9 +7,9 @@ from typing import Any
 
 from agent_mux._util.paths import OWN_NAME
 from agent_mux.agents.hooks import files
-from agent_mux.agents.hooks.agents import HookedAgents
 from agent_mux.agents.hooks.dispatch import dispatched
 from agent_mux.agents.hooks.files import HookFiles, HookScope
+from agent_mux.agents.hooks.native_hooks import HookedAgents
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, registration_from
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.hooks import ANY_AGENT, HookCall, HookOutcome

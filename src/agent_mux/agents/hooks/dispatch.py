@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent_mux.agents.hooks.failure import HandlerFailedError
-from agent_mux.agents.hooks.registrations import Registration
+from agent_mux.agents.hooks.registrations import HandlerFailedError, Registration
 from agent_mux.sdk.hooks import GUARDED, HookCall, HookDecision, HookOutcome
 
 Warn = Callable[[str], None]

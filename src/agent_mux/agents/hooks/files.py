@@ -1,9 +1,18 @@
-"""Where registrations stand: `hooks.json` in our own directory, and in that of a project. Source: run API, section 7.
+"""Which files of projects somebody has read and trusted: by their path and what they say.
+
+A repository can bring a `hooks.json`, and so programs that would run as soon as an agent works in it. So the file of a
+project counts only as long as it says what it said when it was trusted; what we write ourselves into a file that was
+trusted stays so.
+
+
+Where registrations stand: `hooks.json` in our own directory, and in that of a project. Source: run API, section 7.
 
 A project can come from anybody, and its registrations are programs to run: they count when somebody has trusted the
 file as it is (`trust.py`). One of a project replaces the global one with its id.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +23,38 @@ from typing import Literal
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux._util.paths import OWN_NAME, config_dir, project_dir
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, parse_registrations, registration_from
-from agent_mux.agents.hooks.trust import is_trusted, trust
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, empty_text, with_field, without_field
 from agent_mux.sdk.hooks import HookCall
+
+TRUST_FILE_NAME = "trusted-hooks.json"
+
+
+def is_trusted(path: Path, own: Path) -> bool:
+    """It says what it said when somebody trusted it. `own`: the global directory. Raises CONFIG_ERROR."""
+    return _known(own).get(os.path.realpath(path)) == _fingerprint(path)
+
+
+def trust(path: Path, own: Path) -> None:
+    """Trust a file as it is now. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
+    book = own / TRUST_FILE_NAME
+    with locked(book, locks=own / "locks"):
+        known = {**_known(own), os.path.realpath(path): _fingerprint(path)}
+        write_text(book, json.dumps(known, indent=2, sort_keys=True) + "\n")
+
+
+def _fingerprint(path: Path) -> str:
+    return hashlib.sha256((read_text(path) or "").encode()).hexdigest()
+
+
+def _known(own: Path) -> dict[str, str]:
+    book = own / TRUST_FILE_NAME
+    try:
+        known = json.loads(read_text(book) or "{}")
+    except ValueError as error:
+        raise AgentMuxError("CONFIG_ERROR", f"{book} is not JSON; remove it, and trust your projects again") from error
+    return known if isinstance(known, dict) else {}
+
 
 HookScope = Literal["global", "project"]
 

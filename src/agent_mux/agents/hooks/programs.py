@@ -8,9 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from agent_mux.agents.hooks.failure import HandlerFailedError
-from agent_mux.agents.hooks.registrations import Registration
-from agent_mux.agents.hooks.wire import call_to_json, decision_from_json
+from agent_mux.agents.hooks.encoding import call_to_json, decision_from_json
+from agent_mux.agents.hooks.registrations import HandlerFailedError, Registration
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.command import Answer, ask
 from agent_mux.sdk.hooks import HookCall, HookDecision

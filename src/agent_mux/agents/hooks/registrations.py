@@ -1,4 +1,6 @@
-"""What is registered: who is called for which hooks. Source: run API, section 7.
+"""What a handler raises that has no answer.
+
+What is registered: who is called for which hooks. Source: run API, section 7.
 
     {"hooks": [
       {"id": "no-push", "agent": "*", "hookType": "pre_tool_use", "handler": "builtin", "target": "policy:rules.toml"},
@@ -19,6 +21,11 @@ from typing import Any, Literal, get_args
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.hooks import ANY_AGENT, GUARDED, HOOK_TYPES, HookCall
+
+
+class HandlerFailedError(Exception):
+    """A handler has no answer: half a sentence says why."""
+
 
 Handler = Literal["builtin", "command", "script"]
 HANDLERS: tuple[Handler, ...] = get_args(Handler)

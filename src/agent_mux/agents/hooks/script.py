@@ -15,7 +15,7 @@ def main(path: str) -> None:
     """Read the call, ask, print the decision."""
     package = str(Path(__file__).parents[3])
     sys.path[:1] = [package]  # instead of this directory
-    from agent_mux.agents.hooks.wire import call_from_plain, decision_from_plain, decision_to_plain  # noqa: PLC0415
+    from agent_mux.agents.hooks.encoding import call_from_plain, decision_from_plain, decision_to_plain  # noqa: PLC0415
     from agent_mux.sdk.hooks import HookDecision  # noqa: PLC0415  # can be found now
 
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -17,7 +17,7 @@ from agent_mux.cli.terminal import Palette
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run import commands as wire
-from agent_mux.run.interface import Run
+from agent_mux.run.base import Run
 from agent_mux.sdk.interactions import Deny, PendingInteraction
 from agent_mux.sdk.options import RunOptions
 

@@ -22,7 +22,7 @@ from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
-from agent_mux.run.interface import Run
+from agent_mux.run.base import Run
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from agent_mux.client.remote.line import Line, decoded
+from agent_mux.client.remote.connection import Line, decoded
 from agent_mux.errors import CapabilityError
 
 if TYPE_CHECKING:
-    from agent_mux.sessions.filter import When
+    from agent_mux.sessions.summary import When
 
 _DOTS = {".": "%2E", "..": "%2E%2E"}
 """Names that would be directions in a path."""

@@ -12,8 +12,7 @@ from ulid import ULID
 from agent_mux._util.logs import LOGGER
 from agent_mux.client.defaults import SENT, checked_defaults
 from agent_mux.client.observers import Observers, tell_of_end
-from agent_mux.client.remote.address import Address
-from agent_mux.client.remote.line import Line, decoded
+from agent_mux.client.remote.connection import Address, Line, decoded
 from agent_mux.client.remote.namespaces import RemoteNamespaces
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.client.remote.snapshot import Snapshot

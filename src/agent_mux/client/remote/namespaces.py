@@ -5,12 +5,10 @@ As `agent_mux.client.namespaces`: blocking, without any `async with`, and import
 
 from typing import TYPE_CHECKING
 
-from agent_mux.client.remote.line import Line
+from agent_mux.client.remote.connection import Line
 
 if TYPE_CHECKING:
-    from agent_mux.client.remote.adapters import RemoteAdapters, RemoteDetector
-    from agent_mux.client.remote.models import RemoteModels
-    from agent_mux.client.remote.profiles import RemoteProfiles
+    from agent_mux.client.remote.resources import RemoteAdapters, RemoteDetector, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.runs import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 
@@ -38,28 +36,28 @@ class RemoteNamespaces:
     @property
     def models(self) -> "RemoteModels":
         """What is known there of the agents' models."""
-        from agent_mux.client.remote.models import RemoteModels  # noqa: PLC0415
+        from agent_mux.client.remote.resources import RemoteModels  # noqa: PLC0415
 
         return RemoteModels(self._line)
 
     @property
     def profiles(self) -> "RemoteProfiles":
         """Options of runs under a name."""
-        from agent_mux.client.remote.profiles import RemoteProfiles  # noqa: PLC0415
+        from agent_mux.client.remote.resources import RemoteProfiles  # noqa: PLC0415
 
         return RemoteProfiles(self._line)
 
     @property
     def adapters(self) -> "RemoteAdapters":
         """The agents that the service can drive."""
-        from agent_mux.client.remote.adapters import RemoteAdapters  # noqa: PLC0415
+        from agent_mux.client.remote.resources import RemoteAdapters  # noqa: PLC0415
 
         return RemoteAdapters(self._line)
 
     @property
     def detector(self) -> "RemoteDetector":
         """Which of them are installed there."""
-        from agent_mux.client.remote.adapters import RemoteDetector  # noqa: PLC0415
+        from agent_mux.client.remote.resources import RemoteDetector  # noqa: PLC0415
 
         self._detector = self._detector or RemoteDetector(self._line)
         return self._detector

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import anyio
 
-from agent_mux.client.remote.following import News, Stream
+from agent_mux.client.remote.stream import News, Stream
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.run.window import EventReader, EventWindow
+from agent_mux.run.readers import EventReader, EventWindow
 
 LOOK_EVERY = 1.0  # seconds between looks whether the reader is still there
 Asides = Sequence[tuple[int, AgentEvent]]

@@ -9,26 +9,25 @@ import anyio.abc
 
 from agent_mux.assembler import OpenInteraction
 from agent_mux.client.remote.commands import request_for
-from agent_mux.client.remote.following import News, Stream
-from agent_mux.client.remote.line import Line, decoded
+from agent_mux.client.remote.connection import Line, decoded
 from agent_mux.client.remote.reading import Catching, RemoteReader
 from agent_mux.client.remote.snapshot import Snapshot, Told
+from agent_mux.client.remote.stream import News, Stream
 from agent_mux.client.remote.telling import Telling
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.answers import Answers
-from agent_mux.run.base import BaseRun, check_size
+from agent_mux.run.approvals import Answers
+from agent_mux.run.base import BaseRun, RunState, check_size, state_after
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.run.state import RunState, state_after
 from agent_mux.sdk.codec import AnyAction, Delivery
 from agent_mux.sdk.interactions import Responder
 from agent_mux.sdk.options import RunOptions
 
 if TYPE_CHECKING:
+    from agent_mux.run.base import Run
     from agent_mux.run.handle import RunHandle
-    from agent_mux.run.interface import Run
 
 LATE = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
 """What an answer is told when somebody else was faster."""

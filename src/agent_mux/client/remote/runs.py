@@ -6,9 +6,9 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.client.remote.asking import answer, milliseconds
-from agent_mux.client.remote.line import Line
-from agent_mux.run.state import RunState
-from agent_mux.sessions.filter import When
+from agent_mux.client.remote.connection import Line
+from agent_mux.run.base import RunState
+from agent_mux.sessions.summary import When
 
 LARGEST_PAGE = 200
 StateWanted = RunState | Literal["alive", "over"]

@@ -8,17 +8,15 @@ import msgspec
 
 from agent_mux.api.costs import CostView, cost_from
 from agent_mux.client.remote.asking import answer, milliseconds, path_of, refused
-from agent_mux.client.remote.line import Line
+from agent_mux.client.remote.connection import Line
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.sessions import costs, difference, exporting, searching
-from agent_mux.sessions.choosing import chosen
+from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
-from agent_mux.sessions.filter import ALL, SessionFilter
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.summary import SessionSummary
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, chosen
 
-_Hits = list[searching.Hit]
+_Hits = list[queries.Hit]
 _Page = list[Any]
 LARGEST_PAGE = 1000
 _FILES = "it is about files of another machine; use `get`, `events` or `export`"
@@ -48,12 +46,12 @@ class RemoteSessions:
         return self._searched(text, wanted, **how)
 
     def _searched(
-        self, text: str, wanted: SessionFilter, *, sort: searching.SearchOrder = "relevance", limit: int | None = 50
+        self, text: str, wanted: SessionFilter, *, sort: queries.SearchOrder = "relevance", limit: int | None = 50
     ) -> _Hits:
         where = {**_parameters(wanted), "q": text, "sort": sort}
-        return self._paged(searching.Hit, limit, "sessions", "search", **where)
+        return self._paged(queries.Hit, limit, "sessions", "search", **where)
 
-    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: costs.GroupBy = "agent") -> costs.CostReport:
+    def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
         """What they cost, by group. As `Sessions.total_cost`; days are those of the time zone of the service."""
         return cost_from(answer(self._line, CostView, "cost", **_parameters(wanted), by=group_by))
 
@@ -62,14 +60,14 @@ class RemoteSessions:
         found: Session = answer(self._line, Session, "sessions", *self._place(session, wanted))
         return found
 
-    def export(self, session: str, form: exporting.Format, wanted: SessionFilter = ALL) -> str:
+    def export(self, session: str, form: export.Format, wanted: SessionFilter = ALL) -> str:
         """A session as a document. As `Sessions.export`; times are in the time zone of the service."""
         path = path_of("sessions", *self._place(session, wanted), "export", format=form)
         return self._line.ask_blocking("GET", path, again=True, accept="*/*").decode("utf-8", "replace")
 
-    def diff(self, first: str, second: str) -> difference.SessionDiff:
+    def diff(self, first: str, second: str) -> queries.SessionDiff:
         """Where two sessions part. As `Sessions.diff`."""
-        return difference.diff(self.get(first), self.get(second))
+        return queries.diff(self.get(first), self.get(second))
 
     def events(self, session: str, wanted: SessionFilter = ALL) -> Iterator[AgentEvent]:
         """A session as the events that a run of it would have had, as they come. As `Sessions.events`."""

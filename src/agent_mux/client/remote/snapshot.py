@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.assembler import OpenInteraction
-from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL, RunState
 from agent_mux.sdk import facts
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from agent_mux._util.logs import LOGGER
 from agent_mux.client.remote.reading import Catching, RemoteReader
 from agent_mux.events import AgentEvent, DebugEvent, SessionEndEvent
-from agent_mux.run.listeners import Listeners
+from agent_mux.run.readers import EventWindow, Listeners
 from agent_mux.run.result import ResultBuilder, RunResult
-from agent_mux.run.window import EventWindow
 
 MOST_ASIDES = 100
 """Warnings of our own among the events; further ones are only logged."""

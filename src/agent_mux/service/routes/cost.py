@@ -11,8 +11,8 @@ from agent_mux.service.routes.answers import TheService, json_answer
 from agent_mux.service.routes.session_filters import Wanted
 from agent_mux.service.service import in_thread
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.costs import GroupBy
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.queries import GroupBy
+from agent_mux.sessions.summary import SessionFilter
 
 router = APIRouter(prefix="/v1/cost", tags=["cost"])
 

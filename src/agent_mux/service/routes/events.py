@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
-from agent_mux.run.state import TERMINAL
+from agent_mux.run.base import TERMINAL
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
 from agent_mux.service.routes.answers import RunId, TheService

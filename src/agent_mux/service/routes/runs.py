@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.run.state import TERMINAL
+from agent_mux.run.base import TERMINAL
 from agent_mux.sdk.options import LONGEST_TAG
 from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
 from agent_mux.service.routes.answers import RunId, TheCaller, TheService, json_answer, json_body

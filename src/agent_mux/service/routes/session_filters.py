@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 
 from agent_mux.sdk.options import LONGEST_TAG
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096

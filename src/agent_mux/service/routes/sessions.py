@@ -20,11 +20,10 @@ from agent_mux.service.stored_events import event_chunks, opened
 from agent_mux.service.streaming import ChunkStream
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
-from agent_mux.sessions.exporting import Format
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.export import Format
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.searching import Hit, SearchOrder
-from agent_mux.sessions.summary import SessionSummary
+from agent_mux.sessions.queries import Hit, SearchOrder
+from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=ByRawPath)
 LARGEST_PAGE = 1000

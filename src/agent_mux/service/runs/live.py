@@ -10,9 +10,9 @@ from msgspec import UNSET, Raw, json
 
 from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import BaseEvent
+from agent_mux.run.base import TERMINAL, RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
-from agent_mux.run.state import TERMINAL, RunState
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.store.runs import RunRow

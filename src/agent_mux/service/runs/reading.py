@@ -7,7 +7,7 @@ from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
-from agent_mux.run.derive import DerivedRun, MakeCodec
+from agent_mux.run.derivation import DerivedRun, MakeCodec
 from agent_mux.run.handle import RunHandle
 
 Batch = tuple[int, Sequence[AgentEvent]]

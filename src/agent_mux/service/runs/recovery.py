@@ -23,11 +23,11 @@ from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import kill_processes_of
-from agent_mux.run.derive import DerivedRun, MakeCodec
+from agent_mux.run.base import state_after
+from agent_mux.run.derivation import DerivedRun, MakeCodec
+from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.run.state import state_after
-from agent_mux.run.tempdir import temp_dir_of
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import ended_values, now_ms
 from agent_mux.service.runs.observers import Entry

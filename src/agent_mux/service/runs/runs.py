@@ -19,9 +19,9 @@ from agent_mux.client import AgentMux
 from agent_mux.client.local import PlannedRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
+from agent_mux.run.base import TERMINAL
 from agent_mux.run.commands import AnyCommand, carry_out
-from agent_mux.run.derive import codec_maker
-from agent_mux.run.state import TERMINAL
+from agent_mux.run.derivation import codec_maker
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_mux._util.sanitize import replace_surrogates
-from agent_mux.run.state import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL, RunState
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
 

@@ -12,8 +12,8 @@ from agent_mux._util.version import __version__
 from agent_mux.client import AgentMux
 from agent_mux.client.blocking import BlockingAgentMux
 from agent_mux.events import AgentEvent
+from agent_mux.run.environment import trace_environment
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.trace_context import trace_environment
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.telemetry.otel.branches import Spans
 from agent_mux.telemetry.otel.conventions import CAPTURE_CONTENT, PROVIDERS, YES

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from acp_transcript import OWN, Talk, new_codec, receive, update
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Send, Source
 from agent_mux.sdk.facts import Failure, Note, TextDelta, TextEnd, ThinkingDelta, TurnDone, TurnFailed, Usage

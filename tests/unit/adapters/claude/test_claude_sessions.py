@@ -8,7 +8,7 @@ import pytest
 
 from agent_mux import validate
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 HOME = Path(__file__).parents[3] / "stores" / "claude" / "2.1.330" / "home"
 LONG, ORIGIN, FORK = "1c2b5137-32b6-4a15-be24-b89dbb938b9b", "7b278565", "126c36d9"

@@ -9,7 +9,7 @@ import pytest
 from agent_mux import validate
 from agent_mux.events import AgentEvent
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 
 HOME = Path(__file__).parents[3] / "stores" / "gemini" / "0.61.0" / "home"
 SESSION = "0b9aca25-6136-4237-ad0e-52983c118c80"

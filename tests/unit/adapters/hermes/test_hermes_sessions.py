@@ -11,7 +11,7 @@ import pytest
 from agent_mux import validate
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 from agent_mux_adapters.hermes.sessions import STORE
 
 DUMP = Path(__file__).parents[3] / "stores" / "hermes" / "0.19.0" / "state.sql"

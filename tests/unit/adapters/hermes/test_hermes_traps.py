@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hermes_transcript import USAGE, Talk, event, line_of, new_codec, talk_in_turn
 
-from agent_mux.events.cost import CostRecord
+from agent_mux.events.base import CostRecord
 from agent_mux.sdk.codec import Exit, Source
 from agent_mux.sdk.facts import (
     ContextCompacted,

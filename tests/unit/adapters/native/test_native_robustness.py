@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_mux import validate
 from agent_mux.assembler import Ending, StreamAssembler, StreamContext
-from agent_mux.events.types import AgentEventType
+from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import STDOUT, CodecContext, Exit
 from agent_mux.sdk.facts import Fact, Ignored, Note, Unknown
 from agent_mux_adapters._dialects.agent_events import AgentEventsCodec

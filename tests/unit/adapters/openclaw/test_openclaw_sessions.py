@@ -12,7 +12,7 @@ import pytest
 from agent_mux import validate
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 from agent_mux_adapters.openclaw import sessions as openclaw_sessions
 from agent_mux_adapters.openclaw.sessions import STORE
 

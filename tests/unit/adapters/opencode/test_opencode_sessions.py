@@ -13,7 +13,7 @@ from agent_mux import validate
 from agent_mux.sdk import facts
 from agent_mux.sdk.sessions import Found, ModelCalled, Prompted
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.filter import SessionFilter
+from agent_mux.sessions.summary import SessionFilter
 from agent_mux_adapters.opencode.sessions import STORE
 
 RECORDED = Path(__file__).parents[3] / "stores" / "opencode" / "1.18.33" / "opencode.sql"

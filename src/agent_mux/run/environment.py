@@ -1,0 +1,82 @@
+"""Telling an agent which trace it belongs to.
+
+The temp directory of a run: its own, 0700, gone at the end.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.process.marker import marker_variable
+from agent_mux.sdk.adapter import (
+    SpawnArgs,
+)
+from agent_mux.sdk.options import RunOptions
+
+
+def trace_environment(context: Any = None) -> dict[str, str]:
+    """The variables that say which span is active: now, or in this OpenTelemetry context.
+
+    Empty where there is none, or no OpenTelemetry is in use.
+    """
+    if "opentelemetry.trace" not in sys.modules:
+        return {}
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415  # an extra
+
+    carrier: dict[str, Any] = {}
+    TraceContextTextMapPropagator().inject(carrier, context)
+    return {name.upper(): str(value) for name, value in carrier.items()}
+
+
+def temp_dir_of(run_id: str) -> Path:
+    """Where the run's files for its agent go; nothing of it is left when the run is over."""
+    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
+
+
+@contextmanager
+def private_files(directory: Path, files: Mapping[str, str]) -> Iterator[None]:
+    """Make the directory with these files (0600) in it, and remove it at the end, whatever the agent put there."""
+    try:
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        raise _failed(directory, error) from error
+    try:
+        try:
+            for name, content in files.items():
+                path = directory / name
+                path.touch(mode=0o600)
+                path.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise _failed(directory, error) from error
+        yield
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _failed(directory: Path, error: OSError) -> AgentMuxError:
+    words = f"{error.strerror or error} (errno {error.errno})"
+    if isinstance(error, FileExistsError):
+        why = f"{directory} is there already: another run has this run_id; leave it out, or give another"
+    else:
+        why = f"its temp directory {directory} cannot be made and filled; make room there, or set TMPDIR"
+    return AgentMuxError("SPAWN_ERROR", f"{why} [{words}]")
+
+
+MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
+
+
+def _environment(options: RunOptions) -> dict[str, str]:
+    names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
+    inherited = {name: os.environ[name] for name in names}
+    return {**inherited, **trace_environment(), **options.env}
+
+
+def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
+    kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
+    return {**kept, **spawn.env, marker_variable(run_id): "1"}
