@@ -107,7 +107,7 @@ from tests.process.scripted import scripted_adapter
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.serving import Server
-from agent_mux.service.settings import Settings
+from agent_mux.service.instance import Settings
 registry = AdapterRegistry()
 registry.register(scripted_adapter(sys.argv[3]))
 settings = Settings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))

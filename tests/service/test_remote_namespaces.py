@@ -25,8 +25,7 @@ from agent_mux.api.agents import (
     detected_from,
     detected_view,
 )
-from agent_mux.api.costs import CostView, cost_from, cost_json
-from agent_mux.api.models import ModelView, model_from, model_json
+from agent_mux.api.costs import CostView, ModelView, cost_from, cost_json, model_from, model_json
 from agent_mux.api.profiles import ProfileView, profile_from, profile_view
 from agent_mux.cli.main import main
 from agent_mux.client.remote.asking import path_of

@@ -12,8 +12,8 @@ from tests.service.receiver import receiving
 
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow
 from agent_mux.service.webhooks import schedule
-from agent_mux.service.webhooks.addresses import RefusedError, addresses_for, why_not
 from agent_mux.service.webhooks.delivering import after
+from agent_mux.service.webhooks.schedule import RefusedError, addresses_for, why_not
 from agent_mux.service.webhooks.sending import Answer, Sender
 from agent_mux.webhooks import new_secret
 

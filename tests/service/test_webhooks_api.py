@@ -209,7 +209,7 @@ import sys
 from pathlib import Path
 from agent_mux.service.application import make_application
 from agent_mux.service.serving import Server
-from agent_mux.service.settings import Settings
+from agent_mux.service.instance import Settings
 settings = Settings(config_dir=Path(sys.argv[1]), port=0, allow_private_webhooks=True)
 server = Server(make_application(settings), settings)
 import threading

@@ -12,8 +12,7 @@ import pytest
 from agent_mux import AgentMux, BlockingAgentMux
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.sdk.options import RetryPolicy, RunOptions
-from agent_mux.settings.profile import Scope
-from agent_mux.settings.profiles import Profiles
+from agent_mux.settings.profiles import Profiles, Scope
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from agent_mux.agents.detection import Detected
 from agent_mux.api import Shape
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.keys import camel
+from agent_mux.settings.fields import camel
 
 
 class AgentView(Shape, kw_only=True):

@@ -8,10 +8,8 @@ from msgspec import UNSET, UnsetType
 from agent_mux.api import Shape
 from agent_mux.errors import AgentMuxError
 from agent_mux.settings.config import beside, raise_for
-from agent_mux.settings.fields import from_wire
-from agent_mux.settings.keys import Problems
-from agent_mux.settings.profile import Profile, Scope
-from agent_mux.settings.profiles import Profiles
+from agent_mux.settings.fields import Problems, from_wire
+from agent_mux.settings.profiles import Profile, Profiles, Scope
 
 
 class ProfileView(Shape, kw_only=True):

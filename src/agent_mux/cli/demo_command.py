@@ -138,10 +138,10 @@ def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path |
     """Run like `amux run`, but without profiles and configuration."""
     from agent_mux.cli.run_commands import run_locally
     from agent_mux.cli.run_flags import RunFlags
-    from agent_mux.settings.settling import Settled
+    from agent_mux.settings.defaults import ResolvedOptions
 
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
-    return run_locally(Settled(options=options), flags, invocation)
+    return run_locally(ResolvedOptions(options=options), flags, invocation)
 
 
 def _print_outcome(place: "DemoRepository", palette: "Palette") -> int:

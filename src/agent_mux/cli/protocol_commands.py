@@ -14,7 +14,7 @@ from agent_mux.cli.run_flags import RunFlags, with_run_flags_but
 if TYPE_CHECKING:
     from agent_mux.cli.streams import ProtocolPipe
     from agent_mux.client import AgentMux
-    from agent_mux.mcp_server.serving import Serving
+    from agent_mux.mcp_server.server import Serving
 
 
 EXCLUDED_FLAGS = (
@@ -118,7 +118,7 @@ def mcp_server(
     from agent_mux.settings.allowed_directories import Roots
 
     try:
-        from agent_mux.mcp_server.serving import Serving
+        from agent_mux.mcp_server.server import Serving
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise

@@ -15,7 +15,7 @@ from agent_mux.cli.session_options import SessionId
 if TYPE_CHECKING:
     from agent_mux.cli.run_driver import RunTask
     from agent_mux.run.result import RunResult
-    from agent_mux.settings.settling import Settled
+    from agent_mux.settings.defaults import ResolvedOptions
 
 
 Words = Annotated[
@@ -54,7 +54,7 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     return exit_code_for(run_locally(resolve_options(words or [], flags), flags, context.obj))
 
 
-def resolve_options(words: list[str], flags: RunFlags) -> "Settled":
+def resolve_options(words: list[str], flags: RunFlags) -> "ResolvedOptions":
     """Resolve the run options from the command line, the profile and the configuration."""
     from agent_mux.cli.request import options_from
     from agent_mux.client import AgentMux
@@ -74,7 +74,7 @@ def resolve_format(invocation: Invocation, flags: RunFlags) -> None:
     invocation.json = wants_json(flags, inspect_streams())
 
 
-def run_locally(settled: "Settled", flags: RunFlags, invocation: Invocation) -> "RunResult":
+def run_locally(settled: "ResolvedOptions", flags: RunFlags, invocation: Invocation) -> "RunResult":
     """Run on this machine and show the run. Raise the error that prevented its start."""
     from agent_mux.cli.run_driver import LocalTask
 

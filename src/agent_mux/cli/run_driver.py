@@ -20,7 +20,7 @@ from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
-from agent_mux.settings.settling import Settled
+from agent_mux.settings.defaults import ResolvedOptions
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -39,7 +39,7 @@ class RunTask(Protocol):
 class LocalTask:
     """A run on this machine."""
 
-    settled: Settled
+    settled: ResolvedOptions
     config_dir: Path | None
 
     def client(self) -> AgentMux:

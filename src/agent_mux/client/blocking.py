@@ -23,8 +23,8 @@ from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
+from agent_mux.settings.defaults import ResolvedOptions
 from agent_mux.settings.profiles import Profiles
-from agent_mux.settings.settling import Settled
 
 if TYPE_CHECKING:
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles
@@ -203,11 +203,13 @@ class BlockingAgentMux(_Blocking, Namespaces):
         """Options of runs under a name. As `AgentMux.profiles`."""
         return self._mux.profiles
 
-    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
         """What `run` would do with this. As `AgentMux.settled`."""
         return self._mux.settled(options, **fields)
 
-    def run(self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any) -> BlockingRun:
+    def run(
+        self, options: RunOptions | ResolvedOptions | None = None, /, *, owner: str = "", **fields: Any
+    ) -> BlockingRun:
         """Start a run and return at once. As `AgentMux.run`."""
         return self._begun(lambda: self._mux.start(options, owner=owner, **fields))
 

@@ -28,14 +28,14 @@ from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.options import said_by, said_in
-from agent_mux.settings.settling import Defaults, Settled
+from agent_mux.settings.defaults import Defaults, ResolvedOptions
+from agent_mux.settings.resolution import said_by, said_in
 
 
 class PlannedRun(NamedTuple):
     """A run that can be started."""
 
-    settled: Settled
+    settled: ResolvedOptions
     plan: RunPlan
     hooks: RunHooks | None
 
@@ -126,7 +126,7 @@ class AgentMux(Namespaces):
             self._reaper.close()
 
     def run(
-        self, options: RunOptions | Settled | PlannedRun | None = None, /, *, owner: str = "", **fields: Any
+        self, options: RunOptions | ResolvedOptions | PlannedRun | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
         """Start a run and return at once.
 
@@ -160,13 +160,13 @@ class AgentMux(Namespaces):
         return handle
 
     async def start(
-        self, options: RunOptions | Settled | None = None, /, *, owner: str = "", **fields: Any
+        self, options: RunOptions | ResolvedOptions | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
         """As `run`, while the event loop does other things: files are read, and git may be asked, in a thread."""
         planned = await to_thread.run_sync(partial(self.planned, options, **fields))
         return self.run(planned, owner=owner)
 
-    def planned(self, options: RunOptions | Settled | None = None, /, **fields: Any) -> "PlannedRun":
+    def planned(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> "PlannedRun":
         """Everything about a run that can be decided before it is started. Blocking; for `run`, once. Raises as it."""
         settled = self._settled(options, fields)
         return PlannedRun(settled, *self._plan(settled.options))
@@ -188,7 +188,7 @@ class AgentMux(Namespaces):
         """Where the recordings of runs are that name no place of their own: `<run id>.journal`."""
         return self._config_dir / "runs"
 
-    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> Settled:
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
         """What `run` would do with this: all options, and who said each. Blocking; starts nothing.
 
         Raises as `run` does for what the files say; the options themselves are checked when they are run.
@@ -203,7 +203,9 @@ class AgentMux(Namespaces):
         """
         return self._observers.add(observer)
 
-    async def _execute(self, handle: RunHandle, settled: Settled, endings: Sequence[Callable[[], None]]) -> None:
+    async def _execute(
+        self, handle: RunHandle, settled: ResolvedOptions, endings: Sequence[Callable[[], None]]
+    ) -> None:
         runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
             await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
@@ -215,9 +217,9 @@ class AgentMux(Namespaces):
             if runner.result is not None and settled.index is not None:
                 await write_into_index(settled.index, runner.plan, handle.header.started_at, runner.result)
 
-    def _settled(self, options: RunOptions | Settled | None, fields: Mapping[str, Any]) -> Settled:
+    def _settled(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:
             return self._defaults.settle(said_in(fields))
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options if isinstance(options, Settled) else self._defaults.settle(said_by(options))
+        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(said_by(options))

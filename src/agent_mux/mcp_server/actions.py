@@ -8,8 +8,7 @@ from msgspec import UNSET
 from agent_mux.agents.detection import Detected
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.answers import AgentInfo, Agents, Answered, Result, RunInfo, Runs, Watched
-from agent_mux.mcp_server.delegation import Delegation
-from agent_mux.mcp_server.delegations import Delegations
+from agent_mux.mcp_server.delegations import Delegation, Delegations
 from agent_mux.mcp_server.requests import (
     Answer,
     GetResult,

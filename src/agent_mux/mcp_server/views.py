@@ -9,7 +9,7 @@ import anyio
 from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.events import AgentEvent, event_to_dict
 from agent_mux.mcp_server.answers import Entry, ErrorInfo, Outcome, Pending, RunInfo
-from agent_mux.mcp_server.delegation import Delegation
+from agent_mux.mcp_server.delegations import Delegation
 from agent_mux.mcp_server.entries import cut, entry_of
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult

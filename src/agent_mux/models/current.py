@@ -8,7 +8,7 @@ import msgspec
 
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import Setting
-from agent_mux.settings.settling import THE_CLIENT, Settled
+from agent_mux.settings.defaults import THE_CLIENT, ResolvedOptions
 
 PROFILES = "profiles"
 Origin = Literal["profile", "client", "project config", "global config", "agent config", "adapter", "agent"]
@@ -26,7 +26,7 @@ class CurrentModel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def current_model(
-    adapter: Adapter, settled: Settled, config_dir: Path, configured: Callable[[str], Setting | None]
+    adapter: Adapter, settled: ResolvedOptions, config_dir: Path, configured: Callable[[str], Setting | None]
 ) -> CurrentModel:
     """The model of a run of this agent that names none.
 

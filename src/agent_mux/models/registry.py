@@ -16,7 +16,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 if TYPE_CHECKING:
     from agent_mux.models.current import CurrentModel
-    from agent_mux.settings.settling import Defaults
+    from agent_mux.settings.defaults import Defaults
 
 _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
@@ -90,7 +90,7 @@ class Models(EstimatesCosts):
         from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
         from agent_mux.agents.installations import InstallationResolver  # noqa: PLC0415
         from agent_mux.models.current import current_model  # noqa: PLC0415
-        from agent_mux.settings.settling import Defaults  # noqa: PLC0415
+        from agent_mux.settings.defaults import Defaults  # noqa: PLC0415
 
         adapter = self.adapters.get(agent)
         homes = InstallationResolver(self.adapters, environ=self._environ, project=project)

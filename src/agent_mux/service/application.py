@@ -12,9 +12,9 @@ from agent_mux._util.version import __version__
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.heads import heads_of
-from agent_mux.service.metering import Metering
-from agent_mux.service.metrics import Metrics
+from agent_mux.service.encoding import heads_of
+from agent_mux.service.instance import Settings
+from agent_mux.service.metrics import Metering, Metrics
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.routes import (
     agents,
@@ -32,7 +32,6 @@ from agent_mux.service.routes import (
 )
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
-from agent_mux.service.settings import Settings
 
 ROOMS = (health, metrics, runs, events, commands, websocket, webhooks, agents, models, sessions, cost, profiles)
 

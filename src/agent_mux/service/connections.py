@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
-from agent_mux.service.security.responses import HEADERS
+from agent_mux.service.security.bodies import HEADERS
 
 LINGER = 2.0  # seconds for the other side to read why it is not served
 MOST_CONNECTIONS = 4096

@@ -11,18 +11,17 @@ from anyio import to_thread
 
 from agent_mux.client import AgentMux
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.detecting import Detecting
 from agent_mux.service.encoding import EncodedEvents
-from agent_mux.service.instance import only_server
+from agent_mux.service.instance import Settings, only_server
 from agent_mux.service.metrics import Life, Metrics
 from agent_mux.service.retention import Retention
 from agent_mux.service.runs.runs import Runs
 from agent_mux.service.security.callers import Callers
-from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
+from agent_mux.service.views import Detecting
 from agent_mux.service.webhooks.webhooks import Webhooks
 from agent_mux.settings.allowed_directories import Roots
 

@@ -1,15 +1,22 @@
-"""What the service says of runs, as JSON: camelCase, absent fields left out. The shapes are also the OpenAPI schema."""
+"""What the service says of runs, as JSON: camelCase, absent fields left out. The shapes are also the OpenAPI schema.
 
+Looking for agents on the machine, for many who ask: one look at a time, which all who waited for it share.
+"""
+
+import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
+import anyio
 from msgspec import UNSET, Raw, UnsetType
 
+from agent_mux.agents.detection import Detected, Detector
 from agent_mux.api import Shape
 from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.settings.keys import camel
+from agent_mux.settings.fields import camel
 
 
 class PendingView(Shape, kw_only=True):
@@ -118,3 +125,21 @@ def pending_view(pending: PendingInteraction) -> PendingView:
 def present(value: Any) -> Any:
     """What is None is left out."""
     return UNSET if value is None else value
+
+
+class Detecting:
+    """What is installed, as far as the last look says."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._lock = anyio.Lock()
+        self._looked_at = float("-inf")
+
+    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
+        """Every agent, by name. `fresh`: nothing that was remembered when this was asked."""
+        asked = time.monotonic()
+        async with self._lock:
+            if fresh and self._looked_at < asked:
+                self._detector.forget()
+                self._looked_at = time.monotonic()
+            return {found.agent: found for found in await self._detector.detect_all()}

@@ -19,8 +19,7 @@ from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 from agent_mux.settings.documents import EMPTY, edited, parse_object, read_object
-from agent_mux.settings.fields import from_wire
-from agent_mux.settings.keys import KEYS, Problems
+from agent_mux.settings.fields import KEYS, Problems, from_wire
 
 FILE = "config.json"
 _AGENT_KEYS = {key: name for key, name in KEYS.items() if key != "agent"}

@@ -15,8 +15,7 @@ from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
-from agent_mux.settings.fields import type_in_files
-from agent_mux.settings.keys import DURATIONS, KEYS, camel
+from agent_mux.settings.fields import DURATIONS, KEYS, camel, type_in_files
 from agent_mux.settings.requests import REQUEST_KEYS, type_in_requests
 
 _NAME = {"pattern": "^[A-Za-z0-9_-]{1,64}$"}

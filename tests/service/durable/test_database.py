@@ -19,9 +19,7 @@ from tests.service.durable.postgres import Cluster
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.store import database as module
-from agent_mux.service.store.database import Database, checked_url
-from agent_mux.service.store.engines import new_migration_engine
-from agent_mux.service.store.migrating import configuration, upgrade
+from agent_mux.service.store.database import Database, checked_url, configuration, new_migration_engine, upgrade
 from agent_mux.service.store.tables import METADATA, RUNS
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +94,7 @@ FIRST_START = """
 import sys
 from pathlib import Path
 from agent_mux.service.store.database import checked_url
-from agent_mux.service.store.migrating import upgrade
+from agent_mux.service.store.database import upgrade
 url = checked_url(sys.argv[1], Path("unused"))
 sys.stdin.read(1)
 upgrade(url)

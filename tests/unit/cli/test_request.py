@@ -20,7 +20,7 @@ from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
-from agent_mux.settings.options import options_of
+from agent_mux.settings.resolution import options_of
 
 IN_A_PIPELINE = StandardStreams(asks=False, in_pipeline=True)
 AT_A_TERMINAL = StandardStreams(asks=True, in_pipeline=False)

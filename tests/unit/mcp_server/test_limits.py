@@ -7,8 +7,7 @@ import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.mcp_server.inheritance import Inherited
-from agent_mux.mcp_server.limits import Limits
-from agent_mux.mcp_server.spending import Spending
+from agent_mux.mcp_server.limits import Limits, Spending
 from agent_mux.settings.allowed_directories import Roots
 
 

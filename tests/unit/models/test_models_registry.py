@@ -18,7 +18,7 @@ from agent_mux.models.registry import Models
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import Setting
 from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
-from agent_mux.settings.settling import Settled
+from agent_mux.settings.defaults import ResolvedOptions
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -147,7 +147,7 @@ def test_who_says_which_model_is_used(tmp_path: Path) -> None:
     own = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
 
     def current(sources: dict[str, str], model: str | None = "x") -> CurrentModel:
-        settled = Settled(options=RunOptions(agent="toy", model=model), sources=sources)
+        settled = ResolvedOptions(options=RunOptions(agent="toy", model=model), sources=sources)
         return current_model(adapter, settled, tmp_path, own.get)
 
     assert current({}, None) == CurrentModel(model="small-1.5", source="agent config", path="/p/toy.json")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agent_mux.errors import AgentMuxError
 from agent_mux.redaction import HIDDEN
 from agent_mux.settings.config import CONFIG_KEYS, Preferences, checked, read_preferences, write_preference
-from agent_mux.settings.keys import FOR_THE_CALL, KEYS
-from agent_mux.settings.options import options_of
+from agent_mux.settings.fields import FOR_THE_CALL, KEYS
+from agent_mux.settings.resolution import options_of
 
 KEYS_OF_ALL = st.sampled_from([*CONFIG_KEYS, *KEYS, *FOR_THE_CALL, "maxAttempts", "name", "command"])
 

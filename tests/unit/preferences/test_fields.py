@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions
-from agent_mux.settings.fields import from_wire
-from agent_mux.settings.keys import FOR_THE_CALL, KEYS, Problems, camel
-from agent_mux.settings.writing import to_wire
+from agent_mux.settings.fields import FOR_THE_CALL, KEYS, Problems, camel, from_wire
+from agent_mux.settings.requests import to_wire
 
 NOT_IN_A_PROFILE = {
     "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",

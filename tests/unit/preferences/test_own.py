@@ -11,7 +11,7 @@ from agent_mux import AgentMuxError, ValidationError
 from agent_mux.agents.config.client import AgentConfigs
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.settings.config import CONFIG_KEYS, read_preferences
-from agent_mux.settings.own import CONFIG
+from agent_mux.settings.own_installation import CONFIG
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_mux.sdk.options import RetryPolicy, RunOptions
-from agent_mux.settings.precedence import MERGED, Layer, deep_merged, merge, said_of
+from agent_mux.settings.resolution import MERGED, Layer, deep_merged, merge, said_of
 
 PLAIN = ("model", "timeout", "tags", "stream", "no_session", "system_prompt")
 values = st.none() | st.integers(0, 3) | st.just(False) | st.just("") | st.lists(st.integers(), max_size=2)

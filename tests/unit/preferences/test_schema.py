@@ -10,8 +10,7 @@ from jsonschema import Draft202012Validator
 from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.fields import from_wire
-from agent_mux.settings.keys import DURATIONS, KEYS, Problems, camel
+from agent_mux.settings.fields import DURATIONS, KEYS, Problems, camel, from_wire
 from agent_mux.settings.requests import REQUEST_KEYS, request_from_wire
 from agent_mux.settings.schema import profile_schema, request_schema
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agent_mux import AgentMux, RetryPolicy, RunOptions
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.settings.settling import Settled
-from agent_mux.settings.writing import to_wire
+from agent_mux.settings.defaults import ResolvedOptions
+from agent_mux.settings.requests import to_wire
 
 
 class House:
@@ -329,5 +329,5 @@ def test_what_is_settled_can_be_changed_and_is_run_as_it_is(house: House) -> Non
     client = house.client()
     settled = client.settled(agent="a", prompt="x", timeout=0)
     changed = replace(settled, options=replace(settled.options, prompt="y"))
-    assert isinstance(changed, Settled)
+    assert isinstance(changed, ResolvedOptions)
     assert client._settled(changed, {}) is changed

@@ -6,10 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux.service.security import sizes
-from agent_mux.service.security.bodies import bounded, check_declared, is_json
-from agent_mux.service.security.refusing import Refused
-from agent_mux.service.security.responses import HEADERS
+from agent_mux.service.security import bodies
+from agent_mux.service.security.bodies import HEADERS, Refused, bounded, check_declared, is_json
 
 
 def receiving(*bodies: bytes) -> Callable[[], Any]:
@@ -85,14 +83,14 @@ def test_what_counts_as_json(said: str | None, is_so: bool) -> None:
 @pytest.mark.parametrize(
     ("target", "headers", "status"),
     [
-        (b"/x" * 100, [(b"a", b"b")] * sizes.MOST_HEADERS, None),
-        (b"/x", [(b"a", b"b")] * (sizes.MOST_HEADERS + 1), 431),
-        (b"/x", [(b"a", b"b" * sizes.LARGEST_HEADERS)], 431),
-        (b"/" * (sizes.LONGEST_TARGET + 1), [], 414),
+        (b"/x" * 100, [(b"a", b"b")] * bodies.MOST_HEADERS, None),
+        (b"/x", [(b"a", b"b")] * (bodies.MOST_HEADERS + 1), 431),
+        (b"/x", [(b"a", b"b" * bodies.LARGEST_HEADERS)], 431),
+        (b"/" * (bodies.LONGEST_TARGET + 1), [], 414),
     ],
 )
 def test_the_head_has_limits(target: bytes, headers: list[tuple[bytes, bytes]], status: int | None) -> None:
-    assert sizes.wrong_size(target, headers) == status
+    assert bodies.wrong_size(target, headers) == status
 
 
 def test_the_policy_lets_nothing_run() -> None:

@@ -7,8 +7,18 @@ import pytest
 
 from agent_mux.redaction import redact_text
 from agent_mux.service.security import tokens
-from agent_mux.service.security.scopes import ANYBODY, Caller, Scope, needed_scope, scopes_of
-from agent_mux.service.security.tokens import Token, bearer, is_one_of, new_token, read_token
+from agent_mux.service.security.tokens import (
+    ANYBODY,
+    Caller,
+    Scope,
+    Token,
+    bearer,
+    is_one_of,
+    needed_scope,
+    new_token,
+    read_token,
+    scopes_of,
+)
 
 
 def test_a_token_can_be_read_back_and_is_new_each_time() -> None:

@@ -22,7 +22,7 @@ from agent_mux.sdk.config import (
 )
 from agent_mux.sdk.documents import FieldPath, open_document, parse_field, with_field, without_field
 from agent_mux.sdk.documents.document import MISSING, DocumentError, value_at
-from agent_mux.settings.own import CONFIG, OWN
+from agent_mux.settings.own_installation import CONFIG, OWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from agent_mux.client.remote.run import RemoteRun
 from agent_mux.client.remote.snapshot import Snapshot
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
-from agent_mux.settings.options import said_by, said_in
-from agent_mux.settings.precedence import MERGED
 from agent_mux.settings.requests import request_to_wire
+from agent_mux.settings.resolution import MERGED, said_by, said_in
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""

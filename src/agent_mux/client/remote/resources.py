@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from agent_mux.agents.detection import Detected
 from agent_mux.api.agents import AgentView, DetectedView, capabilities_from, detected_from
-from agent_mux.api.models import ModelView, model_from
+from agent_mux.api.costs import ModelView, model_from
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.connection import Line, decoded
@@ -30,9 +30,8 @@ from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.sdk.adapter import AgentCapabilities
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.profile import Profile, Scope
-from agent_mux.settings.profiles import checked_name
-from agent_mux.settings.writing import to_wire
+from agent_mux.settings.profiles import Profile, Scope, checked_name
+from agent_mux.settings.requests import to_wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

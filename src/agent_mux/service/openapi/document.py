@@ -9,8 +9,7 @@ from agent_mux import events
 from agent_mux.api.result_schema import result_schema
 from agent_mux.service.openapi.describing import DESCRIBED, Component
 from agent_mux.service.openapi.operations import operation
-from agent_mux.service.openapi.shapes import PLACE, Components, Schema
-from agent_mux.service.openapi.words import ABOUT, REFUSED, TAGS
+from agent_mux.service.openapi.schemas import ABOUT, PLACE, REFUSED, TAGS, Components, Schema
 from agent_mux.service.problems import MEDIA_TYPE, Problem
 from agent_mux.settings.schema import profile_schema, request_schema
 

@@ -5,10 +5,9 @@ from typing import Any
 
 from agent_mux.errors import AnyCode
 from agent_mux.service.openapi.describing import DESCRIBED, JSON, SSE, Answer, Body, Component, Description
-from agent_mux.service.openapi.shapes import PLACE, Components, Schema
-from agent_mux.service.openapi.words import EVERYWHERE, PATH_PARAMETERS, REFUSED
+from agent_mux.service.openapi.schemas import EVERYWHERE, PATH_PARAMETERS, PLACE, REFUSED, Components, Schema
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS
-from agent_mux.service.security.scopes import PUBLIC, needed_scope
+from agent_mux.service.security.tokens import PUBLIC, needed_scope
 
 
 def operation(path: str, method: str, told: Schema, known: Components) -> Schema:

@@ -18,8 +18,7 @@ from agent_mux.api.agents import (
 )
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService, json_answer
-from agent_mux.service.routes.raw_paths import ByRawPath
+from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer
 from agent_mux.service.service import in_thread
 
 router = APIRouter(prefix="/v1", tags=["agents"], route_class=ByRawPath)

@@ -11,7 +11,7 @@ from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import LARGEST_TERMINAL
 from agent_mux.service.openapi.describing import Answer, Body, described
-from agent_mux.service.routes.answers import RunId, TheService, json_answer, json_body
+from agent_mux.service.routes.requests import RunId, TheService, json_answer, json_body
 from agent_mux.service.views import PendingPage, Told
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])

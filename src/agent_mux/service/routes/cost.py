@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService, json_answer
-from agent_mux.service.routes.session_filters import Wanted
+from agent_mux.service.routes.requests import TheService, Wanted, json_answer
 from agent_mux.service.service import in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.queries import GroupBy

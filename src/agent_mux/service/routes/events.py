@@ -11,7 +11,7 @@ from agent_mux.events import ALL_EVENTS
 from agent_mux.run.base import TERMINAL
 from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.describing import JSONL, SSE, Answer, Component, described
-from agent_mux.service.routes.answers import RunId, TheService
+from agent_mux.service.routes.requests import RunId, TheService
 from agent_mux.service.service import Service
 from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of, chunks_with_views
 

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from agent_mux._util.version import __version__
 from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService, json_answer
+from agent_mux.service.routes.requests import TheService, json_answer
 from agent_mux.service.views import Health
 
 router = APIRouter(tags=["health"])

@@ -7,7 +7,7 @@ from prometheus_client.exposition import choose_encoder
 from starlette.responses import Response
 
 from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService
+from agent_mux.service.routes.requests import TheService
 
 router = APIRouter(tags=["health"])
 

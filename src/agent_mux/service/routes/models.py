@@ -5,12 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from agent_mux.api.models import ModelView, judged_model_json, models_json
+from agent_mux.api.costs import ModelView, judged_model_json, models_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.registry import Models
 from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.answers import TheService, json_answer
-from agent_mux.service.routes.raw_paths import ByRawPath
+from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer
 from agent_mux.service.service import in_thread
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=ByRawPath)

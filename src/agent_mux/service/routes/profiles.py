@@ -8,11 +8,9 @@ from starlette.responses import Response
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_view, profile_views
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 from agent_mux.service.openapi.describing import Answer, Body, Component, described
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
-from agent_mux.service.routes.raw_paths import ByRawPath
+from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer, json_body
 from agent_mux.service.service import in_thread
-from agent_mux.settings.profile import Scope
-from agent_mux.settings.profiles import Profiles
+from agent_mux.settings.profiles import Profiles, Scope
 
 router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=ByRawPath)
 Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Of the profile: {PROFILE_NAMES}.")]

@@ -12,12 +12,9 @@ from starlette.responses import Response
 
 from agent_mux.service.encoding import as_json_line
 from agent_mux.service.openapi.describing import JSON, JSONL, Answer, Component, described
-from agent_mux.service.routes.answers import TheService, json_answer
-from agent_mux.service.routes.raw_paths import ByRawPath
-from agent_mux.service.routes.session_filters import Wanted
+from agent_mux.service.routes.requests import ByRawPath, TheService, Wanted, json_answer
 from agent_mux.service.service import in_thread
-from agent_mux.service.stored_events import event_chunks, opened
-from agent_mux.service.streaming import ChunkStream
+from agent_mux.service.streaming import ChunkStream, event_chunks, opened
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format

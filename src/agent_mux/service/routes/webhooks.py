@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.service.openapi.describing import Answer, Body, Links, described
-from agent_mux.service.routes.answers import TheService, json_answer, json_body
-from agent_mux.service.routes.paging import cursor_of, place_of
+from agent_mux.service.routes.requests import TheService, cursor_of, json_answer, json_body, place_of
 from agent_mux.service.store.webhooks import DeliveryPlace, DeliveryState
 from agent_mux.service.webhooks.requests import (
     EVENTS,

@@ -5,8 +5,8 @@ from starlette.datastructures import QueryParams
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.service.conversation import Conversation, bare, closing, numbered
-from agent_mux.service.routes.answers import the_service
 from agent_mux.service.routes.events import is_at_end, types_of
+from agent_mux.service.routes.requests import the_service
 from agent_mux.service.streaming import Wanted
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])

@@ -1,4 +1,9 @@
-"""What is asked for: the options of a run as they came, as they are remembered, and whether two are the same."""
+"""What is asked for: the options of a run as they came, as they are remembered, and whether two are the same.
+
+What a request may touch: files and directories in the roots. Whatever a path leads to counts, not what it says.
+
+It says where a run begins, and what it is handed; an agent that may use a shell goes where its user may go.
+"""
 
 import hashlib
 import os
@@ -9,7 +14,9 @@ from typing import Any
 import msgspec
 
 from agent_mux._util.sanitize import to_json_bytes
+from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import Redactor, secret_values, secrets_of_servers, shown
+from agent_mux.settings.allowed_directories import Roots
 from agent_mux.settings.requests import request_from_wire
 
 
@@ -40,3 +47,29 @@ def request_of(told: Any) -> RunRequest:
         is_complete=remembered == as_asked,
         fingerprint=hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest(),
     )
+
+
+def confined(said: Mapping[str, Any], roots: Roots) -> dict[str, Any]:
+    """The same fields of `RunOptions` with the directory in them, and paths resolved. Relative ones: to the first root.
+
+    Raises `ValidationError`, naming the roots, for paths outside of them, and for a directory that is not there.
+    """
+    result = {**said, "cwd": roots.directory(said.get("cwd"))}
+    problems: list[FieldError] = []
+
+    def inside(field: str, path: Any) -> Any:
+        if not isinstance(path, str | os.PathLike):
+            return path  # what it should be is checked with the other options
+        if not roots.holds(path):
+            problems.append(FieldError(field, str(path), "a path in " + ", ".join(map(str, roots.directories))))
+        return os.path.realpath(roots.default / path)
+
+    for index, one in enumerate(said.get("attachments") or ()):
+        inside(f"attachments[{index}].filePath", one.file_path)
+    if said.get("agents_doc") is not None:
+        result["agents_doc"] = inside("agentsDoc", said["agents_doc"])
+    if said.get("skills"):
+        result["skills"] = [inside(f"skills[{index}]", one) for index, one in enumerate(said["skills"])]
+    if problems:
+        raise ValidationError(problems)
+    return result

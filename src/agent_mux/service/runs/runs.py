@@ -23,13 +23,12 @@ from agent_mux.run.base import TERMINAL
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derivation import codec_maker
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.confining import confined
 from agent_mux.service.runs.keeper import Keeper
 from agent_mux.service.runs.live import LiveRun, now_ms, view_of
 from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.runs.reading import Batch, live_batches, opened, stored_batches
 from agent_mux.service.runs.recovery import Recovery, lost_values
-from agent_mux.service.runs.requests import RunRequest, request_of
+from agent_mux.service.runs.requests import RunRequest, confined, request_of
 from agent_mux.service.runs.turns import Turns
 from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore

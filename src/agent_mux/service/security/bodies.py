@@ -1,12 +1,60 @@
-"""Bodies of requests: JSON, not larger than allowed, and not slower.
+"""How large a request may be. The parser has a limit too, for what it has not understood yet; this is the exact one.
+
+A request that is not let in: the status, and one sentence.
+
+
+Headers of every answer: what a browser may do with it, which is nothing but to show it as what it is.
+
+Agents print what they like, scripts too. An answer is never taken for a page (exact types, `nosniff`); if it were one,
+no script of it would run (`default-src 'none'`); no other site can frame or embed it; nobody keeps a copy.
+
+
+Bodies of requests: JSON, not larger than allowed, and not slower.
 
 They are counted while they come, so that a chunked one without a length is no way around the limit.
 """
 
+from collections.abc import Iterable, Mapping
+
 import anyio
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from agent_mux.service.security.refusing import Refused
+MOST_HEADERS = 100
+LARGEST_HEADERS = 1 << 14  # bytes of all names and values
+LONGEST_TARGET = 1 << 13  # bytes of path and query
+
+
+def wrong_size(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+    """The status for a head that is too large; None: it is not. Source: RFC 9110, 15.5.15, and RFC 6585, section 5."""
+    if len(target) > LONGEST_TARGET:
+        return 414
+    sizes = [len(name) + len(value) for name, value in headers]
+    return 431 if len(sizes) > MOST_HEADERS or sum(sizes) > LARGEST_HEADERS else None
+
+
+class Refused(HTTPException):
+    """As any `HTTPException`, it becomes a problem: also when it is raised while a route reads its body."""
+
+    def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, why, headers)
+
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def add_headers(headers: MutableHeaders) -> None:
+    """Those that are not there. A route may say its own; a test says that none is weaker."""
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+
 
 JSON = "application/json"
 

@@ -9,15 +9,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
+from agent_mux.service.instance import Settings
 from agent_mux.service.security import bodies
+from agent_mux.service.security.bodies import Refused, add_headers, wrong_size
 from agent_mux.service.security.callers import Callers
-from agent_mux.service.security.hosts import is_own_host
-from agent_mux.service.security.origins import is_from_browser, is_own_site
-from agent_mux.service.security.refusing import Refused
-from agent_mux.service.security.responses import add_headers
-from agent_mux.service.security.scopes import Caller, needed_scope
-from agent_mux.service.security.sizes import wrong_size
-from agent_mux.service.settings import Settings
+from agent_mux.service.security.origins import is_from_browser, is_own_host, is_own_site
+from agent_mux.service.security.tokens import Caller, needed_scope
 
 
 class Guard:

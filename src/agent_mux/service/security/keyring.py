@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.service.runs.live import now_ms
-from agent_mux.service.security.scopes import SCOPES
-from agent_mux.service.security.tokens import Token, new_token
+from agent_mux.service.security.tokens import SCOPES, Token, new_token
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")

@@ -1,4 +1,9 @@
-"""The connection to the database, and its schema brought up to date.
+"""Connections to the two databases, prepared in one way for the service and for its migrations.
+
+Brings the schema of a database up to date, with Alembic; its scripts are in `migrations`, inside of the package.
+
+
+The connection to the database, and its schema brought up to date.
 
 SQLite: a file of ours, 0600, in WAL mode, so that readers and the writer do not wait for each other. PostgreSQL: by
 URL; connections are tried before they are used, so that a server that was restarted costs one attempt.
@@ -9,17 +14,131 @@ import sqlite3
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import sqlalchemy
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from anyio import to_thread
+from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.store.engines import DRIVERS, new_engine
-from agent_mux.service.store.migrating import upgrade
+
+DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+BUSY_TIMEOUT = 10_000  # milliseconds that a writer of SQLite waits for another
+CONNECT_TIMEOUT = 5  # seconds for a connection to PostgreSQL
+POOL_TIMEOUT = 5.0  # seconds for one of the connections that there are
+POOL_SIZE = 8
+UNACKNOWLEDGED = 10_000  # milliseconds until a server that is silent on the network is given up
+
+
+def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
+    """For the service. Raises CONFIG_ERROR without the driver of PostgreSQL."""
+    if url.get_backend_name() == "sqlite":
+        engine = create_async_engine(url, pool_size=POOL_SIZE, pool_timeout=POOL_TIMEOUT)
+        _prepare(engine.sync_engine, "BEGIN", foreign_keys="ON")
+        return engine
+    # A connection is tried before it is used: a server that was restarted costs nobody an error.
+    try:
+        return create_async_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=POOL_SIZE,
+            pool_timeout=POOL_TIMEOUT,
+            connect_args=_postgres_arguments(url),
+        )
+    except ModuleNotFoundError as error:
+        raise _no_driver() from error
+
+
+def new_migration_engine(url: sqlalchemy.URL) -> sqlalchemy.Engine:
+    """Blocking, one connection; its transactions have the whole database of SQLite for themselves."""
+    if url.get_backend_name() == "sqlite":
+        engine = sqlalchemy.create_engine(url.set(drivername="sqlite"), poolclass=sqlalchemy.NullPool)
+        # A table is changed by making another and dropping the old one: nothing may follow that.
+        _prepare(engine, "BEGIN EXCLUSIVE", foreign_keys="OFF")
+        return engine
+    try:
+        return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=_postgres_arguments(url))
+    except ModuleNotFoundError as error:
+        raise _no_driver() from error
+
+
+def _no_driver() -> AgentMuxError:
+    return AgentMuxError("CONFIG_ERROR", "PostgreSQL needs the extra: pip install 'agent-mux[postgres]'")
+
+
+def _postgres_arguments(url: sqlalchemy.URL) -> dict[str, Any]:
+    arguments = {
+        "connect_timeout": CONNECT_TIMEOUT,
+        "tcp_user_timeout": UNACKNOWLEDGED,
+        "application_name": "agent-mux",
+    }
+    return {name: value for name, value in arguments.items() if name not in url.query}
+
+
+def _prepare(engine: sqlalchemy.Engine, begin: str, *, foreign_keys: str) -> None:
+    """SQLite: transactions as we say, also around what changes the schema, which the driver leaves out by itself."""
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute(f"PRAGMA foreign_keys={foreign_keys}")
+        cursor.close()
+
+    def begun(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+
+
+SCRIPTS = Path(__file__).parent / "migrations"
+ONE_AT_A_TIME = 7_232_941_120_001  # of PostgreSQL's advisory locks: any number that nobody else uses
+
+
+def upgrade(url: sqlalchemy.URL) -> None:
+    """Make the tables, or change them to what this version needs; nothing where they are as they should be.
+
+    All or nothing, and several servers may begin at once. Blocking. Raises CONFIG_ERROR for a database of a newer
+    version, and what the driver raises.
+    """
+    engine = new_migration_engine(url)
+    try:
+        with engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})"))
+            _upgrade(connection)
+    finally:
+        engine.dispose()
+
+
+def _upgrade(connection: sqlalchemy.Connection) -> None:
+    config = configuration()
+    config.attributes["connection"] = connection
+    present = MigrationContext.configure(connection).get_current_revision()
+    scripts = ScriptDirectory.from_config(config)
+    if present is not None and present not in {script.revision for script in scripts.walk_revisions()}:
+        newer = f"the database is of a newer agent-mux (revision {present}); use that, or another database"
+        raise AgentMuxError("CONFIG_ERROR", newer)
+    command.upgrade(config, "head")
+
+
+def configuration() -> Config:
+    """For Alembic."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    return config
+
 
 ANSWER_WITHIN = 10.0  # seconds for PostgreSQL
 OURS = (DataError, ProgrammingError, NotSupportedError)

@@ -7,7 +7,7 @@ import msgspec
 import sqlalchemy as sa
 
 from agent_mux.service.store.database import Database
-from agent_mux.service.store.webhook_tables import WEBHOOK_DELIVERIES, WEBHOOKS
+from agent_mux.service.store.tables import WEBHOOK_DELIVERIES, WEBHOOKS
 
 DeliveryState = Literal["pending", "delivered", "failed"]
 

@@ -14,8 +14,7 @@ import httpx
 from anyio import to_thread
 
 from agent_mux._util.version import __version__
-from agent_mux.service.webhooks.addresses import RefusedError, Resolve, addresses_for, resolve
-from agent_mux.service.webhooks.schedule import asked_delay
+from agent_mux.service.webhooks.schedule import RefusedError, Resolve, addresses_for, asked_delay, resolve
 from agent_mux.webhooks import ID, SIGNATURE, TIMESTAMP, sign
 
 TIMEOUT = 10.0  # seconds to connect, and for each byte that is waited for

@@ -16,7 +16,7 @@ except ImportError as error:
     missing = "traces and metrics need OpenTelemetry: pip install 'agent-mux[otel]'"
     raise AgentMuxError("CAPABILITY_ERROR", missing) from error
 
-from agent_mux.telemetry.otel.attaching import instrument, observe_events
+from agent_mux.telemetry.otel.instrument import instrument, observe_events
 from agent_mux.telemetry.otel.observer import RunObserver
 
 __all__ = ["RunObserver", "instrument", "observe_events"]

@@ -13,8 +13,7 @@ from opentelemetry.context import Context
 from agent_mux import events as ev
 from agent_mux.events import AgentEvent, CostRecord
 from agent_mux.telemetry.otel import conventions as names
-from agent_mux.telemetry.otel.branches import Branch, Spans, as_json, messages
-from agent_mux.telemetry.otel.endings import ending_of
+from agent_mux.telemetry.otel.spans import Branch, Spans, as_json, ending_of, messages
 
 UNFINISHED = "unfinished"
 """What is said of spans that were still open when the stream of events broke off."""

@@ -18,10 +18,8 @@ from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.config import FILE, Preferences, read_preferences
 from agent_mux.settings.documents import Remembered, read_object
-from agent_mux.settings.options import options_of, said_in
-from agent_mux.settings.precedence import Layer, Merged, merge
-from agent_mux.settings.profile import Profile
-from agent_mux.settings.profiles import Profiles, profiles_of
+from agent_mux.settings.profiles import Profile, Profiles, profiles_of
+from agent_mux.settings.resolution import Layer, Merged, merge, options_of, said_in
 
 THE_CALL, THE_CLIENT = "the call", "the client"
 _TELLING = ("command", "mcp_servers", "policy")
@@ -29,7 +27,7 @@ _TELLING = ("command", "mcp_servers", "policy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class ResolvedOptions:
     """Options with nothing left open. `AgentMux.run` takes them as they are."""
 
     options: RunOptions
@@ -68,7 +66,7 @@ class Defaults:
         """The profiles that a run in this directory can have."""
         return profiles_of(self._config_dir, lambda: self.project_of(cwd), self._profile_files)
 
-    def settle(self, said: Mapping[str, Any]) -> Settled:
+    def settle(self, said: Mapping[str, Any]) -> ResolvedOptions:
         """Everything that is said about a run. `said`: the fields that the call says.
 
         Raises CONFIG_ERROR for a file that cannot be used, PROFILE_NOT_FOUND, and AGENT_NOT_FOUND for an agent that a
@@ -88,7 +86,7 @@ class Defaults:
             layers += [Layer(str(file.path), self._of_agent(file, agent)), Layer(str(file.path), file.said)]
         merged = merge(layers)
         options = options_of({**merged.said, "profile": None if profile is None else profile.name})
-        return Settled(
+        return ResolvedOptions(
             options=options,
             sources={**merged.sources, **named.sources},
             warnings=(*_warnings(merged, project), *self._misspelt(files)),

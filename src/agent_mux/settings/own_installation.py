@@ -11,7 +11,7 @@ from agent_mux._util.paths import OWN_NAME, config_dir, is_global, project_dir
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, Kind
 from agent_mux.sdk.options import ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
 from agent_mux.settings.config import CONFIG_KEYS, FILE, checked
-from agent_mux.settings.keys import DURATIONS, KEYS
+from agent_mux.settings.fields import DURATIONS, KEYS
 
 OWN = "amux"
 """What it is called beside the names of agents."""

@@ -15,10 +15,9 @@ from agent_mux.events import AgentEvent
 from agent_mux.run.environment import trace_environment
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.models import ModelCapabilities
-from agent_mux.telemetry.otel.branches import Spans
 from agent_mux.telemetry.otel.conventions import CAPTURE_CONTENT, PROVIDERS, YES
-from agent_mux.telemetry.otel.meters import Meters
 from agent_mux.telemetry.otel.observer import About, RunObserver
+from agent_mux.telemetry.otel.spans import Meters, Spans
 
 
 def instrument(

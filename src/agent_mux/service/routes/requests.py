@@ -1,0 +1,141 @@
+"""What routes have in common: reading a body, answering with JSON, finding the service.
+
+Where a page of a listing ends, as one word that clients hand back: a time, and the id of what was last.
+
+
+Which stored sessions are wanted: the parameters of sessions, of searching in them, and of their cost.
+
+
+Paths with parameters that may hold anything: names and ids that others chose.
+
+What was sent is taken apart before it is decoded. So a `%2F` in a parameter is part of it, and parts nothing.
+"""
+
+import base64
+import binascii
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote
+
+import msgspec
+from fastapi import Depends, Path, Query, Request
+from fastapi.routing import APIRoute
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
+
+from agent_mux._util.sanitize import to_json_bytes
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.sdk.options import LONGEST_TAG, RUN_ID
+from agent_mux.service.encoding import check_target, tidied
+from agent_mux.service.security.tokens import Caller
+from agent_mux.service.service import Service
+from agent_mux.sessions.summary import SessionFilter
+
+_Kind = TypeVar("_Kind")
+
+
+def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON: a shape of `views`, or plain."""
+    return Response(to_json_bytes(value), status, headers, "application/json")
+
+
+async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
+    """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
+    body = await request.body()
+    try:
+        return msgspec.convert(tidied(msgspec.json.decode(body or b"{}")), kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValidationError(
+            [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
+        ) from error
+
+
+def the_service(connection: HTTPConnection) -> Service:
+    """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
+    check_target(connection)
+    service: Service = connection.app.state.service
+    return service
+
+
+def run_id_of(run_id: Annotated[str, Path(description="Id of a run: a ULID.")]) -> str:
+    """The id in a path. Raises RUN_NOT_FOUND for what can be none: nothing else ever comes near to a file."""
+    if RUN_ID.fullmatch(run_id) is None:
+        raise AgentMuxError("RUN_NOT_FOUND", "that is no id of a run; GET /v1/runs lists those there are")
+    return run_id
+
+
+RunId = Annotated[str, Depends(run_id_of)]
+
+
+def the_caller(connection: HTTPConnection) -> Caller:
+    """Who asks: the guard found out."""
+    caller: Caller = connection.state.caller
+    return caller
+
+
+TheCaller = Annotated[Caller, Depends(the_caller)]
+TheService = Annotated[Service, Depends(the_service)]
+
+
+def cursor_of(time: int, id_: str) -> str:
+    """The `next` of a page. `time`: milliseconds since the epoch."""
+    return base64.urlsafe_b64encode(f"{time}.{id_}".encode()).decode()
+
+
+def place_of(cursor: str) -> tuple[int, str]:
+    """Time and id in a cursor. Raises `ValidationError` for what is none."""
+    try:
+        said = base64.urlsafe_b64decode(cursor.encode()).decode()
+    except (ValueError, binascii.Error):
+        said = ""
+    time, _, id_ = said.partition(".")
+    if not (time.isascii() and time.isdigit() and len(time) <= 15) or "\0" in id_:
+        raise ValidationError([FieldError("(cursor)", cursor, "the `next` of the page before")])
+    return int(time), id_
+
+
+LONGEST_NAME = 200  # characters
+LONGEST_PATH = 4096
+MOST_TAGS = 32
+LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
+
+
+def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of an agent, or an alias.")] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only those with this model.")] = None,
+    since: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Changed at or after: milliseconds since the epoch.")
+    ] = None,
+    until: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
+    ] = None,
+    tag: Annotated[
+        list[Tag] | None, Query(max_length=MOST_TAGS, description="Only those of runs with all of these tags.")
+    ] = None,
+    cwd: Annotated[
+        str | None, Query(max_length=LONGEST_PATH, description="Only those held in this directory, or below.")
+    ] = None,
+) -> SessionFilter:
+    return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
+
+
+Wanted = Annotated[SessionFilter, Depends(_wanted)]
+
+
+class ByRawPath(APIRoute):
+    """A route that is matched as it was sent; its parameters are decoded one by one."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it is meant, and with which parameters."""
+        raw = scope.get("raw_path")
+        sent = scope if raw is None else {**scope, "path": raw.decode("latin-1").partition("?")[0]}
+        match, child = super().matches(sent)
+        if raw is not None and match is not Match.NONE:
+            child["path_params"] = {name: _decoded(value) for name, value in child["path_params"].items()}
+        return match, child
+
+
+def _decoded(value: object) -> object:
+    return unquote(value) if isinstance(value, str) else value
