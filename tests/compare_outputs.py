@@ -68,7 +68,7 @@ def dump(*, with_journals: bool) -> Outputs:
         name = str(folder.relative_to(ROOT / "fixtures"))
         outputs[name] = [json.loads(line) for line in _replayed(folder)]
         protocol = re.search(r'^protocol = "(.*)"', (folder / "run.toml").read_text(), re.MULTILINE)
-        protocols.setdefault((name.split("/")[0], protocol.group(1) if protocol else ""), folder)
+        protocols.setdefault((name.split("/", 1)[0], protocol.group(1) if protocol else ""), folder)
     if with_journals:
         for folder in protocols.values():
             outputs[f"journal of {folder.relative_to(ROOT / 'fixtures')}"] = _journal(folder)
@@ -76,11 +76,11 @@ def dump(*, with_journals: bool) -> Outputs:
 
 
 def _replayed(folder: Path) -> list[str]:
-    from agent_mux.cli.main import main as amux  # noqa: PLC0415  # that of the tree under test
+    from agent_mux.cli.main import main as amux  # that of the tree under test
 
     # The file descriptors themselves: the program writes to them in more than one way.
     kept = [os.dup(1), os.dup(2)]
-    with tempfile.TemporaryFile() as printed, open(os.devnull, "wb") as nowhere:
+    with tempfile.TemporaryFile() as printed, Path(os.devnull).open("wb") as nowhere:
         os.dup2(printed.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
         try:
