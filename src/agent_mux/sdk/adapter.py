@@ -19,7 +19,7 @@ from agent_mux.sdk.sessions import SessionStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCapabilities:
-    """What the agent can do, as proven by recordings and live tests. Source: run API, section 5."""
+    """What the agent can do, as proven by recordings and live tests. See docs/spec/run-api.md, section 5."""
 
     agent: str
     can_resume: bool = False
@@ -56,11 +56,11 @@ class AgentCapabilities:
     auth_methods: tuple[str, ...] = ()
     auth_files: tuple[str, ...] = ()
     emits: frozenset[str] = frozenset()
-    """Event types that recordings of this agent produce: tested both ways."""
+    """Exactly the event types that recordings of this agent produce."""
 
 
 def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> None:
-    """Check what this agent must be able to do. Raises `CapabilityError` for the first thing it cannot."""
+    """Check that the agent supports the options. Raises `CapabilityError` for the first that it does not support."""
     needs: tuple[tuple[bool, bool, str], ...] = (
         (options.stream is True, capabilities.text_streaming, "text streaming (stream=True)"),
         (options.session_id is not None, capabilities.can_resume, "resuming a session"),
@@ -87,30 +87,32 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
 
 
 TRANSCRIPTS_ONLY = "nothing: transcripts only"
-"""`NativeProtocol.chosen_for` of a protocol that no options lead to."""
+"""`NativeProtocol.chosen_for` of a protocol that no run uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeProtocol:
-    """One of the native protocols an agent speaks."""
+    """One of the native protocols of an agent."""
 
     name: str
     codec: Callable[[CodecContext], Codec]
     streams: frozenset[Literal["text", "tool_calls", "thinking"]]
-    """What arrives in fragments; the rest arrives whole (and is announced by `stream_fallback`)."""
+    """Content that is streamed; other content arrives whole and is announced by `stream_fallback`."""
     two_way: bool
-    """Approvals, questions and further prompts are possible."""
+    """Whether approvals, questions and further prompts are possible."""
     sniff: Callable[[Mapping[str, Any]], bool]
-    """This parsed native line can only be from this protocol."""
+    """Returns whether a parsed native line can only belong to this protocol."""
     chosen_for: str = TRANSCRIPTS_ONLY
-    """Which runs speak it, as a phrase for the support matrix."""
+    """Which runs use it, as a phrase for the support matrix."""
     loses: tuple[str, ...] | None = None
-    """What it does not tell, though it happens: phrases for the support matrix, proven by recordings. Empty: nothing
-    known. None: nobody has looked."""
+    """What the protocol does not report although it happens, as phrases for the support matrix, proven by recordings.
+
+    Empty: no known loss. None: not examined.
+    """
     framing: Framing = "lines"
-    """How messages are told apart on stdin and stdout. Where it is not by lines, "line" means message."""
+    """How messages are delimited on stdin and stdout. Without line framing, "line" means one message."""
     quiet_after: float | None = None
-    """Seconds without output after which the codec, then a `WatchesTerminal`, is told so; None: never."""
+    """Seconds without output after which `WatchesTerminal.quiet` is called; None: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,35 +122,35 @@ class SpawnEnvironment:
     executable: str
     """Absolute path of the agent's program."""
     arguments: tuple[str, ...] = ()
-    """Behind the program in `RunOptions.command`."""
+    """Arguments that follow the program in `RunOptions.command`."""
     temp_dir: str
-    """A directory of this run's own, mode 0700, removed at its end. Files for the agent (configs, schemas) go here."""
+    """Temporary directory of the run (mode 0700) for the agent's files; removed when the run ends."""
     environ: Mapping[str, str]
-    """The environment the agent will inherit, `RunOptions.env` included."""
+    """Environment that the agent inherits, including `RunOptions.env`."""
     is_root: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnArgs:
-    """How to start the agent for these options."""
+    """How to start the agent for a run."""
 
     argv: tuple[str, ...]
     protocol: str
-    """Which of `Adapter.protocols` it will speak."""
+    """Native protocol of the run, a key of `Adapter.protocols`."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Set on top of the inherited environment. The place for secrets, never argv."""
+    """Variables added to the inherited environment. Secrets belong here, never in `argv`."""
     unset_env: tuple[str, ...] = ()
     stdin: Literal["pipe", "null"] = "pipe"
     stdin_text: str | None = None
-    """Written at once, then stdin is closed: for one-shot prompts, which never belong into argv."""
+    """Text that is written at once, after which stdin is closed: for one-shot prompts, which never belong in `argv`."""
     terminal: TerminalSize | None = None
-    """Start the agent at a terminal of this size; then `stdin` is that terminal, and there is no standard error."""
+    """Start the agent in a terminal of this size; `stdin` is then the terminal and there is no standard error."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Name -> content (0600) to be written into the run's temp dir before the start."""
+    """Files to write (mode 0600) into the temporary directory before the start: name to content."""
     counts_turns: bool = True
-    """The agent keeps to `max_turns` itself; otherwise the mux counts model calls and ends the run at the limit."""
+    """Whether the agent enforces `max_model_calls` itself; otherwise the runner counts model calls and ends the run."""
     notes: tuple[str, ...] = ()
-    """Options that this agent cannot honour, one sentence each: reported once as `debug`."""
+    """Options that the agent does not support, one sentence each; reported once as `debug` events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +159,10 @@ class InstallMethod:
 
     kind: Literal["npm", "pip", "brew", "gh-extension", "curl", "winget", "scoop", "manual"]
     command: str
-    """What a person would type."""
+    """Command line as a person types it."""
     platforms: tuple[str, ...] = ("linux", "darwin", "win32")
     requires: tuple[str, ...] = ()
-    """Programs that must be there first."""
+    """Programs that must be installed first."""
 
 
 def _no_store() -> None:
@@ -169,51 +171,51 @@ def _no_store() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """One agent. A value, not a base class."""
+    """The description of one agent. A value, not a base class."""
 
     agent: str
-    """Registered name."""
+    """Registered name of the agent."""
     display_name: str
     aliases: tuple[str, ...] = ()
     executables: tuple[str, ...]
-    """Names to look for on PATH, in order. None where it needs a command."""
+    """Program names to look for on PATH, in order. Empty when a command is required."""
     takes_command: bool = False
-    """It drives any program that speaks its protocol: `RunOptions.command` says which."""
+    """Whether it drives any program that speaks its protocol, given by `RunOptions.command`."""
     executable_variable: str
-    """Environment variable that names the program outright, for example `AMUX_CLAUDE_EXECUTABLE`."""
+    """Environment variable that overrides the program, for example `AMUX_CLAUDE_EXECUTABLE`."""
     min_version: str
-    """Lowest version the codecs are tested with."""
+    """Lowest version that the codecs are tested with."""
     tested_version: str
-    """The version of the recordings."""
+    """Version of the recordings."""
     version_argv: tuple[str, ...] = ("--version",)
     capabilities: AgentCapabilities
     protocols: Mapping[str, NativeProtocol]
     spawn: Callable[[RunOptions, SpawnEnvironment], SpawnArgs]
     context: Callable[[RunOptions, SpawnArgs], CodecContext] | None = None
-    """How the codec's context differs from the default one made of the options; None: not at all."""
+    """Builds the codec context; None: `default_context` is used."""
     install: tuple[InstallMethod, ...]
     auth_guidance: str
-    """What a person does when the agent says it is not authenticated."""
+    """How a person authenticates the agent."""
     default_model: str | None = None
     models: Callable[[], tuple[ModelCapabilities, ...]] = tuple
-    """What is known of the models it can use; called when somebody wants to know."""
+    """Returns the models that ship with the adapter; called on first use."""
     takes_any_model: bool = True
-    """It has no list of its own that a name must be on: models of other providers, gateways, one's own."""
+    """Whether the agent accepts model names that are not in its list, for example of other providers."""
     model_listing: ModelListing | None = None
-    """How it lists its models itself; None: it has no command for that."""
+    """The agent's command that lists its models; None: it has none."""
     sessions: Callable[[], SessionStore | None] = _no_store
-    """How the sessions that it stored are read; None where they cannot be. Called when somebody wants to know."""
+    """Returns the store of the agent's sessions, or None; called on first use."""
     home: Callable[[], AgentInstallation] = AgentInstallation
-    """What it keeps on a machine besides: configuration, credentials, MCP servers, skills, plugins, hooks."""
+    """Returns what the agent keeps on a machine; called on first use."""
 
     @property
     def needs_command(self) -> bool:
-        """It has no program of its own: a command has to say which."""
+        """Whether `RunOptions.command` is required, because the adapter has no program of its own."""
         return self.takes_command and not self.executables
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What a codec knows of these options. The prompt only where the codec is to send it."""
+    """Return the codec context for these options. It has the prompt only if the codec sends it."""
     return CodecContext(
         agent=agent,
         protocol=spawn.protocol,

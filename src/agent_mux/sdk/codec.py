@@ -17,33 +17,33 @@ from agent_mux.sdk.options import ApprovalMode, McpServer
 
 
 class Action(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Base of all actions. They are journaled, so they hold plain data."""
+    """Base of all actions. Actions are journaled, so they contain plain data only."""
 
 
 class Send(Action, frozen=True):
-    """A prompt: begins the next turn, or is merged into the running one where the agent does that."""
+    """A prompt: starts the next turn, or is merged into the running one if the agent does that."""
 
     text: str
     own_turn: bool = False
-    """It must not be merged: it waits until the running turn is over."""
+    """Whether the prompt must wait for the end of the running turn instead of being merged."""
 
 
 class Steer(Action, frozen=True):
-    """A message for the turn that runs now."""
+    """A message for the running turn."""
 
     text: str
 
 
 class ApproveAction(Action, frozen=True, tag="Approve"):
-    """Allow what `ApprovalAsked.request_id` asks."""
+    """Approve the request `ApprovalAsked.request_id`."""
 
     request_id: str
     always: bool = False
-    """And the like for the rest of the session, where the agent can."""
+    """Whether to allow similar actions for the rest of the session, if the agent supports it."""
 
 
 class DenyAction(Action, frozen=True, tag="Deny"):
-    """Refuse what was asked, or decline to answer a question."""
+    """Deny an approval request, or decline to answer a question."""
 
     request_id: str
     reason: str | None = None
@@ -57,27 +57,28 @@ class AnswerAction(Action, frozen=True, tag="Answer"):
 
 
 class Interrupt(Action, frozen=True):
-    """Stop the current operation; the agent may live on."""
+    """Stop the current operation; the agent may stay alive."""
 
 
 class Cancel(Action, frozen=True):
-    """The run is being aborted: whatever the protocol has to say before the signals come."""
+    """The run is being aborted: send what the protocol requires before the process is signalled."""
 
 
 class Close(Action, frozen=True):
-    """No more prompts will come: finish what was asked and leave."""
+    """No more prompts follow: finish the pending work and exit."""
 
 
 AnyAction = Send | Steer | ApproveAction | DenyAction | AnswerAction | Interrupt | Cancel | Close
 
 
 Delivery = Literal["applied", "queued", "merged", "unneeded"]
-"""What became of what was asked for.
+"""How an action was delivered.
 
-applied: it is done; a prompt begins its turn. queued: a prompt waits until those before it are over, or a paused run
-goes on. merged: the agent was given a message for the turn that runs, and takes it in at its next step; a turn that has
-no next step leaves it to a turn of its own. unneeded: there was nothing to do, as with an interruption while nothing
-runs.
+- applied: done; a prompt starts its turn.
+- queued: a prompt waits for earlier prompts to be processed, or for a paused run to resume.
+- merged: the agent received a message for the running turn and reads it at its next step; if the turn has no next step,
+  the message starts a turn of its own.
+- unneeded: there was nothing to do, for example an interruption while no turn runs.
 """
 
 
@@ -86,13 +87,13 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
 
 
 class WriteStdin(Effect, frozen=True):
-    """Send these bytes to the agent, after all that was sent before."""
+    """Write these bytes to the agent's standard input, in order."""
 
     data: bytes
 
 
 class CloseStdin(Effect, frozen=True):
-    """Close the agent's standard input once everything before it is written. Told twice, the second does nothing."""
+    """Close the agent's standard input after all pending writes. Repeating it has no effect."""
 
 
 class SignalGroup(Effect, frozen=True):
@@ -102,80 +103,83 @@ class SignalGroup(Effect, frozen=True):
 
 
 class Accept(Effect, frozen=True):
-    """What becomes of the message that was sent, where it is not the usual.
+    """State how the message was delivered, where this differs from the default.
 
-    Usually a `Send` during a turn waits for its end, a `Steer` is merged into it, and without a turn both begin one.
+    By default a `Send` during a turn is queued, a `Steer` is merged into the turn, and without a turn both start one.
     """
 
     delivery: Delivery
 
 
 class Refuse(Effect, frozen=True):
-    """The action that was requested cannot be done by this agent, or not now. Becomes the error of the caller."""
+    """Reject the action: this agent cannot do it, or cannot do it now. The caller receives the error."""
 
     code: ErrorCode
     message: str
 
 
 class Source(Enum):
-    """Which stream a native line came from."""
+    """The stream that a native line came from."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
     STDIN = "stdin"
-    """Our own side of the conversation, seen in a transcript that somebody else recorded. Never in a live run."""
+    """The client's side of a recorded transcript. Never used in a live run."""
 
 
 STDOUT = Source.STDOUT
-"""For hot paths: before Python 3.12, naming a member of an enum by its class costs as much as calling a function."""
+"""Alias for hot paths: before Python 3.12, accessing an enum member costs as much as a function call."""
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How the agent's process ended; both None when nobody knows (a transcript)."""
+    """How the agent's process ended; both fields are None when unknown (a transcript)."""
 
     code: int | None = None
-    """None when a signal ended it."""
+    """None when the process was ended by a signal."""
     signal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalSize:
-    """How many characters a terminal shows."""
+    """Size of a terminal in characters."""
 
     columns: int = 120
     rows: int = 40
 
 
 class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a codec knows about its run: plain data, to be journaled. No secrets, no clock, no environment."""
+    """What a codec may know about its run: plain data that is journaled. No secrets, clock or environment."""
 
     agent: str
     protocol: str
-    """The name of the native protocol, one of `Adapter.protocols`."""
+    """Name of the native protocol, a key of `Adapter.protocols`."""
     cwd: str = ""
     prompt: str | None = None
-    """What `start()` sends, where the protocol takes prompts on stdin. None: only observe; `start()` has no effects."""
+    """Prompt that `start()` sends, if prompts go to stdin. None: observe only, `start()` has no effects."""
     system_prompt: str | None = None
     system_prompt_mode: str = "append"
     model: str | None = None
     thinking_effort: str | None = None
     approval_mode: ApprovalMode = "prompt"
     asks_everything: bool = False
-    """Rules decide what the agent may do: it has to ask for as much as it can be made to."""
+    """Whether the agent must ask before every action it can ask about, because a policy decides."""
     interactive: bool = False
-    """Stay open for more prompts after the first."""
+    """Whether to stay open for more prompts."""
     session_id: str | None = None
     fork_session_id: str | None = None
     no_session: bool = False
     max_turns: int | None = None
+    """Limit on model calls (`RunOptions.max_model_calls`)."""
     output_schema: dict[str, Any] | None = None
     images: tuple[str, ...] = ()
     """Absolute paths of images to send with the prompt."""
     mcp_servers: tuple[McpServer, ...] = ()
-    """To be announced, where the protocol takes them. Secrets that can be recognised are stand-ins, here and in
-    `prompt`; the agent is sent the real ones."""
+    """MCP servers to announce, if the protocol supports it.
+
+    Recognized secrets are replaced by placeholders, here and in `prompt`; the agent receives the real values.
+    """
     settings: dict[str, Any] = {}
-    """Whatever the adapter's own `context` wants its codec to know. Plain data."""
+    """Plain data that the adapter's own `context` function adds for its codec."""
     debug: bool = False
 
 
@@ -183,37 +187,37 @@ Step = Fact | Effect
 
 
 class Codec(Protocol):
-    """Native lines in, facts out; actions in, effects out. One per run; sans-IO; no clock, no randomness.
+    """Native lines in, facts out; actions in, effects out. One per run, without I/O, clock or randomness.
 
-    None of the methods raises on native input. `receive` returns at least one fact for every line:
-    `Ignored` when the line is known and says nothing, `Unknown` when it is not known.
+    No method raises on native input. `receive` returns at least one fact for every line: `Ignored` for a known line
+    without information, `Unknown` for an unknown line.
     """
 
     def start(self) -> Iterable[Step]:
-        """The process runs: handshakes and the first prompt, as effects."""
+        """Return the effects that follow the start of the process: handshakes and the first prompt."""
         ...
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
-        """One line, without its line ending."""
+        """Parse one native line, given without its line ending."""
         ...
 
     def request(self, action: AnyAction) -> Iterable[Step]:
-        """The consumer wants something. What cannot be done is answered with `Refuse`."""
+        """Translate an action of the consumer; return `Refuse` for one that cannot be performed."""
         ...
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # the word of the trade; nobody calls exit() here
-        """The process is gone and all its output was received. The assembler closes whatever is still open."""
+    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # the standard term; exit() is not used here
+        """Handle the end of the process, after all its output. The assembler closes whatever is still open."""
         ...
 
 
 @runtime_checkable
 class WatchesTerminal(Protocol):
-    """A codec for an agent at a terminal: it does not say when it is done, it shows something and then it waits."""
+    """A codec for a terminal program, which does not report its end but shows a screen and waits."""
 
     def quiet(self) -> Iterable[Step]:
-        """Nothing was printed for `NativeProtocol.quiet_after` seconds."""
+        """Handle `NativeProtocol.quiet_after` seconds without output."""
         ...
 
     def resized(self, size: "TerminalSize") -> Iterable[Step]:
-        """The terminal has another size now."""
+        """Handle a change of the terminal's size."""
         ...

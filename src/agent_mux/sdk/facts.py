@@ -1,11 +1,11 @@
-"""What a codec can say about a run. The assembler turns facts into events and keeps the contract; a codec only tells.
+"""What a codec can report about a run. The assembler turns facts into events that obey the contract.
 
-A fact is small, frozen and free of clocks and ids of ours. Facts about the inside of a sub-agent are wrapped in
-`InSubagent`. Everything else belongs to the main agent. A codec may tell facts in whatever order the agent printed
-them, repeat itself, or stop in the middle: the assembler makes a lawful stream of it.
+A fact is small, frozen and free of clocks and of ids that agent-mux assigns. Facts from inside a sub-agent are wrapped
+in `InSubagent`; all others belong to the main agent. A codec emits facts in the order in which the agent printed them;
+it may repeat facts or stop at any point, because the assembler makes a conforming stream of any sequence.
 
-Several facts come as a stream or whole: use `TextDelta`... + `TextEnd` where the protocol streams and `Text` where it
-does not, never both for the same text.
+Text, thinking and tool input exist as fragments and as whole values: emit `TextDelta`... and `TextEnd` where the
+protocol streams, `Text` where it does not, never both for the same text.
 """
 
 from typing import Any, Literal
@@ -27,7 +27,7 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
 
 class SessionKnown(Fact, frozen=True):
-    """The agent named its session. Told again for the same session it says nothing new."""
+    """The agent named its session. Repeating it for the same session has no effect."""
 
     session_id: str
     resumed: bool = False
@@ -35,7 +35,7 @@ class SessionKnown(Fact, frozen=True):
     prior_turns: int = 0
     """Turns in the session before this run, where known."""
     model: str | None = None
-    """The model the agent says it uses."""
+    """The model that the agent reports."""
 
 
 class CheckpointSaved(Fact, frozen=True):
@@ -45,70 +45,70 @@ class CheckpointSaved(Fact, frozen=True):
 
 
 class TurnBegin(Fact, frozen=True):
-    """The agent took up a prompt. Optional: anything that happens in a turn begins one."""
+    """The agent started to work on a prompt. Optional: any fact that belongs into a turn starts one."""
 
 
 class TurnDone(Fact, frozen=True):
-    """The agent's own closing message for a turn, and that it was good."""
+    """The agent's closing message for a turn that succeeded."""
 
     cost: CostRecord | None = None
-    """Of this turn alone."""
+    """Cost of this turn alone."""
     structured_output: Any = None
-    """The parsed answer, where an output schema was asked for."""
+    """The parsed answer, when the run has an output schema."""
 
 
 class TurnStopped(Fact, frozen=True):
-    """The agent's own closing message for a turn that an interruption ended."""
+    """The agent's closing message for a turn that was interrupted."""
 
     cost: CostRecord | None = None
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):
-    """What a failing closing message says."""
+    """The failure that a closing message reports."""
 
     code: ErrorCode
-    """Chooses the event: AUTH_ERROR, RATE_LIMITED, CONTEXT_EXCEEDED, or any other."""
+    """Error code; AUTH_ERROR, RATE_LIMITED and CONTEXT_EXCEEDED have events of their own."""
     message: str
     guidance: str = ""
-    """For AUTH_ERROR: what works for this agent."""
+    """For AUTH_ERROR: how to log in to this agent."""
     retry_after_ms: int | None = None
     used_tokens: int = 0
     max_tokens: int = 0
 
 
 class TurnFailed(Fact, frozen=True):
-    """The agent's own closing message for a turn, and that it reports an error, whatever the agent calls it."""
+    """The agent's closing message for a turn that ended with an error."""
 
     failure: Failure
     cost: CostRecord | None = None
 
 
 class TurnLimitHit(Fact, frozen=True):
-    """The agent's own closing message: it stopped at its turn limit."""
+    """The agent's closing message for a turn that reached the limit on model calls."""
 
     max_turns: int = 0
     cost: CostRecord | None = None
 
 
 class RunClosed(Fact, frozen=True):
-    """The agent's own closing message of the whole run: it counts in place of that of the last turn, and opens none.
+    """The agent's closing message for the whole run. It replaces that of the last turn and starts no turn.
 
     While a turn runs, it closes that turn.
     """
 
     outcome: TurnFailed | TurnStopped | TurnLimitHit | None
-    """None: the agent says that it crashed, and takes its closing messages back."""
+    """None: the agent reports a crash, which retracts its earlier closing messages."""
 
 
 class StepBegin(Fact, frozen=True):
-    """A model call begins (and ends the step before it)."""
+    """A model call begins, which ends the previous step."""
 
     step_type: str | None = None
-    """What the agent calls it. None: the step begins with the first thing that happens in it, which says its type."""
+    """The agent's name for the step. None: the step starts with the next fact, which determines its type."""
 
 
 class StepDone(Fact, frozen=True):
-    """The model call and its tools are over."""
+    """The model call and its tool calls are complete."""
 
 
 # -- text and thinking -------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class TextDelta(Fact, frozen=True):
 
 
 class TextEnd(Fact, frozen=True):
-    """The streamed message is complete, or was abandoned: it is closed as it is."""
+    """The streamed message is complete, or was abandoned; it is closed with the text so far received."""
 
 
 class Text(Fact, frozen=True):
@@ -135,7 +135,7 @@ class ThinkingDelta(Fact, frozen=True):
 
     text: str
     effort: str | None = None
-    """The effective effort level, told with the first fragment."""
+    """Effective effort level, reported with the first fragment."""
 
 
 class ThinkingEnd(Fact, frozen=True):
@@ -157,7 +157,7 @@ class Shell(msgspec.Struct, frozen=True, gc=False):
 
     command: str
     cwd: str | None = None
-    """None: the run's own working directory."""
+    """None: the working directory of the run."""
 
 
 class FileRead(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -172,7 +172,7 @@ class FileWritten(msgspec.Struct, frozen=True, tag=True, gc=False):
     path: str
     byte_count: int
     created: bool
-    """It was not there before."""
+    """Whether the file did not exist before."""
 
 
 class FilePatched(msgspec.Struct, frozen=True, tag=True, gc=False):
@@ -200,14 +200,14 @@ class ToolBegin(Fact, frozen=True):
 
 
 class ToolInput(Fact, frozen=True):
-    """A streamed fragment of the input, JSON text."""
+    """A streamed fragment of the input, as JSON text."""
 
     call_id: str
     delta: str
 
 
 class ToolReady(Fact, frozen=True):
-    """The input is complete. Begins the call if `ToolBegin` was not told. Told twice, the second says nothing."""
+    """The input is complete. Starts the call if no `ToolBegin` preceded it; repeating it has no effect."""
 
     call_id: str
     name: str
@@ -215,7 +215,7 @@ class ToolReady(Fact, frozen=True):
     shell: Shell | None = None
     """Present when the call runs a foreground command whose exit belongs to the call."""
     permitted: bool = False
-    """Nobody can deny it any more: a command starts now. Otherwise it starts when there is evidence that it did."""
+    """Whether the call can no longer be denied: then its command starts now, otherwise with its first evidence."""
 
 
 class ToolOutput(Fact, frozen=True):
@@ -227,28 +227,28 @@ class ToolOutput(Fact, frozen=True):
 
 
 class ToolDone(Fact, frozen=True):
-    """The tool ended. Exactly one of success (`error` is None) and failure."""
+    """The tool call ended: successfully when `error` is None, otherwise with a failure."""
 
     call_id: str
     output: Any = None
     error: str | None = None
     duration_ms: int | None = None
-    """None: measured from ready to now."""
+    """Milliseconds. None: measured from `ToolReady` to now."""
     stdout: str | None = None
-    """The command's whole output; what was not streamed of it yet is emitted before the exit."""
+    """Whole output of the command; the part that was not streamed yet is emitted before the exit."""
     stderr: str | None = None
     exit_code: int | None = None
-    """Of the command; None: 0 on success, -1 on failure."""
+    """Exit code of the command; None: 0 on success, -1 on failure."""
     files: tuple[FileEffect, ...] = ()
     name: str | None = None
-    """The tool, for a result whose call was never told."""
+    """Name of the tool, for a result without a preceding call."""
 
 
 class CommandBegan(Fact, frozen=True):
-    """A command runs inside one of the tool calls that are open, and nobody says which.
+    """A command runs inside one of the open tool calls; the agent does not report which.
 
-    For agents that tell of commands apart from their calls; the others say `ToolReady.shell`. It says nothing where
-    each call that is ready has a command already.
+    For agents that report commands separately from tool calls; others set `ToolReady.shell`. Ignored when every call
+    that is ready has a command already.
     """
 
     command: str
@@ -256,28 +256,28 @@ class CommandBegan(Fact, frozen=True):
 
 
 class CommandOutput(Fact, frozen=True):
-    """A chunk of output of such a command."""
+    """A chunk of the output of a command that `CommandBegan` started."""
 
     text: str
     stream: Literal["stdout", "stderr"] = "stdout"
 
 
 class CommandEnded(Fact, frozen=True):
-    """Such a command is over."""
+    """A command that `CommandBegan` started has ended."""
 
     exit_code: int
     duration_ms: int | None = None
-    """None: measured."""
+    """Milliseconds. None: measured by the assembler."""
 
 
 class FileTouched(Fact, frozen=True):
-    """A tool of this turn touched a file. For agents that tell it apart from the call, as others do in `ToolDone`."""
+    """A tool of this turn touched a file. For agents that report it separately; others set `ToolDone.files`."""
 
     effect: FileEffect
 
 
 class McpBegin(Fact, frozen=True):
-    """A tool of an MCP server is called, with its complete input."""
+    """A call of an MCP tool begins, with its complete input."""
 
     call_id: str
     server: str
@@ -286,7 +286,7 @@ class McpBegin(Fact, frozen=True):
 
 
 class McpDone(Fact, frozen=True):
-    """The MCP call ended; failed when `error` is given."""
+    """The call of an MCP tool ended; it failed when `error` is set."""
 
     call_id: str
     output: Any = None
@@ -302,7 +302,7 @@ class SubagentBegin(Fact, frozen=True):
 
 
 class SubagentDone(Fact, frozen=True):
-    """The sub-agent reported, or failed when `error` is given. May come turns later."""
+    """The sub-agent returned its report, or failed when `error` is set. May arrive turns later."""
 
     subagent_id: str
     summary: str = ""
@@ -311,7 +311,7 @@ class SubagentDone(Fact, frozen=True):
 
 
 class InSubagent(Fact, frozen=True):
-    """A fact about the inside of a sub-agent; shown only with `include_subagent_events`."""
+    """A fact from inside a sub-agent; emitted as events only with `include_subagent_events`."""
 
     subagent_id: str
     fact: Fact
@@ -321,7 +321,7 @@ class InSubagent(Fact, frozen=True):
 
 
 class PluginLoaded(Fact, frozen=True):
-    """A plugin is there."""
+    """The agent loaded a plugin."""
 
     plugin_id: str
     name: str
@@ -329,14 +329,14 @@ class PluginLoaded(Fact, frozen=True):
 
 
 class PluginInvoked(Fact, frozen=True):
-    """A plugin is used."""
+    """The agent invoked a plugin."""
 
     plugin_id: str
     name: str
 
 
 class PluginFailed(Fact, frozen=True):
-    """A plugin failed."""
+    """A plugin reported an error."""
 
     plugin_id: str
     name: str
@@ -344,26 +344,26 @@ class PluginFailed(Fact, frozen=True):
 
 
 class SkillLoaded(Fact, frozen=True):
-    """A skill is there."""
+    """The agent loaded a skill."""
 
     name: str
     source: str = "built-in"
 
 
 class SkillInvoked(Fact, frozen=True):
-    """A skill is used."""
+    """The agent invoked a skill."""
 
     name: str
 
 
 class AgentdocRead(Fact, frozen=True):
-    """An agent document was read."""
+    """The agent read an instruction file such as AGENTS.md."""
 
     path: str
 
 
 class ImageProduced(Fact, frozen=True):
-    """An image came out."""
+    """The agent produced an image."""
 
     mime_type: str
     base64: str | None = None
@@ -371,7 +371,7 @@ class ImageProduced(Fact, frozen=True):
 
 
 class ImageTaken(Fact, frozen=True):
-    """An input image was accepted."""
+    """The agent accepted an input image."""
 
     mime_type: str
 
@@ -380,21 +380,21 @@ class ImageTaken(Fact, frozen=True):
 
 
 class Usage(Fact, frozen=True):
-    """Tokens of one model call (of one turn, where the agent reports no finer): an increment, never a running total."""
+    """Tokens of one model call, or of one turn if the agent reports no finer: an increment, never a running total."""
 
     input_tokens: int
-    """Neither read from a cache nor written to one."""
+    """Tokens neither read from a cache nor written to one."""
     output_tokens: int
-    """Thinking included, whether the agent counts it there or apart."""
+    """Tokens including thinking, even where the agent counts those separately."""
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
     cache_creation_tokens: int | None = None
     of_one_call: bool = True
-    """False: of several calls together. How long each of them was nobody knows, and so what a long one costs."""
+    """False: the sum of several calls, so that prices for long calls cannot be applied."""
 
 
 class RunCost(Fact, frozen=True):
-    """The cost of this run so far: cumulative over this run, without earlier runs of the session."""
+    """Cumulative cost of this run, without earlier runs of the session."""
 
     cost: CostRecord
 
@@ -403,7 +403,7 @@ class RunCost(Fact, frozen=True):
 
 
 class ApprovalAsked(Fact, frozen=True):
-    """The agent waits for permission. `request_id` is the codec's own key: it comes back in `Approve`/`Deny`."""
+    """The agent waits for permission. `request_id` is the codec's key, repeated in the response."""
 
     request_id: str
     action: str
@@ -411,15 +411,15 @@ class ApprovalAsked(Fact, frozen=True):
     risk: Risk
     tool_name: str | None = None
     call_id: str | None = None
-    """The tool call that waits, if one does."""
+    """The tool call that waits, if any."""
     command: str | None = None
-    """The command line that would run, where one would. With `paths`, what the rules of a policy look at."""
+    """The command line that would run, if any. Policy rules match `command` and `paths`."""
     paths: tuple[str, ...] = ()
-    """The files it is about, as far as the agent says: absolute, or relative to the working directory."""
+    """The files concerned, as far as reported: absolute, or relative to the working directory."""
 
 
 class InputAsked(Fact, frozen=True):
-    """The agent waits for an answer."""
+    """The agent waits for the answer to a question."""
 
     request_id: str
     question: str
@@ -429,7 +429,7 @@ class InputAsked(Fact, frozen=True):
 
 
 class RequestSettled(Fact, frozen=True):
-    """An approval or a question is over: answered by us, by someone else, or withdrawn by the agent."""
+    """An approval or a question is closed: answered here or elsewhere, or withdrawn by the agent."""
 
     request_id: str
     granted: bool
@@ -440,13 +440,13 @@ class RequestSettled(Fact, frozen=True):
 
 
 class RateLimited(Fact, frozen=True):
-    """The provider slows the agent down; it goes on by itself."""
+    """The provider throttles the agent, which continues on its own."""
 
     retry_after_ms: int | None = None
 
 
 class ContextFilling(Fact, frozen=True):
-    """The context window fills up."""
+    """The context window is nearly full."""
 
     used_tokens: int
     max_tokens: int
@@ -460,7 +460,7 @@ class ContextCompacted(Fact, frozen=True):
 
 
 class Retrying(Fact, frozen=True):
-    """A model call failed and will be repeated by the agent. Closes the partial message."""
+    """A model call failed and the agent repeats it. Closes the partial message."""
 
     attempt: int
     max_attempts: int
@@ -469,7 +469,7 @@ class Retrying(Fact, frozen=True):
 
 
 class Trouble(Fact, frozen=True):
-    """Something went wrong and the agent goes on by itself: a recoverable error."""
+    """A recoverable error: the agent continues on its own."""
 
     code: ErrorCode
     message: str
@@ -479,28 +479,28 @@ class Trouble(Fact, frozen=True):
 
 
 class Note(Fact, frozen=True):
-    """A diagnostic for the `debug` event."""
+    """A diagnostic message, emitted as a `debug` event."""
 
     message: str
     level: Literal["verbose", "info", "warn"] = "info"
 
 
 class LogLine(Fact, frozen=True):
-    """A line that belongs to no protocol: noise on stdout, or standard error."""
+    """A line outside of the protocol: noise on stdout, or standard error."""
 
     line: str
     source: Literal["stdout", "stderr"] = "stdout"
 
 
 class Ignored(Fact, frozen=True):
-    """The native line is known and deliberately not mapped. `kind` is its native type, `reason` says why."""
+    """The native line is known and deliberately not mapped; `kind` is its native type."""
 
     kind: str
     reason: str
 
 
 class Unknown(Fact, frozen=True):
-    """The native line is not known: shown as `debug`, counted in the ledger, read by the drift report."""
+    """The native line is not known. It is emitted as `debug`, counted in the ledger and listed by the drift report."""
 
     kind: str
     raw: str

@@ -1,7 +1,7 @@
 """What an agent keeps on a machine besides its sessions: settings, credentials, MCP servers, skills, hooks.
 
-An adapter states it in `installation.py` as data and pure functions; the module is imported on first use. A part that an
-agent does not have is None: asking for it raises CAPABILITY_ERROR.
+An adapter declares it in `installation.py` as data and pure functions; the module is imported on first use. A part that
+an agent does not have is None: asking for it raises CAPABILITY_ERROR.
 """
 
 from collections.abc import Callable, Mapping

@@ -7,23 +7,23 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDetail:
-    """What needs permission."""
+    """The action that needs permission."""
 
     action: str
     detail: str
     tool_name: str | None
     risk_level: Literal["low", "medium", "high"]
     command: str | None = None
-    """The command line that would run, where one would."""
+    """The command line that would run, if any."""
     paths: tuple[str, ...] = ()
-    """The files it is about, as far as the agent says."""
+    """The files concerned, as far as the agent reports them."""
     tool_call_id: str | None = None
-    """The tool call that waits, as in its events, where the agent says which."""
+    """Id of the tool call that waits, as in its events, if the agent reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputDetail:
-    """What is asked."""
+    """The question and its options."""
 
     question: str
     context: str | None
@@ -33,13 +33,13 @@ class InputDetail:
 
 @dataclass(frozen=True, slots=True)
 class PendingInteraction:
-    """Something the agent waits for. Answer it once, with `run.interaction.respond(id, ...)`."""
+    """An approval or question that the agent waits for. Respond once, with `run.interaction.respond(id, ...)`."""
 
     id: str
     type: Literal["approval", "input"]
     run_id: str
     description: str
-    """One line for a person."""
+    """One line for display."""
     detail: ApprovalDetail | InputDetail
     created_at: int
     """Milliseconds since the epoch."""
@@ -47,28 +47,28 @@ class PendingInteraction:
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """Allow it. `always`: and the like for the rest of the session, where the agent can."""
+    """Allow the action; `always` also allows similar actions for the rest of the session, if supported."""
 
     always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Refuse it, or decline to answer."""
+    """Refuse the action, or decline to answer the question."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A free answer."""
+    """Answer a question with free text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the options: its label, or its position from 0."""
+    """Answer a question with one of its options: the label, or the index from 0."""
 
     option: str | int
 

@@ -1,6 +1,6 @@
-"""What a run is asked to do, and the checks before anything is started. Source: run API, section 2.
+"""The options of a run and their validation. See docs/spec/run-api.md, section 2.
 
-Durations are seconds (float), unless a name says otherwise; 0 means no limit.
+Durations are seconds (float) unless the name ends in another unit; 0 means no limit.
 """
 
 import math
@@ -34,10 +34,10 @@ MIN_THINKING_BUDGET = 1024  # below this every provider refuses
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file for the agent to see: exactly one of a path, a URL or inline data."""
+    """A file to send with the prompt: exactly one of a path, a URL or inline data."""
 
     file_path: str | None = None
-    """Absolute, existing."""
+    """Absolute path of an existing file."""
     url: str | None = None
     base64: str | None = field(default=None, repr=False)
     mime_type: str | None = None
@@ -46,7 +46,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """An MCP server for this run only; never written into the user's own configuration. Its repr hides secrets."""
+    """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
     name: str
     transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
@@ -59,107 +59,106 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Everything one run can be asked. `None` means: not said."""
+    """The options of one run. None means that the option is not set."""
 
     agent: str
-    """Registered name or alias."""
+    """Registered name or alias of the agent."""
     prompt: str | Sequence[str] = ""
-    """Non-empty; a list is joined with a blank line."""
+    """Non-empty text; the items of a list are joined with blank lines."""
     command: Sequence[str] = ()
-    """Program and arguments, for adapters that drive any program (`Adapter.takes_command`); no shell reads it."""
+    """Program and arguments, for adapters that drive any program (`acp`, `terminal`). No shell is involved."""
     system_prompt: str | None = None
-    """Instructions that go before the prompt; where the agent takes none, they are put in front of it."""
+    """System instructions. An agent without such an option receives them at the start of the prompt."""
     system_prompt_mode: SystemPromptMode = "append"
-    """How they stand to the agent's own instructions."""
+    """How the system prompt combines with the agent's own instructions."""
     agents_doc: str | os.PathLike[str] | None = None
-    """A file of instructions, as AGENTS.md is one, for this run only: it goes the way of the system prompt."""
+    """Extra instructions file (like AGENTS.md) for this run, passed on like the system prompt."""
     skills: Sequence[str] = ()
-    """Folders of skills (each with a `SKILL.md`), for this run only: the agent is told of them and reads them."""
+    """Skill folders (each with a `SKILL.md`) that the agent can read in this run."""
     attachments: Sequence[Attachment] = ()
-    """Files for the agent to see."""
+    """Files to send with the prompt."""
     model: str | None = None
-    """Passed through, even when no registry knows it."""
+    """Model name or alias; names outside of the model registry are passed through."""
     thinking_effort: ThinkingEffort | None = None
-    """How much the model is to think, where the agent lets one say."""
+    """Reasoning effort, for agents that support it."""
     thinking_budget_tokens: int | None = None
-    """At least 1024; wins over the effort."""
+    """Thinking tokens per answer, at least 1024; overrides the effort."""
     temperature: float | None = None
-    """0 to 2."""
+    """Sampling temperature, 0 to 2."""
     top_p: float | None = None
-    """0 to 1."""
+    """Nucleus sampling threshold, 0 to 1."""
     top_k: int | None = None
-    """At least 1."""
+    """Number of most likely tokens to sample from, at least 1."""
     max_tokens: int | None = None
-    """Of one answer."""
+    """Output tokens of one answer, at least 1."""
     max_output_tokens: int | None = None
-    """Wins over `max_tokens`."""
+    """Overrides `max_tokens`."""
     session_id: str | None = None
     """Continue this session."""
     fork_session_id: str | None = None
-    """Begin a new session with the history of this one."""
+    """Start a new session from this session's history."""
     no_session: bool = False
-    """Leave no session behind, where the agent can."""
+    """Store no session, where the agent supports this."""
     stream: StreamMode = "auto"
-    """Text in fragments: as far as the agent can, always (else CAPABILITY_ERROR), or never."""
+    """Stream text: `auto` as far as the agent can, true always (else CAPABILITY_ERROR), false never."""
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final answer."""
     cwd: str | os.PathLike[str] | None = None
-    """Absolute, existing; default: the current directory."""
+    """Absolute path of an existing directory; default: the current directory."""
     isolation: Isolation = "none"
-    """`worktree`: work in a git worktree of its own, made from the commit that the repository of `cwd` is at."""
+    """`worktree`: use a separate git worktree of the commit that the repository of `cwd` has checked out."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Added to the environment of the agent. May hold secrets: never shown."""
+    """Variables added to the environment of the agent. May contain secrets, so it is never shown."""
     inherit_env: bool = True
-    """False: the agent gets a minimal environment plus `env`."""
+    """False: the agent receives a minimal environment plus `env`."""
     timeout: float = 0.0
-    """Seconds for the whole run, from when it has a place among those of its client."""
+    """Seconds for the whole run, from when it leaves the queue; 0 means no limit."""
     inactivity_timeout: float = 0.0
-    """Seconds without any output; suspended while paused or waiting for a person."""
+    """Seconds without output, not counted while the run is paused or waits for an answer; 0 means no limit."""
     grace_period: float = 5.0
-    """Seconds between asking the agent to leave and killing it."""
+    """Seconds from SIGTERM to SIGKILL."""
     max_turns: int | None = None
-    """The run ends at this number of model calls."""
+    """Stop before a model call beyond this number."""
     max_cost_usd: float | None = None
-    """The run is stopped when it is seen to cost more, in US dollars."""
+    """Stop once the reported cost exceeds this amount in US dollars."""
     max_tokens_total: int | None = None
-    """The run is stopped when it is seen to use more tokens: input, output and cached ones together."""
+    """Stop once the total of input, output and cached tokens exceeds this."""
     approval_mode: ApprovalMode = "prompt"
-    """What becomes of a request for approval: allowed, asked, or refused."""
+    """How approval requests are answered: `yolo` allows all, `prompt` asks, `deny` refuses all."""
     policy: "Policy | None" = None
-    """Rules that are asked before the approval mode and the callbacks; what they leave open is for those."""
+    """Rules that decide before the callbacks and the approval mode do."""
     hooks: bool | None = None
-    """Call the hooks that are registered for this agent and directory, those that it does not call itself. None: where
-    there are some. False: none; what the agent calls itself, it calls."""
+    """Run registered hooks that the agent does not call itself. None: if any apply; false: none."""
     approval_timeout: float | None = None
-    """Seconds that the agent waits for an answer, which is no then; 0: for ever. None: as the policy says, else 0."""
+    """Deny unanswered requests after this many seconds; 0 waits forever. None: the timeout of the policy, else 0."""
     on_approval_request: "Responder | None" = None
-    """`(PendingInteraction) -> Response | None`, or a coroutine function; None leaves the request pending."""
+    """Function or coroutine function that returns the response to an approval request; None leaves it pending."""
     on_input_required: "Responder | None" = None
-    """As `on_approval_request`, for questions."""
+    """Function or coroutine function that returns the response to a question; None leaves it pending."""
     mcp_servers: Sequence[McpServer] = ()
-    """For this run only, besides those that the agent has."""
+    """MCP servers for this run, in addition to those of the agent."""
     run_id: str | None = None
-    """A ULID; made when not given."""
+    """ULID of the run; generated when not set."""
     tags: Sequence[str] = ()
-    """To find the run and its costs by. At most 256 characters each."""
+    """Labels for finding the run and grouping costs, at most 256 characters each."""
     project_id: str | None = None
-    """What the run is counted to."""
+    """Project to which the run's cost is attributed."""
     collect_events: bool = False
     """Keep all events in `RunResult.events`."""
     event_buffer_size: int = 1000
-    """Events kept in memory for live readers; slower readers are served from the journal."""
+    """Number of events kept in memory for live readers; slower readers are served from the journal."""
     retry_policy: "RetryPolicy | None" = None
-    """Try again when the agent fails: a new process, the same handle. None: never."""
+    """When to start the agent again after a failure, under the same handle. None: never."""
     interactive: bool = False
-    """True: the run stays open for `send` until `close()`. False: it ends when all prompts are done."""
+    """True: the run accepts prompts until `close()`. False: it ends when all prompts are processed."""
     include_subagent_events: bool = False
-    """Show what happens inside sub-agents, with `subagentId`."""
+    """Emit events from inside sub-agents, marked with `subagentId`."""
     debug: bool = False
-    """Put the native line into the `raw` of each event."""
+    """Add the native line to each event as `raw`."""
     journal: bool | str | os.PathLike[str] = True
-    """Where the recording goes: True: the default place, a path, or False: nowhere (then slow readers lose events)."""
+    """Path of the journal; true: the default path; false: no journal (slow readers then lose events)."""
     profile: str | None = None
-    """Name of a profile: what it says holds where the call says nothing. Empty: none, also where a file names one."""
+    """Name of a profile whose options apply where the call sets none; empty: no profile, even if a file names one."""
 
     @property
     def prompt_text(self) -> str:
@@ -168,23 +167,23 @@ class RunOptions:
 
     @property
     def asks_everything(self) -> bool:
-        """Rules decide what the agent may do: it has to ask for as much as it can be made to."""
+        """Whether the agent must ask before every action it can ask about, because a policy decides."""
         return self.policy is not None
 
     @property
     def answer_within(self) -> float:
-        """Seconds that the agent waits for an answer; 0: for ever."""
+        """Seconds after which an unanswered request is denied; 0 means never."""
         if self.approval_timeout is not None:
             return self.approval_timeout
         return 0.0 if self.policy is None else self.policy.timeout
 
     @property
     def output_limit(self) -> int | None:
-        """The limit on output tokens that counts."""
+        """Effective limit on output tokens."""
         return self.max_output_tokens if self.max_output_tokens is not None else self.max_tokens
 
     def working_directory(self) -> str:
-        """Absolute path the agent runs in."""
+        """Return the absolute path that the agent runs in."""
         return os.fspath(self.cwd) if self.cwd is not None else str(Path.cwd())
 
 
@@ -202,7 +201,11 @@ class _Problems:
 
 
 def validate_options(options: RunOptions) -> None:
-    """Check everything that needs no adapter. Raises `ValidationError` with all bad fields of the first bad group."""
+    """Check everything that needs no adapter.
+
+    Raises:
+        ValidationError: Lists all invalid fields of the first group that has any.
+    """
     for group in (_check_session, _check_required, _check_ranges):
         problems = _Problems()
         group(options, problems)
@@ -210,9 +213,9 @@ def validate_options(options: RunOptions) -> None:
 
 
 def _check_session(options: RunOptions, problems: _Problems) -> None:
-    said = [n for n in ("session_id", "fork_session_id") if getattr(options, n) is not None]
-    said += ["no_session"] if options.no_session else []
-    problems.check(len(said) <= 1, " + ".join(said), said, "at most one of session_id, fork_session_id, no_session")
+    given = [n for n in ("session_id", "fork_session_id") if getattr(options, n) is not None]
+    given += ["no_session"] if options.no_session else []
+    problems.check(len(given) <= 1, " + ".join(given), given, "at most one of session_id, fork_session_id, no_session")
     for name in ("session_id", "fork_session_id"):
         value = getattr(options, name)
         problems.check(value is None or bool(str(value).strip()), name, value, "a non-empty session id")
@@ -274,7 +277,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {LONGEST_TAG} characters")
     _check_policy(options.policy, problems)
     _check_retry(options.retry_policy, problems)
-    _check_place(options, problems)
+    _check_paths_and_env(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
     for index, attachment in enumerate(options.attachments):
@@ -303,25 +306,25 @@ def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
     problems.check(not unknown, "retry_policy.retry_on", unknown, f"some of {', '.join(ERROR_CODES)}")
 
 
-def _check_place(options: RunOptions, problems: _Problems) -> None:
+def _check_paths_and_env(options: RunOptions, problems: _Problems) -> None:
     cwd: Any = options.cwd
     if cwd is not None:
-        is_place = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and os.path.isdir(cwd)  # noqa: PTH112
-        problems.check(is_place, "cwd", str(cwd), "an absolute path of an existing directory")
+        is_directory = isinstance(cwd, str | os.PathLike) and Path(cwd).is_absolute() and os.path.isdir(cwd)  # noqa: PTH112
+        problems.check(is_directory, "cwd", str(cwd), "an absolute path of an existing directory")
     skills: Any = options.skills
     is_list = isinstance(skills, Sequence) and not isinstance(skills, str)
-    sound = is_list and all(isinstance(path, str) and path for path in skills)
-    problems.check(sound, "skills", skills, "a list of folders of skills")
+    is_valid = is_list and all(isinstance(path, str) and path for path in skills)
+    problems.check(is_valid, "skills", skills, "a list of folders of skills")
     for name, value in options.env.items():
         named = isinstance(name, str) and ENV_NAME.fullmatch(name) is not None
         problems.check(named, "env", name, "names of letters, digits and underscores")
-        # The value may be a secret: it is never shown.
-        sound = isinstance(value, str) and "\0" not in value
-        problems.check(sound, f"env.{name}", "(hidden)", "a string without NUL characters")
+        # The value may be a secret, so the error does not contain it.
+        is_valid = isinstance(value, str) and "\0" not in value
+        problems.check(is_valid, f"env.{name}", "(hidden)", "a string without NUL characters")
 
 
 def check_mcp_server(server: McpServer) -> None:
-    """Raise `ValidationError` for a server that cannot be."""
+    """Raise `ValidationError` for an MCP server without a valid name, command or URL."""
     problems = _Problems()
     _check_mcp_server(server.name or "mcp_server", server, problems)
     problems.stop()
@@ -342,7 +345,7 @@ def _check_attachment(path: str, attachment: Attachment, problems: _Problems) ->
     problems.check(len(given) == 1, path, given, "exactly one of file_path, url, base64")
     file_path = attachment.file_path
     if file_path is not None:
-        is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # which raises nothing
+        is_file = Path(file_path).is_absolute() and os.path.isfile(file_path)  # noqa: PTH113  # Path.is_file may raise
         problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
     if attachment.base64 is not None:
         problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
@@ -353,18 +356,21 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often, how soon and for what. Each attempt is a new process; the handle stays the same."""
+    """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
 
     max_attempts: int = 3
-    """The first one included."""
+    """Number of attempts, including the first."""
     base_delay: float = 1.0
-    """Seconds before the second attempt; each further one waits twice as long."""
+    """Seconds before the second attempt; doubles with each further attempt."""
     max_delay: float = 30.0
-    """Seconds at most, before the jitter."""
+    """Upper limit of the delay in seconds, without jitter."""
     jitter: float = 0.1
-    """Up to this part of the delay is added, by chance, so that many runs do not come back at once."""
+    """Random fraction of the delay added at most, so that many runs do not retry at once."""
     retry_on: frozenset[ErrorCode] = RETRYABLE
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
-        """Seconds between the attempt with this number (from 1) and the next."""
+        """Return the seconds between attempt number `attempt` (from 1) and the next.
+
+        `chance` returns a random number from 0 to 1.
+        """
         return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())

@@ -1,7 +1,7 @@
-"""Rules about what an agent may do: what nobody is asked about, and what happens when nobody answers.
+"""Approval policies: rules that allow, deny or ask, and what happens to unanswered requests.
 
-    default = "ask"              # where no rule fits: allow, deny or ask
-    timeout = 300                # seconds that a request waits for an answer; 0: for ever
+    default = "ask"              # when no rule matches: allow, deny or ask
+    timeout = 300                # seconds to wait for an answer; 0 = forever
     on_timeout = "deny"          # or allow
 
     [[rules]]
@@ -13,9 +13,9 @@
     commands = ["git push", "npm publish"]
     reason = "nothing leaves this machine"
 
-A rule fits when everything that it names does: tools, paths, commands and risk. Of the rules that fit, one that denies
-wins over one that asks, and that over one that allows, wherever they stand. What a rule cannot see it never allows: a
-command that holds more than it names, a path that leads out of the workspace.
+A rule matches when all of its conditions do: tools, paths, commands and risk. Among matching rules, `deny` takes
+precedence over `ask`, and `ask` over `allow`, regardless of order. A rule never allows more than it names: neither a
+command line with further commands nor a path that leads out of the workspace.
 """
 
 import os
@@ -42,50 +42,54 @@ _STRICTEST_FIRST: tuple[Decision, ...] = ("deny", "ask", "allow")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What an agent asks permission for, as rules see it."""
+    """The action that an agent requests, as rules match it."""
 
     tool: str | None = None
-    """The tool, as the agent names it."""
+    """The agent's name of the tool."""
     command: str | None = None
-    """The command line that would run, where one would."""
+    """The command line that would run, if any."""
     paths: tuple[str, ...] = ()
-    """Files and folders it is about: absolute, or relative to `cwd`."""
+    """Files and folders concerned: absolute, or relative to `cwd`."""
     risk: Risk | None = None
-    """None: nobody judged it; then no rule about risk fits."""
+    """None: the risk is unknown and no rule with a risk condition matches."""
     cwd: str = "/"
-    """Where the agent works: absolute."""
+    """Absolute working directory of the agent."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule. What it does not name does not matter."""
+    """A rule with conditions; an empty condition matches everything."""
 
     decision: Decision
     tools: tuple[str, ...] = ()
-    """Names of tools, with `*`, `?` and `[...]`."""
+    """Patterns for tool names, with `*`, `?` and `[...]`."""
     paths: tuple[str, ...] = ()
-    """Globs as in `.gitignore`, below the working directory; with a `/` or `~` in front, of the whole machine. A rule
-    that denies or asks fits commands, too, that name such a file."""
+    """Patterns as in `.gitignore`, relative to the working directory; absolute with a leading `/` or `~`.
+
+    A rule that denies or asks also matches commands that name such a file.
+    """
     commands: tuple[str, ...] = ()
-    """First words of commands: `git log` fits `git log -3`, and not `git logs`. A rule that allows wants every command
-    of a line to begin so; one that denies or asks fits wherever the words stand."""
+    """First words of commands: `git log` matches `git log -3` but not `git logs`.
+
+    A rule that allows requires this of every command of the line; one that denies or asks matches the words anywhere.
+    """
     risk: tuple[Risk, ...] = ()
     reason: str | None = None
-    """Told to the agent with a denial."""
+    """Sent to the agent with a denial."""
 
     def fits(self, request: Request) -> bool:
-        """The rule is about this request."""
-        wants: tuple[tuple[tuple[str, ...], Callable[[Request], bool]], ...] = (
-            (self.tools, self._fits_tool),
-            (self.paths, self._fits_paths),
-            (self.commands, self._fits_command),
+        """Return whether all conditions match the request."""
+        conditions: tuple[tuple[tuple[str, ...], Callable[[Request], bool]], ...] = (
+            (self.tools, self._matches_tool),
+            (self.paths, self._matches_paths),
+            (self.commands, self._matches_command),
             (self.risk, lambda asked: asked.risk in self.risk),
         )
-        return all(fits(request) for named, fits in wants if named)
+        return all(condition(request) for patterns, condition in conditions if patterns)
 
-    def _fits_tool(self, request: Request) -> bool:
+    def _matches_tool(self, request: Request) -> bool:
         return request.tool is not None and any(fnmatchcase(request.tool, pattern) for pattern in self.tools)
 
-    def _fits_command(self, request: Request) -> bool:
+    def _matches_command(self, request: Request) -> bool:
         if request.command is None:
             return False
         prefixes = [tuple(command.split()) for command in self.commands]
@@ -94,55 +98,55 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         commands = simple_commands(request.command) or []
         return bool(commands) and all(any(begins_with(one, prefix) for prefix in prefixes) for one in commands)
 
-    def _fits_paths(self, request: Request) -> bool:
-        """Of a command nobody knows what files it touches; a rule that does not allow fits those that it names."""
+    def _matches_paths(self, request: Request) -> bool:
+        """Return whether the paths match; a rule that denies or asks also matches paths named in the command."""
         cwd = Path(request.cwd)
         if self.decision == "allow":
-            return bool(request.paths) and all(self._fits_path(cwd / path, cwd) for path in request.paths)
+            return bool(request.paths) and all(self._matches_path(cwd / path, cwd) for path in request.paths)
         named = [] if request.command is None else named_words(request.command)
-        return any(self._fits_path(cwd / path, cwd) for path in (*request.paths, *named))
+        return any(self._matches_path(cwd / path, cwd) for path in (*request.paths, *named))
 
-    def _fits_path(self, path: Path, cwd: Path) -> bool:
-        """A link counts as what it leads to; for a rule that does not allow, as itself, too."""
+    def _matches_path(self, path: Path, cwd: Path) -> bool:
+        """Resolve symbolic links; a rule that denies or asks also matches the link itself."""
         real = Path(os.path.realpath(path)), Path(os.path.realpath(cwd))
         named = Path(os.path.normpath(path)), cwd
-        places = [real] if self.decision == "allow" else [real, named]
-        return any(_matches(self.paths, *place) for place in places)
+        spellings = [real] if self.decision == "allow" else [real, named]
+        return any(_matches(self.paths, *spelling) for spelling in spellings)
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """What a policy says about a request."""
+    """The decision of a policy on a request."""
 
     decision: Decision
     reason: str | None = None
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rules, and what holds where they do not fit. Immutable: one may serve many runs."""
+    """Rules and defaults. Immutable; many runs may share one."""
 
     rules: tuple[Rule, ...] = ()
     default: Decision = "ask"
     timeout: float = 300.0
-    """Seconds that a request waits for an answer; 0: for ever. Questions wait as long, and are then declined."""
+    """Seconds to wait for an answer to an approval or a question; 0 means forever."""
     on_timeout: Literal["allow", "deny"] = "deny"
-    """What becomes of an approval that nobody answered. A question is declined."""
+    """Decision on an unanswered approval. An unanswered question is declined."""
 
     def rule_on(self, request: Request) -> Ruling:
-        """Decide. `ask`: it is for the approval mode of the run, and whoever answers."""
+        """Return the decision on a request; `ask` leaves it to the callbacks and the approval mode of the run."""
         return self.ruled(request) or Ruling(self.default)
 
     def ruled(self, request: Request) -> Ruling | None:
-        """As `rule_on`; None where no rule fits."""
-        fitting = [rule for rule in self.rules if rule.fits(request)]
+        """Return the decision of the rules; None when no rule matches."""
+        matching = [rule for rule in self.rules if rule.fits(request)]
         for decision in _STRICTEST_FIRST:
-            for rule in fitting:
+            for rule in matching:
                 if rule.decision == decision:
                     return Ruling(decision, rule.reason)
         return None
 
 
 def read_policy(path: Path) -> Policy:
-    """Read a policy from a TOML file. Raises CONFIG_ERROR that names the file and what is wrong in it."""
+    """Read a policy from a TOML file. Raises CONFIG_ERROR with the file and the reason."""
     try:
         plain = tomllib.loads(path.read_text("utf-8"))
         policy = msgspec.convert(plain, Policy)
@@ -152,11 +156,11 @@ def read_policy(path: Path) -> Policy:
         raise _wrong(path, str(error)) from error
     for number, rule in enumerate(policy.rules, start=1):
         if not (rule.tools or rule.paths or rule.commands or rule.risk):
-            raise _wrong(path, f"rule {number} names nothing; `default` says what holds where no rule fits")
+            raise _wrong(path, f"rule {number} has no conditions; use `default` for requests that no rule matches")
         if not all(command.split() for command in rule.commands):
-            raise _wrong(path, f"rule {number} has a command without a word")
+            raise _wrong(path, f"rule {number} has an empty command")
     if policy.timeout < 0:
-        raise _wrong(path, f"timeout is {policy.timeout}; it is a number of seconds, 0 for ever")
+        raise _wrong(path, f"timeout is {policy.timeout}; use a number of seconds >= 0 (0 = forever)")
     return policy
 
 

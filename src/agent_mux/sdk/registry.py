@@ -1,4 +1,4 @@
-"""The adapters that are known: found through entry points, built-in and third-party alike, or registered by hand."""
+"""Registry of adapters: loaded from entry points, built-in and third-party alike, or registered in code."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -11,32 +11,32 @@ GROUP = "agent_mux.adapters"
 
 
 class AdapterRegistry:
-    """Adapters by name. An adapter is imported when it is first asked for."""
+    """Adapters by name; each is imported on first use."""
 
     def __init__(self) -> None:
         self._points = {point.name: point for point in entry_points(group=GROUP)}
         self._adapters: dict[str, Adapter] = {}
         self._removed: set[str] = set()
         self.problems: dict[str, str] = {}
-        """Registered names whose adapter could not be loaded, and why."""
+        """Names whose adapter failed to load, with the error."""
 
     def register(self, adapter: Adapter) -> None:
-        """Add an adapter, or replace the one with its name."""
+        """Add an adapter; replaces one with the same name."""
         self._adapters[adapter.agent] = adapter
         self._removed.discard(adapter.agent)
 
     def unregister(self, name: str) -> None:
-        """Forget an adapter. Raises AGENT_NOT_FOUND when there is none."""
+        """Remove an adapter. Raises AGENT_NOT_FOUND if there is none."""
         agent = self.get(name).agent
         self._adapters.pop(agent, None)
         self._removed.add(agent)
 
     def names(self) -> list[str]:
-        """Registered names, sorted."""
+        """Return the registered names, sorted."""
         return sorted((set(self._points) | set(self._adapters)) - self._removed)
 
     def __iter__(self) -> Iterator[Adapter]:
-        """Every adapter that can be loaded; `problems` has the others."""
+        """Yield every adapter that can be loaded; `problems` lists the others."""
         for name in self.names():
             try:
                 yield self.get(name)
@@ -47,7 +47,7 @@ class AdapterRegistry:
         return self._find(name) is not None
 
     def get(self, name: str) -> Adapter:
-        """The adapter with this name or alias. Raises AGENT_NOT_FOUND, with the nearest name there is."""
+        """Return the adapter with this name or alias. Raises AGENT_NOT_FOUND with the closest known name."""
         adapter = self._find(name)
         if adapter is not None:
             return adapter
@@ -70,7 +70,7 @@ class AdapterRegistry:
         try:
             adapter = point.load()
         except Exception as error:
-            # Somebody else's package: whatever it raises must not take down the other adapters.
+            # A third-party package may raise anything; the other adapters must stay available.
             broken = (
                 f"the adapter {name!r} ({point.value}) cannot be loaded: {error!r}; reinstall or remove its package"
             )
