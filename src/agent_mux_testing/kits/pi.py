@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agent_mux_adapters._dialects.pi.scripted import (
+from agent_mux_testing.kits.pi_provider import (
     MODEL,
     OTHER_MODEL,
     PER_CALL,
@@ -92,7 +92,7 @@ KIT = LiveKit(
     spell=spell,
     per_call=PER_CALL,
     once=("-p",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "pi.json",
     # The usage in an update of a message is what is known at the time of printing.
     unsteady=r"message_update\S* usage\.reasoning",
     home=HomeProbes(

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from agent_mux_adapters._dialects.pi.scripted import (
+from agent_mux_testing.kits.pi_provider import (
     MODEL,
     OTHER_MODEL,
     PER_CALL,
@@ -118,7 +118,7 @@ KIT = LiveKit(
         Step(blocks=(ToolUse("hub", {"op": "wait"}),)),
     ),
     once=("-p",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "omp.json",
     # These lines show the state of a message at the time of printing: the accumulated message, and the input of a
     # call that streams slowly enough.
     unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",

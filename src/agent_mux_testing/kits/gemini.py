@@ -137,7 +137,7 @@ KIT = LiveKit(
     # The ACP mode reports neither thinking tokens nor cached input tokens.
     per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
     once=("-p",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "gemini.json",
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
         adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, program, "--", *words),

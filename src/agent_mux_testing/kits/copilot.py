@@ -119,7 +119,7 @@ KIT = LiveKit(
     ),
     ways=("one_shot",),
     once=("-p",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "copilot.json",
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
         adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),

@@ -104,7 +104,7 @@ KIT = LiveKit(
     # All options lead to its two-way protocol.
     ways=("one_shot",),
     once=("-z",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "hermes.json",
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
         adds_mcp=lambda name, program, arguments: ("mcp", "add", name, f"--command={program}", "--args", *arguments),

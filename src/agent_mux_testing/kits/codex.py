@@ -148,7 +148,7 @@ KIT = LiveKit(
     ),
     once=("exec", "--json", "--skip-git-repo-check"),
     help=(("exec", "--help"), ("app-server", "--help")),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "codex.json",
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
         adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),

@@ -89,7 +89,7 @@ KIT = LiveKit(
     ),
     ways=("two_way",),
     once=("--approval-mode=yolo",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "native.json",
     home=HomeProbes(model=_OTHER_MODEL),
     gaps={
         **dict.fromkeys(

@@ -143,6 +143,6 @@ KIT = LiveKit(
     ),
     ways=("two_way",),
     once=("--auth-type=openai",),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "acp.json",
     gaps=_GAPS,
 )

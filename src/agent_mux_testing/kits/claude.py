@@ -111,7 +111,7 @@ KIT = LiveKit(
         source="native",
     ),
     once=("-p", "--output-format=stream-json", "--verbose"),
-    baseline=Path(__file__).with_name("baseline.json"),
+    baseline=Path(__file__).with_name("baselines") / "claude.json",
     home=HomeProbes(
         lists_mcp=("mcp", "list"),
         adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, "--", program, *words),
