@@ -64,3 +64,6 @@ def printable(name: str) -> str:
 def by_bytes(name: str) -> bytes:
     """Return the sort key of a file name: its bytes, which is the order of ripgrep."""
     return os.fsencode(name)
+
+
+PathLike = str | os.PathLike[str]

@@ -8,14 +8,11 @@ needs the decision for one entry alone: a directory that is named explicitly is 
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from agent_loop.errors import WorkspaceError
-from agent_loop.workspace.entries import Parts
+from agent_loop.workspace.entries import DirectoryEntry, Parts, PathLike
 from agent_loop.workspace.globs import CompiledPattern, compile_names, matches_parts
-
-if TYPE_CHECKING:
-    from agent_loop.workspace.workspace import Workspace
 
 MAX_IGNORE_BYTES = 1024 * 1024
 """The largest .gitignore that is read; rules of a larger one do not apply."""
@@ -33,10 +30,22 @@ class IgnoreRule:
     only_directories: bool
 
 
+class IgnoreFileReader(Protocol):
+    """The part of a workspace that reads ignore files."""
+
+    def stat(self, path: PathLike, *, follow: bool = True) -> DirectoryEntry | None:
+        """Return the entry at `path`, None if there is none."""
+        ...
+
+    def read_bytes(self, path: PathLike, max_bytes: int) -> bytes:
+        """Return the content of a file of at most `max_bytes`."""
+        ...
+
+
 class IgnoreFiles:
     """The .gitignore files in `root` and below; each file is read at most once."""
 
-    def __init__(self, workspace: "Workspace", root: Path) -> None:
+    def __init__(self, workspace: IgnoreFileReader, root: Path) -> None:
         self._workspace = workspace
         self._root = root
         self._rules: dict[Parts, tuple[IgnoreRule, ...]] = {}

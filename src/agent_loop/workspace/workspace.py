@@ -15,6 +15,7 @@ from agent_loop.workspace.entries import (
     DirectoryEntry,
     FileContent,
     Parts,
+    PathLike,
     WriteResult,
     by_bytes,
     kind_of_mode,
@@ -35,7 +36,6 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 """The largest file that is read by default."""
 MAX_VISITED = 200_000
 """The most entries that one walk visits."""
-PathLike = str | os.PathLike[str]
 
 
 class Workspace:

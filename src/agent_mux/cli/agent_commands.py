@@ -15,7 +15,7 @@ from agent_mux.cli.options import agent_names
 if TYPE_CHECKING:
     from agent_mux.agents.auth import AuthState
     from agent_mux.agents.install import InstallPlan
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.sdk.installation import SetupStep
 
 

@@ -2,13 +2,27 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_mux.cli.terminal import sanitize, shorten_home, width_of
 
 if TYPE_CHECKING:
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.client.remote import RemoteMux
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEndpoint:
+    """The address and token of a service."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    def client(self) -> "RemoteMux":
+        """Return a client of the service."""
+        from agent_mux.client.remote import RemoteMux
+
+        return RemoteMux(self.url, token=self.token)
 
 
 @dataclass(slots=True)
@@ -19,7 +33,7 @@ class Invocation:
     """Whether output and errors are printed as JSON."""
     debug: bool = False
     no_color: bool = False
-    service: "ServiceEndpoint | None" = None
+    service: ServiceEndpoint | None = None
     """The service that answers instead of this machine, if any."""
 
 

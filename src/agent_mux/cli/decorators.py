@@ -16,7 +16,7 @@ from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.options import Debug, Json, NoColor, ServerTokenFile
 
 if TYPE_CHECKING:
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.cli.command_output import ServiceEndpoint
 
 
 _COMMON_FLAGS = {"json": Json, "debug": Debug, "no_color": NoColor}

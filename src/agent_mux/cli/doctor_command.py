@@ -13,7 +13,7 @@ from agent_mux.cli.decorators import with_common_flags
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 
 if TYPE_CHECKING:
-    from agent_mux_testing.live.drift import DriftReport
+    from agent_mux_testing.drift import DriftReport
     from agent_mux_testing.torture import Row
 
 
@@ -77,7 +77,7 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
 def _check_drift(agents: list[str], invocation: Invocation) -> int:
     import anyio
 
-    from agent_mux_testing.live.drift import find_drift
+    from agent_mux_testing.drift import find_drift
     from agent_mux_testing.offline import enter_offline
 
     installations = _find_installations(agents)
@@ -109,7 +109,7 @@ def _find_installations(agents: list[str]) -> dict[str, Any]:
     """Find the programs to check. This happens before the network is disabled."""
     from agent_mux.process.executable import find_executable
     from agent_mux.sdk.registry import AdapterRegistry
-    from agent_mux_testing.live.drift import Installation
+    from agent_mux_testing.drift import Installation
     from agent_mux_testing.live.kits import kit_of, kits
 
     registry = AdapterRegistry()

@@ -23,7 +23,7 @@ from agent_mux.cli.options import ConfigDir, agent_names
 from agent_mux.cli.terminal import one_line, progress
 
 if TYPE_CHECKING:
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.models.registry import Models
     from agent_mux.sdk.models import ModelCapabilities, Price
 

@@ -44,7 +44,7 @@ def record(
     from agent_mux.cli.remote import refuse_service
 
     resolve_format(context.obj, flags)
-    refuse_service(flags, "record")
+    refuse_service(flags.server, flags.server_token_file, "record")
     if flags.no_journal:
         raise usage_error("--no-journal cannot be used here: the fixture is made from the journal")
     _check_fixture_folder(to, force=force)

@@ -1,29 +1,24 @@
 """Work at a service instead of this machine: `--server` and `$AGENT_MUX_SERVER`."""
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_mux.cli.command_output import ServiceEndpoint
 from agent_mux.cli.errors import usage_error
 
 if TYPE_CHECKING:
     from agent_mux.cli.interaction_handlers import InteractionHandler
-    from agent_mux.cli.run_flags import RunFlags
     from agent_mux.client.remote import RemoteMux
     from agent_mux.run.base import Run
-
-
-_LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
-"""Flags that refer to files of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTask:
     """A run on a service."""
 
-    service: "ServiceEndpoint"
+    service: ServiceEndpoint
     fields: dict[str, Any]
     """The fields of `RunOptions` that the command line sets."""
 
@@ -48,30 +43,6 @@ class RemoteTask:
         return run
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceEndpoint:
-    """The address and token of a service."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-
-    def client(self) -> "RemoteMux":
-        """Return a client of the service."""
-        from agent_mux.client.remote import RemoteMux
-
-        return RemoteMux(self.url, token=self.token)
-
-
-def service_from_flags(flags: "RunFlags") -> ServiceEndpoint | None:
-    """Return the service that the flags or the environment name, else None.
-
-    Raises VALIDATION_ERROR for flags that cannot be combined with a service.
-    """
-    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
-    local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
-    return service_at(url, flags.server_token_file, local)
-
-
 def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -> ServiceEndpoint | None:
     """Return the service at `url`, else None. `local` are the given flags that refer to files of this machine."""
     if not url:
@@ -85,9 +56,9 @@ def service_at(url: str | None, token_file: Path | None, local: Sequence[str]) -
     return ServiceEndpoint(url, None if token_file is None else _read_token(token_file))
 
 
-def refuse_service(flags: "RunFlags", command: str) -> None:
+def refuse_service(url: str | None, token_file: Path | None, command: str) -> None:
     """Raise VALIDATION_ERROR if a service is named for a command that only works locally."""
-    if flags.server or flags.server_token_file is not None:
+    if url or token_file is not None:
         raise no_service_error("server", command)
 
 

@@ -1,5 +1,6 @@
 """`amux run`, `amux sessions resume` and `amux sessions fork`: start runs and drive them to their end."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_mux.cli import exit_codes
-from agent_mux.cli.command_output import Invocation
+from agent_mux.cli.command_output import Invocation, ServiceEndpoint
 from agent_mux.cli.options import agent_names
 from agent_mux.cli.run_flags import RunFlags, with_run_flags
 from agent_mux.cli.session_options import SessionId
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from agent_mux.run.result import RunResult
     from agent_mux.settings.defaults import ResolvedOptions
 
+
+_LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
+"""Flags that refer to files of this machine."""
 
 Words = Annotated[
     list[str] | None,
@@ -42,7 +46,7 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
     With --interactive, each line is a prompt, Ctrl-C interrupts the current turn, and /help lists the commands. With
     --json, prompts and commands are JSON lines on standard input.
     """
-    from agent_mux.cli.remote import RemoteTask, service_from_flags
+    from agent_mux.cli.remote import RemoteTask
     from agent_mux.cli.request import options_from
 
     resolve_format(context.obj, flags)
@@ -52,6 +56,18 @@ def run(context: typer.Context, flags: RunFlags, words: Words = None) -> int:
         task = RemoteTask(service, options_from(words or [], flags, lambda: "default agent of the service"))
         return exit_code_for(drive(task, flags, context.obj))
     return exit_code_for(run_locally(resolve_options(words or [], flags), flags, context.obj))
+
+
+def service_from_flags(flags: RunFlags) -> ServiceEndpoint | None:
+    """Return the service that the flags or the environment name, else None.
+
+    Raises VALIDATION_ERROR for flags that cannot be combined with a service.
+    """
+    from agent_mux.cli.remote import service_at
+
+    url = flags.server if flags.server is not None else os.environ.get("AGENT_MUX_SERVER")
+    local = ["--" + name.replace("_", "-") for name in _LOCAL_FIELDS if getattr(flags, name)]
+    return service_at(url, flags.server_token_file, local)
 
 
 def resolve_options(words: list[str], flags: RunFlags) -> "ResolvedOptions":
@@ -136,7 +152,7 @@ def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text
     from agent_mux.cli.session_options import open_sessions, session_filter
 
     resolve_format(context.obj, flags)
-    refuse_service(flags, "sessions")
+    refuse_service(flags.server, flags.server_token_file, "sessions")
     if flags.session is not None or flags.fork is not None or flags.no_session:
         raise usage_error("--session, --fork and --no-session cannot be used here: SESSION selects the session")
     with open_sessions(flags.config_dir, flags.project_dir) as library:

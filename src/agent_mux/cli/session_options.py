@@ -11,7 +11,7 @@ import typer
 from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.client.remote.sessions import RemoteSessions
     from agent_mux.sessions.client import Sessions
     from agent_mux.sessions.summary import SessionFilter

@@ -13,7 +13,7 @@ from agent_mux.cli.options import ConfigDir, ProjectDir, agent_names, profile_na
 
 if TYPE_CHECKING:
     from agent_mux.api.profiles import ProfileView
-    from agent_mux.cli.remote import ServiceEndpoint
+    from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.settings.profiles import Profiles, Scope
 
 

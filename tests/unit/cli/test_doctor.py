@@ -7,9 +7,8 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.errors import AgentMuxError
-from agent_mux_testing import offline
-from agent_mux_testing.live import drift
-from agent_mux_testing.live.drift import DriftReport, Installation
+from agent_mux_testing import drift, offline
+from agent_mux_testing.drift import DriftReport, Installation
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux_testing.live import drift, kits
-from agent_mux_testing.live.drift import Baseline, Installation, Observation, _differences, _flags
+from agent_mux_testing import drift
+from agent_mux_testing.drift import Baseline, Installation, Observation, _differences, _flags
+from agent_mux_testing.live import kits
 from agent_mux_testing.live.scenarios import scenarios_for
 from agent_mux_testing.live.shapes import kind_of, shapes_of, without
 

@@ -2,7 +2,7 @@
 
 The CLI is driven through a few scenarios, offline, against the scripted model. Its output is compared with the baseline
 of its adapter: the kinds of messages and their fields, and the flags that its help lists. Baselines are written by
-`python -m agent_mux_testing.live.drift AGENT`, with the CLI at its pinned version.
+`python -m agent_mux_testing.drift AGENT`, with the CLI at its pinned version.
 """
 
 import argparse
@@ -230,7 +230,7 @@ async def write_baseline(agent: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the baselines of the agents on the command line. Return the exit code."""
-    parser = argparse.ArgumentParser(prog="agent_mux_testing.live.drift", description=__doc__)
+    parser = argparse.ArgumentParser(prog="agent_mux_testing.drift", description=__doc__)
     parser.add_argument("agents", nargs="+", metavar="AGENT")
     for agent in parser.parse_args(arguments).agents:
         try:
