@@ -182,7 +182,7 @@ class Tree:
 
 def hidden(data: bytes) -> bytes:
     """The same, as many bytes as it was, with its secrets as asterisks. JSON stays JSON."""
-    spans, _ = _finder().find(data)
+    spans, _ = _finder().find_secrets(data)
     if not spans:  # nearly always
         return data
     # Another one each time: it remembers what it hid, and nobody puts that back.

@@ -80,7 +80,7 @@ def test_a_second_writer_waits_and_then_gives_up(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "locks").write_text("x", "utf-8")
-    with pytest.raises(AgentMuxError, match="cannot make a lock"), locked(tmp_path / "x", locks=tmp_path / "locks"):
+    with pytest.raises(AgentMuxError, match="cannot create a lock"), locked(tmp_path / "x", locks=tmp_path / "locks"):
         pass
 
 

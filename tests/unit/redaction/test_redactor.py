@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.redaction.key_samples import HARMLESS, KEY_LINES, PRIVATE_KEY, SAMPLES
 
 from agent_mux.redaction import Redactor, redact_text
-from agent_mux.redaction.redactor import MOST_REMEMBERED
+from agent_mux.redaction.redactor import MAX_RESTORABLE
 
 ODD = ['quo"te and \\slash 1', "ünïcödé-passwörd", "tab\tand space 1", "plain-passw0rd"]
 
@@ -88,7 +88,7 @@ def test_asterisks_of_others_stay() -> None:
 
 def test_there_is_an_end_to_what_is_remembered() -> None:
     redactor = Redactor()
-    keys = [SAMPLES["github"][:4] + f"{number:036d}" for number in range(MOST_REMEMBERED + 1)]
+    keys = [SAMPLES["github"][:4] + f"{number:036d}" for number in range(MAX_RESTORABLE + 1)]
     masked = redactor.mask(" ".join(keys).encode()).split()
     assert redactor.restore(masked[-2]).decode() == keys[-2]
     assert masked[-1] == b"ghp_" + b"*" * 36

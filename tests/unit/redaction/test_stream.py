@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.redaction.key_samples import HARMLESS, KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
 from agent_mux.redaction import RedactedStream, Redactor
-from agent_mux.redaction.text import LONGEST_HELD
+from agent_mux.redaction.stream import MAX_HELD
 
 VALUES = ['quo"te and \\slash 1', "ünïcödé-passwörd", "spaced passw0rd", "plain-passw0rd"]
 SECRETS = {**SAMPLES, "private key": PRIVATE_KEY, **{value: value for value in VALUES}}
@@ -68,8 +68,8 @@ def test_the_end_of_a_piece_waits_for_the_next_one() -> None:
 def test_a_long_line_is_not_kept() -> None:
     stream = RedactedStream(Redactor(["plain-passw0rd"]))
     out = [stream.feed(b"x" * 65536) for _ in range(16)]
-    assert sum(map(len, out)) == 16 * 65536 - LONGEST_HELD
-    assert len(stream.flush()) == LONGEST_HELD
+    assert sum(map(len, out)) == 16 * 65536 - MAX_HELD
+    assert len(stream.flush()) == MAX_HELD
 
 
 def test_a_key_longer_than_what_is_held_is_hidden_to_its_end() -> None:
