@@ -139,7 +139,7 @@ def test_what_cannot_be_read_is_passed_over_with_a_reason(three: Path) -> None:
     assert sessions.get("cut").messages[-1].text == "whole"
     assert {Path(one.path).name: one.reason for one in skipped[: len(skipped) // 2]} == {
         "empty.jsonl": "it does not say which session it is",
-        "noise.jsonl": "none of its first 20 lines is one of this agent's sessions",
+        "noise.jsonl": "none of its first 20 lines belongs to a session of this agent",
         "short.jsonl": "it has no line that can be read",
         "future.jsonl": "it is of version 99",
     }

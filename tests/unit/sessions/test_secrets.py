@@ -15,8 +15,7 @@ KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
 
 
 def forget() -> None:
-    session_files._values.cache_clear()
-    session_files._finder.cache_clear()
+    session_files._environment_redactor.cache_clear()
 
 
 def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
