@@ -39,9 +39,11 @@ class Attachment:
     file_path: str | None = None
     """Absolute path of an existing file."""
     url: str | None = None
+    """URL from which the agent loads the file."""
     base64: str | None = field(default=None, repr=False)
+    """Content of the file in base64."""
     mime_type: str | None = None
-    """Required with `base64`."""
+    """MIME type of the content; required with `base64`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,19 @@ class McpServer:
     """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
     name: str
+    """Name under which the agent lists the server: 1 to 64 letters, digits, _ or -."""
     transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
+    """How the agent connects: `stdio` starts `command`, the others connect to `url`."""
     command: str | None = None
+    """Program of a `stdio` server."""
     args: tuple[str, ...] = ()
+    """Arguments of the program."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables added to the environment of the program."""
     url: str | None = field(default=None, repr=False)
+    """URL of a server with any other transport."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """HTTP headers of requests to the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
