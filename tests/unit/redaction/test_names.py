@@ -1,4 +1,4 @@
-"""Which names hold secrets."""
+"""Secret names, and command lines without the values of secret options."""
 
 import pytest
 
@@ -13,16 +13,16 @@ HARMLESS = """MAX_TOKENS TOKENIZERS_PARALLELISM KEYBOARD MONKEY KEYMAP PATH PWD 
 
 
 @pytest.mark.parametrize("name", NAMES.split())
-def test_a_name_that_holds_a_secret(name: str) -> None:
+def test_secret_name_is_recognized(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", HARMLESS.split())
-def test_a_name_that_holds_none(name: str) -> None:
+def test_harmless_name_is_not_secret(name: str) -> None:
     assert not is_secret_name(name)
 
 
-def test_a_command_line_is_shown_without_the_values_of_such_options() -> None:
+def test_values_of_secret_options_are_hidden_in_command_lines() -> None:
     given = [
         "run",
         "--api-key",

@@ -1,4 +1,4 @@
-"""Files that others read, too: whole or not at all, by one writer at a time."""
+"""Shared files: atomic writes, permissions and locks."""
 
 import stat
 import threading
@@ -14,7 +14,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_what_is_written_is_read_again_with_its_line_endings(tmp_path: Path) -> None:
+def test_line_endings_survive_writing_and_reading(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "c.txt"
     write_text(path, "one\r\ntwo\n")
     assert read_text(path) == "one\r\ntwo\n"
@@ -22,7 +22,7 @@ def test_what_is_written_is_read_again_with_its_line_endings(tmp_path: Path) -> 
     assert read_text(tmp_path / "nothing") is None
 
 
-def test_permissions_and_links_stay(tmp_path: Path) -> None:
+def test_write_keeps_permissions_and_symbolic_links(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old", "utf-8")
     real.chmod(0o644)
@@ -33,7 +33,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
-def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "folder"
     path.mkdir()
     (path / "x").write_text("x", "utf-8")
@@ -47,13 +47,13 @@ def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left(tmp_path: Path
         remove(path)
 
 
-def test_what_is_no_text_is_said(tmp_path: Path) -> None:
+def test_invalid_utf8_raises_with_the_position(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"ab\xff")
     with pytest.raises(AgentMuxError, match=r"is not UTF-8 \(byte 2\)"):
         read_text(tmp_path / "x")
 
 
-def test_a_second_writer_waits_and_then_gives_up(tmp_path: Path) -> None:
+def test_second_writer_raises_after_the_timeout(tmp_path: Path) -> None:
     path, locks = tmp_path / "x", tmp_path / "locks"
     holding, done = threading.Event(), threading.Event()
 
@@ -78,13 +78,13 @@ def test_a_second_writer_waits_and_then_gives_up(tmp_path: Path) -> None:
     assert [mode(one) for one in (locks, *locks.iterdir())] == [0o700, 0o600]
 
 
-def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_lock_that_cannot_be_created_raises(tmp_path: Path) -> None:
     (tmp_path / "locks").write_text("x", "utf-8")
     with pytest.raises(AgentMuxError, match="cannot create a lock"), locked(tmp_path / "x", locks=tmp_path / "locks"):
         pass
 
 
-def test_directories_are_private_or_as_the_umask_says(tmp_path: Path) -> None:
+def test_new_directories_are_private(tmp_path: Path) -> None:
     make_directory(tmp_path / "a" / "b")
     assert [mode(tmp_path / "a"), mode(tmp_path / "a" / "b")] == [0o700, 0o700]
     make_directory(tmp_path / "a" / "b")

@@ -1,4 +1,4 @@
-"""Changes to texts of configuration: what is not touched stays as it is, whatever the format."""
+"""Editing documents: a change leaves all other characters of the text unchanged, in every format."""
 
 import io
 import json
@@ -104,7 +104,7 @@ TEXTS: dict[Format, str] = {"json": JSON, "toml": TOML, "yaml": YAML_TEXT}
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_what_is_set_is_said_and_unset_restores_every_byte(form: Format, field: str, value: Any, newline: str) -> None:
+def test_unset_restores_every_byte_after_set(form: Format, field: str, value: Any, newline: str) -> None:
     text, path = TEXTS[form].replace("\n", newline), parse_field(field)
     changed = with_field(text, form, path, value)
     assert value_at(open_document(changed, form).data(), path) == value
@@ -126,7 +126,7 @@ def test_what_is_set_is_said_and_unset_restores_every_byte(form: Format, field: 
         ("yaml", "skills.a", {"q": None}, 'skills: {a: {"q": null}, b: [1,2]}   # sk'),
     ],
 )
-def test_another_value_leaves_the_comment_beside_it(form: Format, field: str, value: Any, line: str) -> None:
+def test_new_value_keeps_the_comment_on_its_line(form: Format, field: str, value: Any, line: str) -> None:
     changed = with_field(TEXTS[form], form, parse_field(field), value)
     assert line in changed.splitlines()
 
@@ -136,7 +136,7 @@ def test_another_value_leaves_the_comment_beside_it(form: Format, field: str, va
     [("json", "a"), ("json", "d.0"), ("json", "b"), ("toml", "model"), ("toml", "mcp_servers.a"), ("yaml", "list.0"),
      ("yaml", "model.text"), ("yaml", "objs.0.name"), ("yaml", "objs.0"), ("yaml", "skills.b"), ("yaml", "model")],
 )  # fmt: skip
-def test_what_is_unset_is_gone_and_nothing_else(form: Format, field: str) -> None:
+def test_unset_removes_only_the_field(form: Format, field: str) -> None:
     path = parse_field(field)
     left = open_document(without_field(TEXTS[form], form, path), form).data()
     before = open_document(TEXTS[form], form).data()
@@ -145,7 +145,7 @@ def test_what_is_unset_is_gone_and_nothing_else(form: Format, field: str) -> Non
 
 
 @pytest.mark.parametrize("form", ["json", "toml", "yaml"])
-def test_what_is_said_already_changes_nothing(form: Format) -> None:
+def test_setting_the_current_value_changes_nothing(form: Format) -> None:
     data = open_document(TEXTS[form], form).data()
     for key, value in data.items():
         assert with_field(TEXTS[form], form, (key,), value) == TEXTS[form]
@@ -154,7 +154,7 @@ def test_what_is_said_already_changes_nothing(form: Format) -> None:
 
 @pytest.mark.parametrize("form", ["json", "toml", "yaml"])
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
-def test_a_text_without_content_takes_a_field(form: Format, text: str) -> None:
+def test_field_is_added_to_a_text_without_content(form: Format, text: str) -> None:
     text = text.replace("#", "//") if form == "json" else text
     changed = with_field(text, form, ("a", "b"), [1, "x"])
     assert open_document(changed, form).data() == {"a": {"b": [1, "x"]}}
@@ -177,7 +177,7 @@ def test_a_text_without_content_takes_a_field(form: Format, text: str) -> None:
         ("yaml", "a: [1\n", 2, 1),
     ],
 )
-def test_a_broken_text_is_refused_with_its_place(form: Format, text: str, line: int, column: int) -> None:
+def test_syntax_error_has_line_and_column(form: Format, text: str, line: int, column: int) -> None:
     with pytest.raises(DocumentError) as caught:
         open_document(text, form)
     assert (caught.value.line, caught.value.column) == (line, column)
@@ -189,18 +189,18 @@ def test_a_broken_text_is_refused_with_its_place(form: Format, text: str, line: 
     [("json", "a.b", 1), ("json", "d.9", 1), ("json", "d.x", 1), ("toml", "model.x", 1), ("toml", "model", None),
      ("toml", "list.7.x", 1), ("yaml", "model.provider.x", 1), ("yaml", "list.9", 1)],
 )  # fmt: skip
-def test_a_place_that_cannot_be_is_refused(form: Format, field: str, value: Any) -> None:
+def test_setting_an_impossible_path_raises(form: Format, field: str, value: Any) -> None:
     with pytest.raises(DocumentError):
         with_field(TEXTS[form], form, parse_field(field), value)
 
 
-def test_what_an_alias_says_is_not_changed_in_its_anchor() -> None:
+def test_value_of_a_yaml_alias_cannot_be_set() -> None:
     text = "base: &b\n  x: 1\nuse: *b\n"
     with pytest.raises(DocumentError):
         with_field(text, "yaml", ("use", "x"), 2)
 
 
-def test_json5_is_read() -> None:
+def test_json5_is_parsed() -> None:
     text = "{a: 'it\\'s', b: .5, c: -0x10, d: +Infinity, e: [1,2,], f: \"\\u00fc\\x41\", /* x */ 'g': null,}"
     data = open_document(text, "json").data()
     assert data == {
@@ -209,7 +209,7 @@ def test_json5_is_read() -> None:
 
 
 @pytest.mark.parametrize("field", ["", "a..b", "a b", ".a", "a.", "a\nb", "a = 1"])
-def test_a_name_of_no_field_is_refused(field: str) -> None:
+def test_invalid_field_name_raises(field: str) -> None:
     with pytest.raises(DocumentError):
         parse_field(field)
 
@@ -255,16 +255,16 @@ def _reads_back(text: str, data: dict[str, Any]) -> bool:
     path=st.lists(KEYS, min_size=1, max_size=3).map(tuple), value=VALUES,
 )  # fmt: skip
 @settings(max_examples=150, deadline=None)
-def test_any_field_of_any_document_is_set_and_unset_alone(
+def test_set_and_unset_change_no_other_field(
     form: Format, data: dict[str, Any], style: int, path: tuple[str, ...], value: Any
 ) -> None:
     text = _written(form, data, style)
-    if form == "yaml":  # the library cannot read all that it writes in brackets
+    if form == "yaml":  # the library cannot parse all flow-style text that it writes
         assume(_reads_back(text, data))
     assert open_document(text, form).data() == data
-    holds = [value_at(data, path[:length]) for length in range(len(path))]
-    if any(not isinstance(one, dict) for one in holds if one is not MISSING):
-        return  # a place that cannot be
+    parents = [value_at(data, path[:length]) for length in range(len(path))]
+    if any(not isinstance(parent, dict) for parent in parents if parent is not MISSING):
+        return  # an impossible path
     assert parse_field(field_name(path)) == path
     is_new = value_at(data, path) is MISSING
     changed = with_field(text, form, path, value)

@@ -1,4 +1,4 @@
-"""Adapters by name: entry points, registration, and a broken package among them."""
+"""The registry: entry points, registration in code, and packages that fail to load."""
 
 from importlib.metadata import EntryPoint
 
@@ -9,7 +9,7 @@ from agent_mux import AgentMuxError
 from agent_mux.sdk.registry import GROUP, AdapterRegistry
 
 
-def test_built_in_adapters_come_through_the_entry_points() -> None:
+def test_built_in_adapters_are_loaded_from_entry_points() -> None:
     registry = AdapterRegistry()
     assert {"claude", "codex", "replay"} <= set(registry.names())
     assert registry.get("claude").agent == "claude"
@@ -17,13 +17,13 @@ def test_built_in_adapters_come_through_the_entry_points() -> None:
     assert "claude" in registry
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+def test_unknown_name_raises_with_the_closest_name() -> None:
     with pytest.raises(AgentMuxError, match=r"no agent is named 'cluade'; did you mean 'claude'\?") as caught:
         AdapterRegistry().get("cluade")
     assert caught.value.code == "AGENT_NOT_FOUND"
 
 
-def test_registering_replaces_and_unregistering_forgets() -> None:
+def test_register_replaces_and_unregister_removes_an_adapter() -> None:
     registry = AdapterRegistry()
     adapter = scripted_adapter("")
     registry.register(adapter)
@@ -38,7 +38,7 @@ def test_registering_replaces_and_unregistering_forgets() -> None:
         registry.unregister("nobody")
 
 
-def test_a_broken_package_does_not_take_down_the_others() -> None:
+def test_broken_package_leaves_other_adapters_available() -> None:
     registry = AdapterRegistry()
     registry._points["broken"] = EntryPoint("broken", "agent_mux_no_such_module:ADAPTER", GROUP)
     registry._points["wrong"] = EntryPoint("wrong", "agent_mux._util.version:__version__", GROUP)

@@ -1,4 +1,4 @@
-"""Where our own files are: found, named, and never made by looking."""
+"""The directories of our own files: search, override, and ownership."""
 
 import os
 from pathlib import Path
@@ -19,13 +19,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_the_global_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_overrides_the_global_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config_dir() == home / ".agent-mux"
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", "~/elsewhere")
     assert config_dir() == home / "elsewhere"
 
 
-def test_a_project_is_found_from_below(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_is_found_from_subdirectories(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = home / "work" / "repo"
     assert project_dir(repo / "src") is None
     (repo / ".agent-mux").mkdir()
@@ -35,13 +35,13 @@ def test_a_project_is_found_from_below(home: Path, monkeypatch: pytest.MonkeyPat
     assert project_dir() == repo / ".agent-mux"
 
 
-def test_the_nearest_project_counts(home: Path) -> None:
-    for place in (home / "work", home / "work" / "repo"):
-        (place / ".agent-mux").mkdir()
+def test_nearest_project_is_used(home: Path) -> None:
+    for parent in (home / "work", home / "work" / "repo"):
+        (parent / ".agent-mux").mkdir()
     assert project_dir(home / "work" / "repo" / "src") == home / "work" / "repo" / ".agent-mux"
 
 
-def test_the_global_directory_is_no_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_global_directory_is_not_a_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / ".agent-mux").mkdir()
     (home.parent / ".agent-mux").mkdir()
     assert project_dir(home / "work") is None
@@ -49,12 +49,12 @@ def test_the_global_directory_is_no_project(home: Path, monkeypatch: pytest.Monk
     assert project_dir(home / "work") is None
 
 
-def test_a_file_of_that_name_is_no_project(home: Path) -> None:
+def test_file_with_that_name_is_not_a_project(home: Path) -> None:
     (home / "work" / ".agent-mux").touch()
     assert project_dir(home / "work") is None
 
 
-def test_looking_makes_nothing(home: Path) -> None:
+def test_search_creates_nothing(home: Path) -> None:
     before = sorted(home.rglob("*"))
     config_dir()
     project_dir(home / "work" / "repo")
@@ -62,7 +62,7 @@ def test_looking_makes_nothing(home: Path) -> None:
     assert sorted(home.rglob("*")) == before
 
 
-def test_a_project_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_project_overrides_the_search(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = home / "work" / "repo"
     assert project_dir(repo, named=home / "named") == home / "named"
     monkeypatch.setenv("AGENT_MUX_PROJECT_DIR", str(home / "other"))
@@ -72,7 +72,7 @@ def test_a_project_can_be_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert project_dir(named=repo) == project_dir(named=repo / ".agent-mux") == repo / ".agent-mux"
 
 
-def test_a_directory_of_somebody_else_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_directory_of_another_user_is_skipped(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared, mine = home / "work", home / "work" / "repo"
     (shared / ".agent-mux").mkdir()
     assert project_dir(mine) == shared / ".agent-mux"
@@ -83,7 +83,7 @@ def test_a_directory_of_somebody_else_is_passed_over(home: Path, monkeypatch: py
     assert project_dir(mine, named=shared) == shared / ".agent-mux"
 
 
-def test_whose_directory_it_is_may_have_a_project_in_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_owner_of_the_start_directory_is_trusted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = home / "work" / "repo"
     (repo / ".agent-mux").mkdir()
     monkeypatch.setattr(Path, "stat", _owned_by(Path.stat, {repo / ".agent-mux": 4711, repo: 4711}))
@@ -91,15 +91,15 @@ def test_whose_directory_it_is_may_have_a_project_in_it(home: Path, monkeypatch:
 
 
 def _owned_by(stat: object, owners: dict[Path, int]) -> object:
-    def told(path: Path, **how: object) -> os.stat_result:
-        result = list(stat(path, **how))  # type: ignore[operator]
+    def stat_with_owner(path: Path, **options: object) -> os.stat_result:
+        result = list(stat(path, **options))  # type: ignore[operator]
         result[4] = owners.get(path, result[4])
         return os.stat_result(result)
 
-    return told
+    return stat_with_owner
 
 
-def test_where_nothing_can_be_found_nothing_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_start_directory_has_no_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert project_dir("a\0b") is None
     gone = home / "gone"
     gone.mkdir()

@@ -1,4 +1,4 @@
-"""The risk of commands, as a person is shown it."""
+"""The estimated risk of commands."""
 
 import pytest
 
@@ -27,5 +27,5 @@ from agent_mux.sdk.shell_commands import risk_of_command
         ("npm install left-pad", "high"),
     ],
 )
-def test_commands_are_judged_by_their_words(command: str, risk: str) -> None:
+def test_risk_depends_on_the_words_of_the_command(command: str, risk: str) -> None:
     assert risk_of_command(command) == risk

@@ -1,4 +1,4 @@
-"""Options are checked before anything starts: group by group, every bad field of a group, no secret shown."""
+"""Validation of options before the start: all invalid fields of a group, without secrets."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def bad_fields(run: RunOptions) -> list[str]:
     return [field.path for field in raised.value.fields]
 
 
-def test_the_least_options_are_good() -> None:
+def test_minimal_options_are_valid() -> None:
     validate_options(GOOD)
 
 
@@ -51,7 +51,7 @@ def test_the_least_options_are_good() -> None:
         {"no_session": True},
     ],
 )
-def test_good_options_pass(fields: dict[str, Any]) -> None:
+def test_valid_options_pass(fields: dict[str, Any]) -> None:
     validate_options(options(**fields))
 
 
@@ -122,11 +122,11 @@ def test_good_options_pass(fields: dict[str, Any]) -> None:
         ({"attachments": [Attachment(file_path="/not/there")]}, "attachments[0].file_path"),
     ],
 )
-def test_a_bad_field_is_named(fields: dict[str, Any], bad: str) -> None:
+def test_error_names_the_invalid_field(fields: dict[str, Any], bad: str) -> None:
     assert bad_fields(options(**fields)) == [bad]
 
 
-def test_an_attached_file_must_be_there(tmp_path: Path) -> None:
+def test_attached_file_must_exist(tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
     there.touch()
     validate_options(options(attachments=[Attachment(file_path=str(there))], cwd=tmp_path))
@@ -136,7 +136,7 @@ def test_an_attached_file_must_be_there(tmp_path: Path) -> None:
     ]
 
 
-def test_groups_are_checked_in_order_and_the_first_bad_one_is_told_whole() -> None:
+def test_error_lists_all_fields_of_the_first_invalid_group() -> None:
     everything = {"session_id": " ", "no_session": True, "prompt": "", "agent": "", "top_p": 9, "timeout": -1}
     assert bad_fields(options(**everything)) == ["session_id + no_session", "session_id"]
     without_session = everything | {"session_id": None, "no_session": False}
@@ -144,7 +144,7 @@ def test_groups_are_checked_in_order_and_the_first_bad_one_is_told_whole() -> No
     assert bad_fields(options(top_p=9, timeout=-1)) == ["top_p", "timeout"]
 
 
-def test_an_error_says_what_was_received_and_what_is_allowed() -> None:
+def test_error_states_received_and_allowed_values() -> None:
     with pytest.raises(ValidationError) as raised:
         validate_options(options(temperature=3, top_k=0, stream="no"))
     assert list(map(str, raised.value.fields)) == [
@@ -154,7 +154,7 @@ def test_an_error_says_what_was_received_and_what_is_allowed() -> None:
     ]
 
 
-SECRET = "sk-very-secret"  # noqa: S105  # a made-up one
+SECRET = "sk-very-secret"  # noqa: S105  # not a real key
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ SECRET = "sk-very-secret"  # noqa: S105  # a made-up one
         {"attachments": [Attachment(base64=SECRET)]},
     ],
 )
-def test_secrets_are_never_shown(fields: dict[str, Any]) -> None:
+def test_errors_and_reprs_contain_no_secrets(fields: dict[str, Any]) -> None:
     run = options(**fields)
     with pytest.raises(ValidationError) as raised:
         validate_options(run)
@@ -192,35 +192,35 @@ def test_secrets_are_never_shown(fields: dict[str, Any]) -> None:
         ("often", "retry_policy"),
     ],
 )
-def test_a_retry_policy_has_to_make_sense(policy: Any, path: str) -> None:
+def test_invalid_retry_policy_is_rejected(policy: Any, path: str) -> None:
     with pytest.raises(ValidationError) as raised:
         validate_options(options(retry_policy=policy))
     assert [one.path for one in raised.value.fields] == [path]
 
 
 @pytest.mark.parametrize("name", ["a b", "../x", "x" * 65, "é"])
-def test_a_profile_has_a_plain_name(name: str) -> None:
+def test_invalid_profile_name_is_rejected(name: str) -> None:
     with pytest.raises(ValidationError, match="profile"):
         validate_options(options(profile=name))
     validate_options(options(profile="A-z_9"))
     validate_options(options(profile=""))
 
 
-# -- what follows from options
+# -- derived values
 
 
-def test_several_prompts_are_one_text() -> None:
+def test_prompts_are_joined_with_blank_lines() -> None:
     assert options(prompt=["one", "two"]).prompt_text == "one\n\ntwo"
     assert GOOD.prompt_text == "hello"
 
 
-def test_the_limit_on_output_wins_over_the_limit_on_tokens() -> None:
+def test_max_output_tokens_overrides_max_tokens() -> None:
     assert options(max_tokens=5).output_limit == 5
     assert options(max_tokens=5, max_output_tokens=3).output_limit == 3
     assert GOOD.output_limit is None
 
 
-def test_the_working_directory_is_the_current_one_unless_said() -> None:
+def test_working_directory_defaults_to_the_current_one() -> None:
     assert GOOD.working_directory() == str(Path.cwd())
     assert options(cwd=Path("/tmp")).working_directory() == "/tmp"
 
@@ -257,12 +257,12 @@ UNABLE = AgentCapabilities(agent="someone", approval_modes=("prompt",))
         ({"approval_mode": "yolo"}, "approval mode 'yolo'"),
     ],
 )
-def test_what_the_agent_cannot_do_is_refused_before_it_starts(fields: dict[str, Any], what: str) -> None:
+def test_unsupported_option_raises_capability_error(fields: dict[str, Any], what: str) -> None:
     check_capabilities(options(**fields), ABLE)
     with pytest.raises(CapabilityError, match=what):
         check_capabilities(options(model="small", **fields), UNABLE)
 
 
-def test_what_is_not_asked_for_needs_no_capability() -> None:
+def test_unset_options_need_no_capability() -> None:
     check_capabilities(GOOD, UNABLE)
     check_capabilities(options(stream=False), UNABLE)

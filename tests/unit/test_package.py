@@ -1,4 +1,4 @@
-"""Promises about the package as a whole."""
+"""The package as a whole: public names, agent names, and the start of the command line."""
 
 import ast
 import subprocess
@@ -20,18 +20,18 @@ PUBLIC = {
 }  # fmt: skip
 
 
-def test_the_public_names_are_pinned_and_all_there() -> None:
+def test_public_names_are_pinned_and_importable() -> None:
     assert set(agent_mux.__all__) == PUBLIC
     assert dir(agent_mux) == sorted(PUBLIC)
     for name in PUBLIC:
         assert getattr(agent_mux, name) is not None
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     assert not hasattr(agent_mux, "no_such_name")
 
 
-def test_the_core_knows_no_agent_by_name() -> None:
+def test_core_contains_no_agent_name() -> None:
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -40,7 +40,7 @@ def test_the_core_knows_no_agent_by_name() -> None:
     assert found == []
 
 
-def test_saying_the_version_imports_nothing_heavy() -> None:
+def test_version_option_imports_no_slow_package() -> None:
     code = (
         "import sys; sys.argv = ['amux', '--version']\n"
         "from agent_mux.cli.main import main\n"
