@@ -8,12 +8,12 @@ from itertools import pairwise
 
 
 @cache
-def meanings_of(kind: type) -> dict[str, str]:
+def field_descriptions_of(kind: type) -> dict[str, str]:
     """Return the description of each attribute of a class, inherited ones included; empty without source code."""
     inherited: dict[str, str] = {}
     for base in reversed(kind.__mro__[1:]):
         if base.__module__.startswith("agent_mux"):
-            inherited |= meanings_of(base)
+            inherited |= field_descriptions_of(base)
     return inherited | _own_descriptions(kind)
 
 

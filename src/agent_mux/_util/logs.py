@@ -32,8 +32,27 @@ def hide_secrets(logger: Any, method: str, entry: LogEntry) -> LogEntry:  # noqa
     return entry
 
 
+def is_logging_enabled() -> bool:
+    """Return whether the application configured structlog or enabled the standard logger."""
+    return _is_structlog_configured() or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
+
+
+def get_logger() -> Any:
+    """Return a structlog logger that hides secrets and writes to the application's logging."""
+    import structlog  # noqa: PLC0415  # slow to import, and usually not needed
+
+    if structlog.is_configured():
+        processors = [hide_secrets, *structlog.get_config()["processors"]]
+        return structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,))
+    return structlog.wrap_logger(
+        logging.getLogger(LOGGER),
+        processors=[hide_secrets, _as_record],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
 @contextmanager
-def logs_on(stream: TextIO, style: Style, *, level: int = logging.DEBUG, others: Sequence[str] = ()) -> Iterator[None]:
+def log_to(stream: TextIO, style: Style, *, level: int = logging.DEBUG, others: Sequence[str] = ()) -> Iterator[None]:
     """Write log entries to a stream while the block runs, one line each, in a thread of their own.
 
     A slow reader of the stream delays no run.
@@ -70,26 +89,9 @@ class _PlainQueueHandler(QueueHandler):
         return record
 
 
-def _is_heard() -> bool:
-    return _is_structlog_configured() or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
-
-
 def _is_structlog_configured() -> bool:
     structlog = sys.modules.get("structlog")
     return structlog is not None and bool(structlog.is_configured())
-
-
-def _logger() -> Any:
-    import structlog  # noqa: PLC0415  # slow to import, and usually not needed
-
-    if structlog.is_configured():
-        processors = [hide_secrets, *structlog.get_config()["processors"]]
-        return structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,))
-    return structlog.wrap_logger(
-        logging.getLogger(LOGGER),
-        processors=[hide_secrets, _as_record],
-        wrapper_class=structlog.stdlib.BoundLogger,
-    )
 
 
 def _as_record(logger: Any, method: str, entry: LogEntry) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001

@@ -49,7 +49,7 @@ def is_secret_name(name: str) -> bool:
     return bool(words) and (words[-1] in _AT_END or any(word in _ANYWHERE or word.endswith(_ENDINGS) for word in words))
 
 
-def without_secret_values(arguments: Sequence[str]) -> tuple[str, ...]:
+def hide_secret_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
     """Hide secrets in a command line: in `--token=...`, `--token ...`, `KEY=...` and `-H 'Authorization: ...'`."""
     result: list[str] = []
     is_value_secret = False
@@ -71,7 +71,7 @@ def without_secret_values(arguments: Sequence[str]) -> tuple[str, ...]:
 _ALL_VALUES_HIDDEN = frozenset({"env", "headers"})  # any of their values may be a secret
 
 
-def shown(name: str, value: Any) -> Any:
+def hide_secret_values(name: str, value: Any) -> Any:
     """Return plain data for display, with the values under secret names hidden and other types converted to text.
 
     `name` is the name under which the value is stored; empty: none.
@@ -81,8 +81,8 @@ def shown(name: str, value: Any) -> Any:
     if value is not None and (name == "base64" or is_secret_name(name)) and isinstance(value, str):
         return HIDDEN
     if isinstance(value, Mapping):
-        return {key: shown(str(key), item) for key, item in value.items()}
+        return {key: hide_secret_values(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = [shown("", item) for item in value]
-        return list(without_secret_values(items)) if name in {"args", "command"} else items
+        items = [hide_secret_values("", item) for item in value]
+        return list(hide_secret_arguments(items)) if name in {"args", "command"} else items
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from agent_mux._util.logs import LOGGER, _is_heard, _logger
+from agent_mux._util.logs import LOGGER, get_logger, is_logging_enabled
 from agent_mux.events import (
     AgentEvent,
     ApprovalDeniedEvent,
@@ -35,7 +35,7 @@ class RunLog:
         self._redactor = redactor
         self._warn = warn
         self._is_first = True
-        self.is_heard = _is_heard()
+        self.is_heard = is_logging_enabled()
 
     def tell(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
         """One entry. Fields that are None are left out."""
@@ -43,7 +43,7 @@ class RunLog:
             return
         said = {name: self._clean(value) for name, value in fields.items() if value is not None}
         try:
-            _logger().log(level, entry, **self._bound, **said)
+            get_logger().log(level, entry, **self._bound, **said)
         except Exception as error:  # noqa: BLE001  # a logger of the consumer's may raise anything
             self.is_heard = False
             self._warn(f"the log of this run ends here: {error!r}")

@@ -22,10 +22,10 @@ from agent_mux.process.executable import find_executable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
+    hide_secret_arguments,
+    hide_secret_values,
     secret_values,
     secrets_of_servers,
-    shown,
-    without_secret_values,
 )
 from agent_mux.run.environment import (
     _environment,
@@ -152,7 +152,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         codec=without_secrets(context),
         stream=_stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
-        argv=without_secret_values(spawn.argv),
+        argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),
         options=redacted(asked),
     )
@@ -253,7 +253,7 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 def redacted(options: RunOptions) -> dict[str, Any]:
     """The options as plain data for people: no callbacks, no values of environments and headers."""
     return {
-        name: shown(name, value)
+        name: hide_secret_values(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }
@@ -267,7 +267,7 @@ def without_secrets(context: CodecContext) -> CodecContext:
 def _without_secrets(server: McpServer) -> McpServer:
     return replace(
         server,
-        args=without_secret_values(server.args),
+        args=hide_secret_arguments(server.args),
         env=dict.fromkeys(server.env, HIDDEN),
         headers=dict.fromkeys(server.headers, HIDDEN),
         url=HIDDEN if _is_secret(server.url) else server.url,

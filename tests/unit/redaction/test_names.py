@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux.redaction import HIDDEN, is_secret_name, without_secret_values
+from agent_mux.redaction import HIDDEN, hide_secret_arguments, is_secret_name
 
 NAMES = """ANTHROPIC_API_KEY OPENAI_API_KEY GITHUB_TOKEN GH_PAT DB_PASSWORD PGPASSWORD AWS_SECRET_ACCESS_KEY COOKIE
     Authorization Proxy-Authorization x-api-key apiKey api_key accessToken client_secret clientSecret set-cookie --token
@@ -35,7 +35,7 @@ def test_values_of_secret_options_are_hidden_in_command_lines() -> None:
         "5",
         "--token",
     ]
-    assert without_secret_values(given) == (
+    assert hide_secret_arguments(given) == (
         "run", "--api-key", HIDDEN, f"--token={HIDDEN}", "-H", f"Authorization: {HIDDEN}", f"KEY={HIDDEN}",
         "--max-tokens", "5", "--token",
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import AnyCode
 
 EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
@@ -142,7 +142,7 @@ def _moved(value: Any) -> Any:
 
 
 def _describe(component: Schema, kind: type) -> None:
-    meanings = meanings_of(kind)
+    meanings = field_descriptions_of(kind)
     for known in msgspec.structs.fields(kind):
         meaning, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
         if meaning and shape is not None:

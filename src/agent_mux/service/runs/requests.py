@@ -15,7 +15,7 @@ import msgspec
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.redaction import Redactor, secret_values, secrets_of_servers, shown
+from agent_mux.redaction import Redactor, hide_secret_values, secret_values, secrets_of_servers
 from agent_mux.settings.allowed_directories import Roots
 from agent_mux.settings.requests import request_from_wire
 
@@ -40,7 +40,7 @@ def request_of(told: Any) -> RunRequest:
     plain = {key: value for key, value in told.items() if value is not None}
     as_asked = to_json_bytes(plain)
     redactor = Redactor(secrets_of_servers(said.get("mcp_servers", ())) | secret_values(os.environ))
-    remembered = redactor.mask(to_json_bytes(shown("", plain)))
+    remembered = redactor.mask(to_json_bytes(hide_secret_values("", plain)))
     return RunRequest(
         said=said,
         remembered=remembered.decode(),
