@@ -29,6 +29,7 @@ _MIXED = r"(?=[\w.~+/=-]{0,300}\d)(?=[\w.~+/=-]{0,300}[A-Za-z])"
 """Requires a digit and a letter, which excludes words."""
 
 PRIVATE_KEY = b"PRIVATE KEY-----"
+"""Part of the first and the last line of a private key in PEM format."""
 
 PATTERNS: tuple[SecretPattern, ...] = (
     _pattern(

@@ -27,9 +27,9 @@ SHARED_LITERALS = 15
 """Literals of patterns that are added to each search for values, see `_compile_searches`."""
 _LITERALS = tuple((literal, pattern) for pattern in PATTERNS for literal in pattern.literals)
 _PLACEHOLDER = re.compile(rb"\*(\d+)\*")
-_BASE64 = re.compile(rb"[A-Za-z0-9+/=]+")
-_BETWEEN = re.compile(rb"(?:\\+[nrt]|[\s*])+")
-_MIN_KEY_LINE = 32
+_KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]+")
+_KEY_LINE_SEPARATOR = re.compile(rb"(?:\\+[nrt]|[\s*])+")
+_MIN_KEY_LINE = 32  # characters of the first line of a key
 _ESCAPE_LETTERS = b"bfnrtu"
 
 
@@ -119,7 +119,7 @@ class Redactor:
             elif not _is_end_of_key(data, start):
                 lines, inside_key = _key_lines(data, end, is_first=True)
                 spans += lines
-        return _merged(spans), inside_key
+        return _merge(spans), inside_key
 
     def _match_pattern(self, number: int, data: bytes, start: int) -> list[Span]:
         found = _LITERALS[number][1].expression.match(data, start)
@@ -165,10 +165,10 @@ def _compile_searches(values: tuple[bytes, ...]) -> tuple[tuple[Search, ...], Se
     if len(groups[0]) > MAX_LITERALS:
         size = MAX_LITERALS - SHARED_LITERALS
         slices = (values[start : start + size] for start in range(0, len(values), size))
-        groups = [fixed, *([*fixed[:SHARED_LITERALS], *some] for some in slices)]
+        groups = [fixed, *([*fixed[:SHARED_LITERALS], *part] for part in slices)]
     quick = [BytesAhoCorasick(group, matchkind=MatchKind.LeftmostFirst, implementation=small) for group in groups]
-    everything = BytesAhoCorasick([*values, *fixed], implementation=small).find_matches_as_indexes
-    return tuple(one.find_matches_as_indexes for one in quick), partial(everything, overlapping=True)
+    find_all = BytesAhoCorasick([*values, *fixed], implementation=small).find_matches_as_indexes
+    return tuple(search.find_matches_as_indexes for search in quick), partial(find_all, overlapping=True)
 
 
 def _placeholder(number: int, length: int) -> bytes:
@@ -209,9 +209,9 @@ def _key_lines(data: bytes, at: int, *, is_first: bool) -> tuple[list[Span], boo
     """Return the lines of a private key from position `at`, and whether it continues after the data."""
     spans: list[Span] = []
     while at < len(data):
-        between = _BETWEEN.match(data, at)
-        at = between.end() if between is not None else at
-        line = _BASE64.match(data, at)
+        separator = _KEY_LINE_SEPARATOR.match(data, at)
+        at = separator.end() if separator is not None else at
+        line = _KEY_LINE.match(data, at)
         if line is None:
             return spans, at == len(data)
         at = line.end()
@@ -222,14 +222,14 @@ def _key_lines(data: bytes, at: int, *, is_first: bool) -> tuple[list[Span], boo
     return spans, True
 
 
-def _merged(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
+def _merge(spans: list[Span]) -> list[Span]:
+    result: list[Span] = []
     for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
         elif end > start:
-            merged.append((start, end))
-    return merged
+            result.append((start, end))
+    return result
 
 
 def redact_text(text: str) -> str:

@@ -78,6 +78,15 @@ class HookDecision:
 NO_OPINION = HookDecision()
 
 
+@dataclass(frozen=True, slots=True)
+class HookOutcome:
+    """The combined decision of all handlers of a hook call."""
+
+    decision: HookDecision
+    warnings: tuple[str, ...] = ()
+    """Failures of handlers, one sentence each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswer:
     """The output and exit code of a hook's process, in the form that the agent expects."""
@@ -127,12 +136,3 @@ class NativeHooks:
     """Returns whether the content of a file disables all hooks, or ours."""
     caller: Callable[[Mapping[str, str]], str | None] = _no_caller
     """Returns the name of another agent that reads these files and called the hook, given the hook's environment."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookOutcome:
-    """The combined decision of all handlers of a hook call."""
-
-    decision: HookDecision
-    warnings: tuple[str, ...] = ()
-    """Failures of handlers, one sentence each."""
