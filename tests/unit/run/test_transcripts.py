@@ -1,4 +1,4 @@
-"""Transcripts: standard output alone or both ways, and whose they are."""
+"""Parsing transcripts: plain output, wrapped lines of both directions, and detection of the protocol."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
-def test_plain_output_is_standard_output() -> None:
+def test_plain_lines_are_standard_output() -> None:
     transcript = read_transcript(b'{"type":"a"}\r\n\nnoise\n{"type":"b"}')
     assert [(source, line) for source, line, _ in transcript.lines] == [
         (Source.STDOUT, b'{"type":"a"}'),
@@ -22,7 +22,7 @@ def test_plain_output_is_standard_output() -> None:
     ]
 
 
-def test_wrapped_lines_are_both_sides_with_their_times() -> None:
+def test_wrapped_lines_have_direction_and_time() -> None:
     lines = [
         {"t": 0.5, "dir": "->", "msg": {"id": 1}},
         {"t": 1.25, "dir": "<-", "msg": '{"id":1}'},
@@ -37,7 +37,7 @@ def test_wrapped_lines_are_both_sides_with_their_times() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"{}", b"[1]\n2\n"])
-def test_what_is_nobodys_is_a_parse_error(data: bytes) -> None:
+def test_transcript_of_no_protocol_raises_parse_error(data: bytes) -> None:
     adapter = AdapterRegistry().get("claude")
     with pytest.raises(AgentMuxError, match="no line of this transcript") as caught:
         detect_protocol(adapter, read_transcript(data))
@@ -45,7 +45,7 @@ def test_what_is_nobodys_is_a_parse_error(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n"])
-def test_an_agent_that_printed_nothing_was_cut_off(data: bytes) -> None:
+def test_empty_transcript_yields_a_truncated_session(data: bytes) -> None:
     events = list(parse_transcript(AdapterRegistry().get("claude"), read_transcript(data)))
     assert [event.type for event in events] == ["session_start", "error", "session_end"]
 
@@ -58,7 +58,7 @@ def test_an_agent_that_printed_nothing_was_cut_off(data: bytes) -> None:
         ("codex", "codex/0.169.0/as_exec", "app-server"),
     ],
 )
-def test_the_protocol_is_told_from_the_lines(agent: str, folder: str, protocol: str) -> None:
+def test_protocol_is_detected_from_the_lines(agent: str, folder: str, protocol: str) -> None:
     adapter = AdapterRegistry().get(agent)
     transcript = read_transcript((FIXTURES / folder / "stdout.jsonl").read_bytes())
     assert detect_protocol(adapter, transcript).name.startswith(protocol)
