@@ -47,7 +47,7 @@ def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
     """
     sessions = mux.sessions
     tagged = SessionFilter(agent=agent, tags=(session_tag(session_id),))
-    found = sorted(sessions.known(tagged), key=lambda known: known.made.summary.updated_at)
+    found = sorted(sessions.known(tagged), key=lambda known: known.summary.updated_at)
     if found:
         return found[-1]
     recorded = (
@@ -61,7 +61,7 @@ def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
 def find_native(mux: AgentMux, agent: str, session_id: str) -> str:
     """Return the agent's own id of a session. Blocking. If its sessions cannot be read, the given id is used."""
     try:
-        return find_stored(mux, agent, session_id).made.summary.native_id
+        return find_stored(mux, agent, session_id).summary.native_id
     except AgentMuxError as error:
         if error.code != "CAPABILITY_ERROR":
             raise

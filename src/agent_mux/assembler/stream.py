@@ -73,7 +73,7 @@ class StreamAssembler:
 
     @property
     def handlers(self) -> Mapping[type, Callable[[Any], None]]:
-        """What `tell` does with each class of fact: for callers with many facts. Every class of `facts` is there."""
+        """What `receive` does with each class of fact: for callers with many facts. Every class of `facts` is there."""
         return self._handlers
 
     @property
@@ -110,12 +110,12 @@ class StreamAssembler:
         """Debug mode: the native line behind the events that follow."""
         self._emitter.raw = raw
 
-    def take(self) -> list[AgentEvent]:
+    def drain(self) -> list[AgentEvent]:
         """The events since the last call."""
         events, self._emitter.out = self._emitter.out, []
         return events
 
-    def tell(self, fact: facts.Fact) -> None:
+    def receive(self, fact: facts.Fact) -> None:
         """Take one fact. A class that is not a fact says nothing."""
         handler = self._handlers.get(fact.__class__)
         if handler is not None:
@@ -133,7 +133,7 @@ class StreamAssembler:
             self._control(ResumedEvent)
             self._paused = False
 
-    def begin_again(self, retry: facts.Retrying) -> None:
+    def restart(self, retry: facts.Retrying) -> None:
         """The process is gone, and another one will answer the prompt, in a turn of its own."""
         self._session.start()
         self._main.abandon(f"abandoned: the run is tried again ({retry.reason})")

@@ -125,7 +125,7 @@ class Normalizer:
         kind = record.kind
         if kind is PRINTED:  # nearly all of them
             self._lines(STDOUT, self._stdout.feed(record.payload))
-            return self._assembler.take()
+            return self._assembler.drain()
         match kind:
             case Kind.STDERR:
                 self._keep_tail(record.payload)
@@ -141,14 +141,14 @@ class Normalizer:
                 self._exit(record)
             case Kind.HEADER:
                 pass
-        return self._assembler.take()
+        return self._assembler.drain()
 
     def cut_off(self, at: int) -> list[AgentEvent]:
         """The records end without an exit: whoever wrote them was killed. Close the stream as such."""
         self._assembler.now = self._started_at + at // 1000
         self._finish_lines()
         self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
-        return self._assembler.take()
+        return self._assembler.drain()
 
     # -- lines
 
@@ -188,7 +188,7 @@ class Normalizer:
     def _unknown(self, step: Unknown) -> None:
         if self._counted:
             self.ledger.unknown[step.kind] += 1
-        self._assembler.tell(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
+        self._assembler.receive(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
 
     def _effect(self, step: Effect) -> None:
         self.effects.append(step)
@@ -225,7 +225,7 @@ class Normalizer:
             case "resume":
                 self._assembler.resume()
             case "note":
-                self._assembler.tell(Note(control.message, "warn"))
+                self._assembler.receive(Note(control.message, "warn"))
             case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
@@ -254,7 +254,7 @@ class Normalizer:
 
     def _try_again(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
-        self._assembler.begin_again(retry)
+        self._assembler.restart(retry)
         self._stderr.clear()
         self._stderr_size = 0
         self._begin()

@@ -13,14 +13,14 @@ import msgspec
 
 from agent_mux._util.version import __version__
 from agent_mux.sdk.sessions import Found
-from agent_mux.sessions.summary import Summarized
+from agent_mux.sessions.summary import SummarizedSession
 
 SUMMARIES = "cache/sessions.sqlite"
 """Its usual place, in our own directory."""
 LAYOUT = 1
 """Of the table and of what is in it. Rows of another layout, or of another version of us, are forgotten."""
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(Summarized)
+_DECODER = msgspec.msgpack.Decoder(SummarizedSession)
 _Row = tuple[str, str, str, int, int, str, bytes]
 _MARK = f"{LAYOUT}/{__version__}"
 
@@ -46,7 +46,9 @@ class SummaryCache:
         except sqlite3.Error:
             return {}
 
-    def store(self, agent: str, fresh: Iterable[tuple[Found, Summarized]], gone: Iterable[tuple[str, str]]) -> None:
+    def store(
+        self, agent: str, fresh: Iterable[tuple[Found, SummarizedSession]], gone: Iterable[tuple[str, str]]
+    ) -> None:
         """Remember these, and forget those. Does nothing where the file cannot be written."""
         rows: list[_Row] = [
             (agent, str(found.path), found.key, found.size, found.modified, _MARK, _ENCODER.encode(made))
@@ -81,7 +83,7 @@ class SummaryCache:
         return sqlite3.connect(self._path, timeout=2)
 
 
-def decode(summary: bytes) -> Summarized | None:
+def decode(summary: bytes) -> SummarizedSession | None:
     """A remembered summary; None where it is damaged."""
     try:
         return _DECODER.decode(summary)

@@ -6,7 +6,7 @@ from typing import Any
 from agent_mux.events import AgentEvent
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.events import SessionEvents
-from agent_mux.sessions.library import Known, SessionLibrary
+from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.summary import ALL, SessionFilter
 
 
@@ -33,9 +33,9 @@ class Sessions(SessionLibrary):
         """A session as the events that a run of it would have had. Arguments and errors as for `find`."""
         return self.events_of(self.find(session, wanted))
 
-    def events_of(self, known: Known) -> Iterator[AgentEvent]:
+    def events_of(self, known: StoredSession) -> Iterator[AgentEvent]:
         """The same, of one that was found already."""
-        events = SessionEvents(known.adapter, known.made.summary)
+        events = SessionEvents(known.adapter, known.summary)
         yield from events.read(self.open(known))
         yield from events.end()
 

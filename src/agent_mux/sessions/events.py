@@ -12,7 +12,7 @@ from agent_mux.sdk import facts
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.sessions import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar, Told
-from agent_mux.sessions.spending import Sum, Tally
+from agent_mux.sessions.spending import CallCollector, UsageTotals
 from agent_mux.sessions.summary import SessionSummary
 
 
@@ -31,8 +31,8 @@ class SessionEvents:
             auth_guidance=adapter.auth_guidance,
         )
         self._assembler = StreamAssembler(context)
-        self._tally = Tally(context.prices)
-        self._spent = Sum()
+        self._tally = CallCollector(context.prices)
+        self._spent = UsageTotals()
         self._call: ModelCalled | None = None
         """The last one, which may be told of again."""
         self._assembler.now = summary.created_at or summary.updated_at  # of what has no other time
@@ -47,10 +47,10 @@ class SessionEvents:
         if entry.at is not None:
             self._assembler.now = entry.at
         self._tell(entry.fact)
-        return self._assembler.take()
+        return self._assembler.drain()
 
     def _tell(self, told: Told) -> None:
-        tell = self._assembler.tell
+        tell = self._assembler.receive
         match told:
             case Prompted():
                 self._count()
@@ -77,19 +77,19 @@ class SessionEvents:
             self._count()
         self._call = call
         if call.model and call.model != self._assembler.model:
-            self._assembler.tell(facts.SessionKnown(self._assembler.session_id or "", model=call.model))
+            self._assembler.receive(facts.SessionKnown(self._assembler.session_id or "", model=call.model))
 
     def _count(self) -> None:
         call, self._call = self._call, None
         if call is not None:
             self._spent.add(self._tally.priced(0, call))
-            self._assembler.tell(call.usage)
+            self._assembler.receive(call.usage)
 
     def end(self) -> list[AgentEvent]:
         """Nothing more will come: what is open is closed."""
         self._count()
         self._assembler.end(Ending(code=0))
-        return self._assembler.take()
+        return self._assembler.drain()
 
 
 def run_id_of(session_id: str) -> str:

@@ -18,14 +18,15 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.sessions import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.cache import SummaryCache, decode
 from agent_mux.sessions.conversation import Conversation, Session
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, Summarized, Summarizer, chosen
+from agent_mux.sessions.spending import PricedCall
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, SummarizedSession, Summarizer, choose_session
 from agent_mux.sessions.tags import SessionTags, TagsOf
 
 Sort = Literal["date", "cost", "turns"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedFile:
     """A file that is passed over."""
 
     agent: str
@@ -36,12 +37,22 @@ class Skipped:
         return f"{self.path} is passed over: {self.reason}"
 
 
-class Known(NamedTuple):
+class StoredSession(NamedTuple):
     """A session of which the summary is known."""
 
     adapter: Adapter
     found: Found
-    made: Summarized
+    summarized: SummarizedSession
+
+    @property
+    def summary(self) -> SessionSummary:
+        """The summary, with tags."""
+        return self.summarized.summary
+
+    @property
+    def calls(self) -> tuple[PricedCall, ...]:
+        """The model calls of the session."""
+        return self.summarized.calls
 
 
 class SessionLibrary:
@@ -55,7 +66,7 @@ class SessionLibrary:
         cache: Path | None = None,
         tags: SessionTags | None = None,
         on_read: Callable[[Found], None] | None = None,
-        on_skipped: Callable[[Skipped], None] | None = None,
+        on_skipped: Callable[[SkippedFile], None] | None = None,
     ) -> None:
         """Nothing is read yet.
 
@@ -89,18 +100,18 @@ class SessionLibrary:
         Raises:
             AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR when this agent's sessions cannot be read.
         """
-        summaries = [known.made.summary for known in self.known(wanted)]
+        summaries = [known.summary for known in self.known(wanted)]
         summaries.sort(key=_SORTED[sort])
         return summaries[:limit]
 
-    def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
+    def known(self, wanted: SessionFilter = ALL) -> Iterator[StoredSession]:
         """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
         place = AgentPaths(environ=self._environ, directory=wanted.directory)
         tags_of = None if self._tags is None else self._tags.look()
         for adapter, store in self._stores(wanted.agent):
             for untagged in self._known_of(adapter, store, place):
                 known = untagged if tags_of is None else _tagged(untagged, tags_of)
-                if wanted.matches(known.made.summary):
+                if wanted.matches(known.summary):
                     yield known
 
     def _stores(self, agent: str | None) -> Iterator[tuple[Adapter, SessionStore]]:
@@ -116,9 +127,9 @@ class SessionLibrary:
             if store is not None:
                 yield adapter, store
 
-    def _known_of(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[Known]:
+    def _known_of(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[StoredSession]:
         remembered = self._cache.load(adapter.agent)
-        fresh: list[tuple[Found, Summarized]] = []
+        fresh: list[tuple[Found, SummarizedSession]] = []
         try:
             for found in self._found(adapter, store, place):
                 at = (str(found.path), found.key)
@@ -131,7 +142,7 @@ class SessionLibrary:
                         continue
                     fresh.append((found, made))
                 if made.is_session:
-                    yield Known(adapter, found, made)
+                    yield StoredSession(adapter, found, made)
         finally:
             gone = [key for key in remembered if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)
@@ -144,7 +155,7 @@ class SessionLibrary:
         except UnreadableError as error:
             self._skip(adapter, store.root(place), str(error))
 
-    def _summarized(self, adapter: Adapter, store: SessionStore, found: Found) -> Summarized | None:
+    def _summarized(self, adapter: Adapter, store: SessionStore, found: Found) -> SummarizedSession | None:
         summarizer = Summarizer(prices_of(adapter.models()))
         try:
             summarizer.read(store.open(found))
@@ -162,11 +173,11 @@ class SessionLibrary:
         return None
 
     def _skip(self, adapter: Adapter, path: Path, reason: str) -> None:
-        self._on_skipped(Skipped(agent=adapter.agent, path=str(path), reason=reason))
+        self._on_skipped(SkippedFile(agent=adapter.agent, path=str(path), reason=reason))
 
     # -- one session
 
-    def find(self, session: str, wanted: SessionFilter = ALL) -> Known:
+    def find(self, session: str, wanted: SessionFilter = ALL) -> StoredSession:
         """The session with this id.
 
         Args:
@@ -177,7 +188,7 @@ class SessionLibrary:
             AgentMuxError: SESSION_NOT_FOUND: none, or several; AGENT_NOT_FOUND.
         """
         wanted, native_id = self._split(session, wanted)
-        return chosen(session, native_id, self.known(wanted), lambda known: known.made.summary)
+        return choose_session(session, native_id, self.known(wanted), lambda known: known.summary)
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[SessionFilter, str]:
         """Ids of agents may have colons, too: only the name of an agent in front is taken for one."""
@@ -193,30 +204,32 @@ class SessionLibrary:
         """A session with all its messages. Arguments and errors as for `find`."""
         return self.read(self.find(session, wanted))
 
-    def read(self, known: Known) -> Session:
+    def read(self, known: StoredSession) -> Session:
         """The same, of one that was found already. Raises SESSION_NOT_FOUND when it cannot be read any more."""
         conversation = Conversation(prices_of(known.adapter.models()))
         try:
             conversation.read(self.open(known))
         except (OSError, UnreadableError) as error:
-            gone = f"{known.made.summary.id} cannot be read any more: {error}"
+            gone = f"{known.summary.id} cannot be read any more: {error}"
             raise AgentMuxError("SESSION_NOT_FOUND", gone) from error
         made = conversation.summarizer.result(known.adapter.agent, known.found)
-        summary = structs.replace(made.summary, tags=known.made.summary.tags)
+        summary = structs.replace(made.summary, tags=known.summary.tags)
         return Session(summary=summary, messages=conversation.messages)
 
-    def open(self, known: Known) -> Cursor:
+    def open(self, known: StoredSession) -> Cursor:
         """Read it from its beginning."""
         store = known.adapter.sessions()
         assert store is not None  # noqa: S101  # it was found there
         return store.open(known.found)
 
 
-def _tagged(known: Known, tags_of: TagsOf) -> Known:
-    tags = tags_of(known.made.summary)
+def _tagged(known: StoredSession, tags_of: TagsOf) -> StoredSession:
+    tags = tags_of(known.summary)
     if not tags:
         return known
-    return known._replace(made=structs.replace(known.made, summary=structs.replace(known.made.summary, tags=tags)))
+    return known._replace(
+        summarized=structs.replace(known.summarized, summary=structs.replace(known.summary, tags=tags))
+    )
 
 
 _SORTED: Mapping[Sort, Callable[[SessionSummary], tuple[float, str]]] = {

@@ -27,8 +27,8 @@ from agent_mux.sdk.session_databases import LOG
 from agent_mux.sdk.sessions import Cursor, Prompted, UnreadableError
 from agent_mux.sessions.conversation import Session, SessionMessage
 from agent_mux.sessions.events import SessionEvents
-from agent_mux.sessions.library import Known, SessionLibrary
-from agent_mux.sessions.spending import Call, Sum
+from agent_mux.sessions.library import SessionLibrary, StoredSession
+from agent_mux.sessions.spending import PricedCall, UsageTotals
 from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary
 
 GroupBy = Literal["agent", "model", "day", "tag"]
@@ -36,10 +36,10 @@ UNKNOWN = "unknown"
 UNTAGGED = "(no tag)"
 
 
-class CostReport(dict[str, Sum]):
+class CostReport(dict[str, UsageTotals]):
     """Sums by group."""
 
-    def __init__(self, groups: Mapping[str, Sum], total: Sum) -> None:
+    def __init__(self, groups: Mapping[str, UsageTotals], total: UsageTotals) -> None:
         super().__init__(groups)
         self.total = total
         """Each call once: a session with two tags is in the sums of both."""
@@ -55,15 +55,15 @@ def cost_report(library: SessionLibrary, wanted: SessionFilter = ALL, *, group_b
     # that was there first; a copy begins when its origin did, and goes on for longer.
     sessions = sorted(
         library.known(replace(wanted, since=None, until=None, model=None, cwd=None, tags=())),
-        key=lambda known: (known.made.summary.created_at or 0, known.made.summary.updated_at),
+        key=lambda known: (known.summary.created_at or 0, known.summary.updated_at),
     )
-    sums: dict[str, Sum] = {}
-    total = Sum()
+    sums: dict[str, UsageTotals] = {}
+    total = UsageTotals()
     counted: set[tuple[str, str]] = set()
     for known in sessions:
-        agent, summary = known.adapter.agent, known.made.summary
+        agent, summary = known.adapter.agent, known.summary
         is_wanted = replace(wanted, since=None, until=None, model=None).matches(summary)
-        for call in known.made.calls:
+        for call in known.calls:
             if call.key and (agent, call.key) in counted:
                 continue
             counted.add((agent, call.key))
@@ -71,13 +71,13 @@ def cost_report(library: SessionLibrary, wanted: SessionFilter = ALL, *, group_b
             if is_wanted and wanted.has_time(at) and wanted.model in {None, call.model}:
                 total.add(call)
                 for group in _groups(group_by, summary, call, at):
-                    sums.setdefault(group, Sum()).add(call)
+                    sums.setdefault(group, UsageTotals()).add(call)
     by_name = sorted(sums.items())
     by_cost = sorted(by_name, key=lambda item: (-item[1].usd, -item[1].calls))
     return CostReport(dict(by_name if group_by == "day" else by_cost), total)
 
 
-def _groups(group_by: GroupBy, summary: SessionSummary, call: Call, at: int) -> tuple[str, ...]:
+def _groups(group_by: GroupBy, summary: SessionSummary, call: PricedCall, at: int) -> tuple[str, ...]:
     match group_by:
         case "agent":
             return (summary.agent,)
@@ -182,7 +182,7 @@ def _rank(hit: Hit, sort: SearchOrder) -> float:
             return hit.session.cost.total_usd
 
 
-def _look_into(library: SessionLibrary, known: Known, needle: str) -> Hit | None:
+def _look_into(library: SessionLibrary, known: StoredSession, needle: str) -> Hit | None:
     count, excerpt = 0, ""
     try:
         for said in _said(library, known):
@@ -192,10 +192,10 @@ def _look_into(library: SessionLibrary, known: Known, needle: str) -> Hit | None
             count += found
     except (OSError, UnreadableError):
         return None  # it was there a moment ago
-    return Hit(session=known.made.summary, count=count, excerpt=excerpt) if count else None
+    return Hit(session=known.summary, count=count, excerpt=excerpt) if count else None
 
 
-def _said(library: SessionLibrary, known: Known) -> Iterator[str]:
+def _said(library: SessionLibrary, known: StoredSession) -> Iterator[str]:
     for entry in library.open(known).read():
         match entry.fact:
             case Prompted(text) | facts.Text(text) | facts.Thinking(text):
@@ -229,11 +229,11 @@ class Watcher:
     not a generator: it may be dropped at any point.
     """
 
-    def __init__(self, known: Known, cursor: Cursor, *, from_start: bool = True) -> None:
+    def __init__(self, known: StoredSession, cursor: Cursor, *, from_start: bool = True) -> None:
         """`cursor`: at its beginning. `from_start`: with what is there already, or else with what comes next."""
         self._path = known.found.path
         self._cursor = cursor
-        self._events = SessionEvents(known.adapter, known.made.summary)
+        self._events = SessionEvents(known.adapter, known.summary)
         self._waiting: deque[AgentEvent] = deque()
         self._is_news = from_start
         self._seen: tuple[tuple[int, int], ...] | None = None

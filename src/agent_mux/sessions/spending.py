@@ -11,7 +11,7 @@ from agent_mux.sdk.models import Price, cost_in_usd, find_price
 from agent_mux.sdk.sessions import ModelCalled
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PricedCall(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One model call and what it cost. An array when it is stored: there are many."""
 
     key: str
@@ -33,7 +33,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.input_tokens + self.output_tokens + self.cached_tokens + self.cache_creation_tokens
 
 
-class Sum(msgspec.Struct, kw_only=True):
+class UsageTotals(msgspec.Struct, kw_only=True):
     """What several calls cost together. Amounts from different sources are never mixed."""
 
     native_usd: float = 0.0
@@ -54,7 +54,7 @@ class Sum(msgspec.Struct, kw_only=True):
         """What is known of it, from whichever source."""
         return self.native_usd + self.computed_usd
 
-    def add(self, call: Call) -> None:
+    def add(self, call: PricedCall) -> None:
         """One more."""
         self.calls += 1
         match call.source:
@@ -71,7 +71,7 @@ class Sum(msgspec.Struct, kw_only=True):
         self.cache_creation_tokens += call.cache_creation_tokens
 
     @classmethod
-    def of(cls, calls: Sequence[Call]) -> Self:
+    def of(cls, calls: Sequence[PricedCall]) -> Self:
         """Of all of these."""
         total = cls()
         for call in calls:
@@ -94,13 +94,13 @@ class Sum(msgspec.Struct, kw_only=True):
         )
 
 
-class Tally:
+class CallCollector:
     """Collects the calls of one session as it is read."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self._prices = prices
-        self._keyed: dict[str, Call] = {}
-        self._others: list[Call] = []
+        self._keyed: dict[str, PricedCall] = {}
+        self._others: list[PricedCall] = []
         self.total: float | None = None
         """The agent's own figure for all of them."""
 
@@ -112,11 +112,11 @@ class Tally:
         else:
             self._others.append(call)
 
-    def priced(self, at: int, said: ModelCalled) -> Call:
+    def priced(self, at: int, said: ModelCalled) -> PricedCall:
         """A call with its price: as the agent says, or as the price list does."""
         usage = said.usage
         usd, source = self._price_of(said)
-        return Call(
+        return PricedCall(
             said.key,
             at,
             said.model,
@@ -135,13 +135,13 @@ class Tally:
         price = find_price(self._prices, said.model)
         return (0.0, "unknown") if price is None else (_price_of(said.usage, price), "computed")
 
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[PricedCall, ...]:
         """All of them. Where the agent tells what the session cost, they share that as our prices would have it."""
         calls = (*self._keyed.values(), *self._others)
         if self.total is None:
             return calls
         if not calls:
-            return (Call("", 0, "", 0, 0, 0, 0, 0, self.total, "native"),)
+            return (PricedCall("", 0, "", 0, 0, 0, 0, 0, self.total, "native"),)
         known = all(call.source != "unknown" for call in calls)
         weights = [call.usd if known else float(call.tokens) for call in calls]
         whole = sum(weights)

@@ -19,7 +19,7 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
 from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
-from agent_mux.sessions.spending import Call, Sum, Tally
+from agent_mux.sessions.spending import CallCollector, PricedCall, UsageTotals
 
 LONGEST_TITLE = 120  # characters
 
@@ -56,11 +56,11 @@ class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     """Of the runs that it came of: see `agent_mux.sessions.tags`. Never remembered with the rest."""
 
 
-class Summarized(msgspec.Struct, frozen=True):
+class SummarizedSession(msgspec.Struct, frozen=True):
     """A summary and the calls that its cost is made of."""
 
     summary: SessionSummary
-    calls: tuple[Call, ...]
+    calls: tuple[PricedCall, ...]
     is_part: bool = False
     """Of another session."""
 
@@ -75,7 +75,7 @@ class Summarizer:
     """Reads a session for its summary."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._tally = Tally(prices)
+        self._tally = CallCollector(prices)
         self._said: dict[str, str] = {}
         self._first_prompt = ""
         self._models: dict[str, None] = {}
@@ -136,7 +136,7 @@ class Summarizer:
         """As the session itself has it; empty where it does not say."""
         return self._said.get("session_id", "")
 
-    def result(self, agent: str, found: Found) -> Summarized:
+    def result(self, agent: str, found: Found) -> SummarizedSession:
         """What came of it."""
         said, calls = self._said, self._tally.calls()
         parent = said.get("forked_from")
@@ -155,10 +155,10 @@ class Summarizer:
             message_count=self._messages,
             tool_call_count=self._tools,
             models=tuple(self._models),
-            cost=Sum.of(calls).record(),
+            cost=UsageTotals.of(calls).record(),
             path=str(found.path),
         )
-        return Summarized(summary, calls, is_part="part_of" in said)
+        return SummarizedSession(summary, calls, is_part="part_of" in said)
 
 
 def _shortened(prompt: str) -> str:
@@ -220,7 +220,7 @@ SHORTEST_PREFIX = 4  # characters of an id that may stand for it
 _Known = TypeVar("_Known")
 
 
-def chosen(
+def choose_session(
     session: str, native_id: str, known: Iterable[_Known], summary_of: Callable[[_Known], SessionSummary]
 ) -> _Known:
     """The one of these with this id, or the only one whose id begins so.

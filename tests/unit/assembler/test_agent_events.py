@@ -36,12 +36,12 @@ def read(events: Sequence[AgentEvent], context: StreamContext, ending: Ending) -
         for step in steps:
             assert not isinstance(step, facts.Unknown), step
             assert isinstance(step, facts.Fact)
-            assembler.tell(step)
+            assembler.receive(step)
     for step in codec.finish(Exit(0)):
         assert isinstance(step, facts.Fact)
-        assembler.tell(step)
+        assembler.receive(step)
     assembler.end(ending)
-    return told + assembler.take()
+    return told + assembler.drain()
 
 
 def plain(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:

@@ -46,14 +46,14 @@ def assemble(
     for step in steps:
         assembler.now += tick
         if isinstance(step, facts.Fact):
-            assembler.tell(step)
+            assembler.receive(step)
         else:
             step(assembler)
         if eager:
-            events += assembler.take()
+            events += assembler.drain()
     if ending is not None:
         assembler.end(ending)
-    return events + assembler.take()
+    return events + assembler.drain()
 
 
 def lines(events: Sequence[AgentEvent]) -> list[bytes]:
@@ -259,13 +259,13 @@ def test_pauses_alternate(steps: list[Step]) -> None:
 def test_an_afterthought_does_not_contradict_the_closing_message(afterthought: facts.Fact) -> None:
     assembler = StreamAssembler(SHOWN)
     for fact in (facts.TextDelta("hi"), facts.TurnDone(), afterthought):
-        assembler.tell(fact)
+        assembler.receive(fact)
     assert assembler.end(Ending(code=0)).exit_reason == "completed"
-    assert validate(assembler.take()) == []
+    assert validate(assembler.drain()) == []
 
 
 def test_work_after_the_closing_message_needs_another_one() -> None:
     assembler = StreamAssembler(SHOWN)
     for fact in (facts.TextDelta("hi"), facts.TurnDone(), facts.TextDelta("and")):
-        assembler.tell(fact)
+        assembler.receive(fact)
     assert assembler.end(Ending(code=0)).exit_reason == "truncated"

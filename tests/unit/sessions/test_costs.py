@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.sessions.written import DAY, START, sessions_in, written
 
-from agent_mux.sessions.spending import Sum
+from agent_mux.sessions.spending import UsageTotals
 from agent_mux.sessions.summary import SessionFilter
 
 BIG = 1000 * 10 / 1e6 + 100 * 20 / 1e6  # USD, of one call below
@@ -18,7 +18,7 @@ def call(key: str, model: str = "big", at: int = START, **fields: Any) -> dict[s
     return {"call": key, "model": model, "tokens": [1000, 100], "at": at, **fields}
 
 
-def amounts(sums: dict[str, Sum]) -> dict[str, tuple[Any, Any, int, int]]:
+def amounts(sums: dict[str, UsageTotals]) -> dict[str, tuple[Any, Any, int, int]]:
     return {
         name: (pytest.approx(one.native_usd), pytest.approx(one.computed_usd), one.calls, one.unknown_calls)
         for name, one in sums.items()

@@ -10,7 +10,7 @@ from tests.unit.sessions.written import DAY, START, sessions_in, written
 from agent_mux import AgentMuxError, CapabilityError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.client import Sessions
-from agent_mux.sessions.library import Skipped
+from agent_mux.sessions.library import SkippedFile
 from agent_mux.sessions.summary import SessionFilter
 
 
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_passed_over_with_a_reason(three: Path) -> None:
     (three / "future.jsonl").write_bytes(b'{"foreign":"it is of version 99"}\n')
     (three / "secret.jsonl").mkdir()
     (three / "dangling.jsonl").symlink_to(three / "nowhere")
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     sessions = sessions_in(three, on_skipped=skipped.append)
     assert ids(sessions.list()) == ["cut", "third", "second", "first"]
     assert sessions.get("cut").messages[-1].text == "whole"
@@ -154,14 +154,14 @@ def test_what_may_not_be_read_is_passed_over(three: Path, monkeypatch: pytest.Mo
         return original(self, *how, **more)
 
     monkeypatch.setattr(Path, "open", refusing)
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     assert len(sessions_in(three, on_skipped=skipped.append).list()) == 2
     assert [one.reason for one in skipped] == ["Permission denied"]
 
 
 def test_a_session_in_which_nothing_was_said_is_none(tmp_path: Path) -> None:
     written(tmp_path, "empty", {"session": "empty", "title": "begun, and never used"})
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     assert sessions_in(tmp_path, on_skipped=skipped.append).list() == []
     assert skipped == []
 

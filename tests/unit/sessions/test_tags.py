@@ -114,7 +114,7 @@ def test_only_those_with_all_of_the_tags(house: House, tags: tuple[str, ...], fo
 def test_one_session_has_its_tags_too(house: House) -> None:
     indexed(house.config, "one", "a")
     sessions = house.sessions()
-    assert sessions.find("one").made.summary.tags == sessions.get("one").summary.tags == ("a",)
+    assert sessions.find("one").summary.tags == sessions.get("one").summary.tags == ("a",)
 
 
 def test_costs_by_tag_and_their_total_once(house: House) -> None:
