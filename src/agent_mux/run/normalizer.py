@@ -215,7 +215,7 @@ class Normalizer:
                 self._start()
             case "attempt_over":
                 self._finish_attempt(control.exited)
-                self.verdict_so_far = self._assembler.judge(self._ending(control.exited))
+                self.verdict_so_far = self._assembler.determine_verdict(self._ending(control.exited))
             case "retry":
                 self._try_again(control)
             case "quiet" | "resize":

@@ -1,7 +1,4 @@
-"""The session: announced once, before anything else, with the agent's own id if it said one in time. §5.
-
-Turns and the steps inside them: consecutive from zero, properly nested. §6, §25.2.
-"""
+"""Session, turn and step events. See docs/spec/events.md, sections 5, 6 and 25.2."""
 
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.events.base import CostRecord
@@ -23,8 +20,8 @@ from agent_mux.events.session import (
 from agent_mux.sdk import facts
 
 
-class Session:
-    """What is known of the session, and what was said of it."""
+class SessionAssembler:
+    """Emits the session events, and the events that belong between `session_start` and the first turn."""
 
     def __init__(self, emitter: Emitter, context: StreamContext) -> None:
         self._emitter = emitter
@@ -33,12 +30,12 @@ class Session:
         self._prior_turns = 0
         self._announced_id = ""
         self.id: str | None = None
-        """The agent's own id, once it said one."""
+        """The agent's own session id; None until the agent reports it."""
         self.model: str | None = None
-        """The model the agent says it uses."""
+        """The model that the agent reports; None until it reports one."""
 
     def start(self) -> None:
-        """Announce the session, if that was not done yet."""
+        """Emit `session_start` and what belongs to it, unless that has happened."""
         if self._announced_id:
             return
         self._announced_id = self.id or f"transient-{self._emitter.run_id}"
@@ -50,8 +47,8 @@ class Session:
         if forked_from is not None:
             self._emitter.emit(SessionForkEvent, self._announced_id, forked_from)
 
-    def known(self, fact: facts.SessionKnown) -> None:
-        """The agent named its session."""
+    def identify(self, fact: facts.SessionKnown) -> None:
+        """Store the model and the session id that the agent reports. The first id starts the session."""
         self.model = fact.model or self.model
         if self.id is not None or not fact.session_id:
             return
@@ -64,12 +61,12 @@ class Session:
         self._prior_turns = max(fact.prior_turns, 0)
         self.start()
 
-    def checkpoint(self, fact: facts.CheckpointSaved) -> None:
-        """The agent saved a checkpoint."""
+    def save_checkpoint(self, fact: facts.CheckpointSaved) -> None:
+        """Emit `session_checkpoint`."""
         self._emitter.emit(SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
 
-    def loaded(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
-        """Something became available while the session started."""
+    def load(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
+        """Emit what the agent loaded while the session started."""
         self.start()
         match fact:
             case facts.PluginLoaded(plugin_id, name, version):
@@ -80,45 +77,49 @@ class Session:
                 self._emitter.emit(AgentdocReadEvent, path)
 
     def end(self, turns: int, cost: CostRecord | None) -> None:
-        """The last domain event."""
+        """Emit `session_end`. `turns` and `cost` are those of this run."""
         self._emitter.emit(SessionEndEvent, self._announced_id, self._prior_turns + turns, cost)
 
 
-class Turns:
-    """The turn and the step that are open. A turn may be held: over for the agent, but waiting for its sub-agents."""
+class TurnAssembler:
+    """Emits turn and step events.
 
-    __slots__ = ("_emitter", "_held_cost", "_step", "_step_due", "_step_open", "count", "is_held", "is_open")
+    A turn is open while the agent works on it. It is held when the agent handed back but a sub-agent of the turn has
+    not reported: `turn_end` then waits for that report.
+    """
+
+    __slots__ = ("_emitter", "_held_cost", "_is_step_due", "_is_step_open", "_step", "count", "is_held", "is_open")
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
         self.is_open = False
         self.is_held = False
         self.count = 0
-        """Turns that ended."""
+        """Number of turns that ended."""
         self._held_cost: CostRecord | None = None
         self._step = 0
-        self._step_open = False
-        self._step_due = False
+        self._is_step_open = False
+        self._is_step_due = False
 
     @property
     def has_started_event(self) -> bool:
-        """`turn_start` was emitted and `turn_end` was not."""
+        """Whether `turn_start` was emitted and its `turn_end` was not."""
         return self.is_open or self.is_held
 
     def open(self) -> None:
-        """Begin the next turn."""
+        """Start the next turn."""
         self.is_open = True
         self._step = 0
-        self._step_due = False
+        self._is_step_due = False
         self._emitter.emit(TurnStartEvent, self.count)
 
     def hold(self, cost: CostRecord | None) -> None:
-        """The turn is over, but what it delegated is not: `turn_end` waits."""
+        """End the open turn but delay its `turn_end` until `close`, because a sub-agent is open."""
         self.end_step()
         self.is_open, self.is_held, self._held_cost = False, True, cost
 
     def close(self, cost: CostRecord | None = None) -> None:
-        """End the turn, if one is open or held."""
+        """End the turn that is open or held, if any."""
         if not self.has_started_event:
             return
         self.end_step()
@@ -127,22 +128,22 @@ class Turns:
         self._held_cost = None
         self.count += 1
 
-    def step_due(self) -> None:
-        """A model call begins: a step starts with the first thing that happens in it, which gives it its type."""
+    def schedule_step(self) -> None:
+        """End the open step. The first content after this starts the next step and determines its type."""
         self.end_step()
-        self._step_due = True
+        self._is_step_due = True
 
     def begin_step_if_due(self, step_type: str) -> None:
-        """Something happens."""
-        if self._step_due:
-            self._step_due = False
-            self._step_open = True
+        """Start the scheduled step, if any, with the type of its first content."""
+        if self._is_step_due:
+            self._is_step_due = False
+            self._is_step_open = True
             self._emitter.emit(StepStartEvent, self.count, self._step, step_type)
 
     def end_step(self) -> None:
-        """End the open step, if any."""
-        self._step_due = False
-        if self._step_open:
-            self._step_open = False
+        """End the open step, if any, and drop a scheduled one."""
+        self._is_step_due = False
+        if self._is_step_open:
+            self._is_step_open = False
             self._emitter.emit(StepEndEvent, self.count, self._step)
             self._step += 1
