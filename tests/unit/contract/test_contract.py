@@ -226,7 +226,7 @@ def test_what_is_over_is_not_remembered() -> None:
         call_result(),
     ]:
         assert checker.feed(event) == []
-    assert list(checker._opened()) == [("25.2.1", "turn 0")]
-    assert checker._content._calls._native == {}
-    assert checker._content.prose._message._text is None
+    assert list(checker._open_items()) == [("25.2.1", "turn 0")]
+    assert checker._content._tool_calls._native == {}
+    assert checker._content.messages._message._text is None
     assert checker._call_ids == {"c"}
