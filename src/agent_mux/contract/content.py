@@ -49,7 +49,7 @@ from agent_mux.events.tools import (
 )
 
 
-class AccumulatedText:
+class ConcatenatedText:
     """The concatenation of the deltas of one text, compared with what the events show."""
 
     def __init__(self, start: str = "") -> None:
@@ -76,7 +76,7 @@ class TextBlockRules:
         self.name = name
         self._pairing = pairing
         self._accumulation = accumulation
-        self._text: AccumulatedText | None = None
+        self._text: ConcatenatedText | None = None
         self._deltas = 0
 
     @property
@@ -88,7 +88,7 @@ class TextBlockRules:
         """Check a start event."""
         if self.is_open:
             report(self._pairing, f"a {self.name} starts while one is open")
-        self._text, self._deltas = AccumulatedText(), 0
+        self._text, self._deltas = ConcatenatedText(), 0
 
     def add(self, delta: str, shown: Accumulated | None, report: Report) -> None:
         """Check a delta event."""
@@ -150,7 +150,7 @@ class MessageRules:
 class _OpenCall:
     def __init__(self, name: str, start: str) -> None:
         self.name = name
-        self.input = AccumulatedText(start)
+        self.input = ConcatenatedText(start)
         self.is_ready = False
 
 
