@@ -23,7 +23,7 @@ from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.conversation import Session, SessionMessage, ToolUse
-from agent_mux.sessions.library import Known
+from agent_mux.sessions.library import StoredSession
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 _TAG = "acp-session:"
@@ -40,7 +40,7 @@ def editor_session_id(summary: SessionSummary) -> str:
     return tagged[-1] if tagged else summary.native_id
 
 
-def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
+def find_stored(mux: AgentMux, agent: str, session_id: str) -> StoredSession:
     """Return the stored session with this id. Blocking.
 
     Raises SESSION_NOT_FOUND, or CAPABILITY_ERROR if the agent's sessions cannot be read.

@@ -66,7 +66,7 @@ def test_unreadable_sessions_are_warnings(amux: Amux, tmp_path: Path) -> None:
     (tmp_path / "projects" / "x" / "y.jsonl").write_bytes(b"noise\n")
     done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
     assert done.code == 0
-    warning = f"warning: {tmp_path}/projects/x/y.jsonl is passed over: it has no line that can be read\n"
+    warning = f"warning: {tmp_path}/projects/x/y.jsonl is skipped: it has no line that can be read\n"
     assert done.err == f"{warning}no sessions are stored\n"
 
 

@@ -98,6 +98,6 @@ def test_another_version_of_ours_reads_again(
 ) -> None:
     cache = tmp_path / "sessions.sqlite"
     sessions_in(home, cache=cache).list()
-    monkeypatch.setattr("agent_mux.sessions.cache._MARK", "other")
+    monkeypatch.setattr("agent_mux.sessions.cache._VERSION_MARK", "other")
     assert len(sessions_in(home, cache=cache).list()) == 2
     assert len(reads) == 4

@@ -93,7 +93,7 @@ def test_what_is_not_found_is_said_so(three: Path, session: str) -> None:
 def test_a_beginning_that_several_ids_have_names_them(tmp_path: Path) -> None:
     for name in ("abcd1", "abcd2"):
         written(tmp_path, name, {"prompt": "x"})
-    with pytest.raises(AgentMuxError, match=r"any of 2 sessions \(scripted:abcd1, scripted:abcd2\)"):
+    with pytest.raises(AgentMuxError, match=r"matches 2 sessions \(scripted:abcd1, scripted:abcd2\)"):
         sessions_in(tmp_path).get("abcd")
     written(tmp_path, "abcd", {"prompt": "x"})
     assert sessions_in(tmp_path).get("abcd").summary.native_id == "abcd"
@@ -120,7 +120,7 @@ def test_a_session_that_is_gone_since_it_was_found_is_not_found(three: Path) -> 
     sessions = sessions_in(three)
     known = sessions.find("second")
     known.found.path.unlink()
-    with pytest.raises(AgentMuxError, match=r"second cannot be read any more: ") as raised:
+    with pytest.raises(AgentMuxError, match=r"second can no longer be read: ") as raised:
         sessions.read(known)
     assert raised.value.code == "SESSION_NOT_FOUND"
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_passed_over_with_a_reason(three: Path) -> None:
     assert ids(sessions.list()) == ["cut", "third", "second", "first"]
     assert sessions.get("cut").messages[-1].text == "whole"
     assert {Path(one.path).name: one.reason for one in skipped[: len(skipped) // 2]} == {
-        "empty.jsonl": "it does not say which session it is",
+        "empty.jsonl": "it has no session id",
         "noise.jsonl": "none of its first 20 lines belongs to a session of this agent",
         "short.jsonl": "it has no line that can be read",
         "future.jsonl": "it is of version 99",
@@ -170,7 +170,7 @@ def test_by_default_the_log_is_told(three: Path, caplog: pytest.LogCaptureFixtur
     (three / "empty.jsonl").write_bytes(b"")
     sessions_in(three).list()
     assert [record.getMessage() for record in caplog.records] == [
-        f"{three / 'empty.jsonl'} is passed over: it does not say which session it is"
+        f"{three / 'empty.jsonl'} is skipped: it has no session id"
     ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.sessions.written import START, sessions_in, written
 
 from agent_mux import validate
-from agent_mux.sessions import queries
+from agent_mux.sessions import events as session_events
 
 TURN = [
     {"prompt": "hi", "at": START}, {"text": "hello", "at": START + 10}, {"tool": "Look", "input": {}},
@@ -47,14 +47,14 @@ def test_whatever_was_stored_the_contract_is_kept(rows: list[dict[str, Any]], tm
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """One for each look at the file: with the second one, what the first one found has been read."""
     looked: list[Path] = []
-    original = queries._state_of
+    original = session_events._state_of
 
     def counted(path: Path) -> Any:
         looked.append(path)
         return original(path)
 
-    monkeypatch.setattr(queries, "_state_of", counted)
-    monkeypatch.setattr(queries, "LOOK_EVERY", 0.001)
+    monkeypatch.setattr(session_events, "_state_of", counted)
+    monkeypatch.setattr(session_events, "POLL_INTERVAL", 0.001)
     return looked
 
 
