@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from agent_mux.events.base import BaseEvent
-from agent_mux.events.wire import GROWING, UnknownEvent, event_from_dict
+from agent_mux.events.wire import ACCUMULATED_FIELDS, UnknownEvent, event_from_dict
 
 Check = Callable[[Any], bool]
 MAX_SHOWN = 80  # characters of an invalid value that a message quotes
@@ -45,7 +45,9 @@ def _read_json_form(plain: dict[str, Any]) -> EventReading:
         return EventReading(event_type, None, problems=(str(error),))
     if isinstance(event, UnknownEvent):
         return EventReading(event_type, None)
-    return EventReading(event_type, event, compact=event_type in GROWING and GROWING[event_type] not in plain)
+    return EventReading(
+        event_type, event, compact=event_type in ACCUMULATED_FIELDS and ACCUMULATED_FIELDS[event_type] not in plain
+    )
 
 
 # -- fields of event objects, which msgspec does not check when an object is constructed

@@ -40,7 +40,7 @@ from agent_mux.events import (
     UnknownEvent,
     event_from_dict,
 )
-from agent_mux.events.wire import GROWING
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 
 WHO = (RUN_ID, "claude", 1)
 
@@ -55,7 +55,8 @@ def rules(breaches: list[Breach]) -> list[str]:
 
 def compact(stream: list[Event]) -> list[Event]:
     return [
-        {name: value for name, value in event.items() if name != GROWING.get(event.get("type", ""))} for event in stream
+        {name: value for name, value in event.items() if name != ACCUMULATED_FIELDS.get(event.get("type", ""))}
+        for event in stream
     ]
 
 

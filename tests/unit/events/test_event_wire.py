@@ -32,7 +32,7 @@ from agent_mux.events import (
     event_to_dict,
     json_schema,
 )
-from agent_mux.events.wire import GROWING
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 
 WHO = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "claude", 1712345678901)
 FULL = jsonschema.Draft202012Validator(json_schema())
@@ -69,7 +69,7 @@ def test_the_schema_accepts_every_event_and_the_compact_one_every_compact_event(
     FULL.validate(json.loads(encode_event(event)))
     compact = json.loads(encode_event(event, accumulated=False))
     COMPACT.validate(compact)
-    assert FULL.is_valid(compact) == (event.type not in GROWING)
+    assert FULL.is_valid(compact) == (event.type not in ACCUMULATED_FIELDS)
 
 
 def test_the_schema_is_a_schema_and_refuses_what_is_no_event() -> None:
@@ -84,7 +84,7 @@ def test_the_schema_is_a_schema_and_refuses_what_is_no_event() -> None:
 @given(EVENTS)
 def test_the_compact_form_lacks_the_text_so_far_and_nothing_else(event: Any) -> None:
     full, compact = json.loads(encode_event(event)), json.loads(encode_event(event, accumulated=False))
-    lacking = {GROWING[event.type]} if isinstance(event, DELTAS) else set()
+    lacking = {ACCUMULATED_FIELDS[event.type]} if isinstance(event, DELTAS) else set()
     assert set(full) - set(compact) == lacking
     assert compact == {name: value for name, value in full.items() if name not in lacking}
     assert event_to_dict(event, accumulated=False) == compact
