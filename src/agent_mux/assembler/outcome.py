@@ -107,9 +107,9 @@ def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PL
         case "abort":
             return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
         case "timeout":
-            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run ran out of time"))
+            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run exceeded its time limit"))
         case "inactivity":
-            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
+            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} produced no output for too long")
             return Verdict(exit_reason="inactivity", failure=why)
         case "turn_limit":
             return _TURN_LIMIT
@@ -133,7 +133,7 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
         why = f"{agent} was ended by signal {ending.signal} before its closing message"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     if ending.code:
-        tail = ending.stderr.strip().splitlines()[-1:] or ["it said nothing on stderr"]
+        tail = ending.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
         why = f"{agent} exited with code {ending.code} before its closing message: {tail[0][:500]}"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     how = "exited with code 0" if ending.code == 0 else "ended"
