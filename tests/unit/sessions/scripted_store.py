@@ -1,4 +1,4 @@
-"""An agent whose sessions are files of facts: for tests of what is the same for all stores."""
+"""A session store whose files contain facts as JSON lines, for tests that do not depend on an agent."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -36,12 +36,12 @@ MODELS = (
 
 
 def _read(row: dict[str, Any]) -> Iterable[Entry]:
-    said: Mapping[str, Any] = row
-    match said:
+    fields: Mapping[str, Any] = row
+    match fields:
         case {"foreign": why}:
             raise UnreadableError(str(why))
         case {"session": name}:
-            fact: Told = Described(session_id=name, cwd=said.get("cwd"), title=said.get("title"))
+            fact: Told = Described(session_id=name, cwd=fields.get("cwd"), title=fields.get("title"))
         case {"prompt": text}:
             fact = Prompted(text)
         case {"text": text}:
@@ -51,14 +51,14 @@ def _read(row: dict[str, Any]) -> Iterable[Entry]:
         case {"result": name, "output": output}:
             fact = facts.ToolDone(name, output=output)
         case {"call": key, "model": model, "tokens": [into, out]}:
-            fact = ModelCalled(key, model, facts.Usage(into, out), said.get("usd"))
+            fact = ModelCalled(key, model, facts.Usage(into, out), fields.get("usd"))
         case {"spent": usd}:
             fact = SpentSoFar(usd)
         case {"done": _}:
             fact = facts.TurnDone()
         case _:
-            fact = facts.Ignored("row", "it says nothing")
-    return (Entry(said.get("at"), fact),)
+            fact = facts.Ignored("row", "it has no content")
+    return (Entry(fields.get("at"), fact),)
 
 
 def _root(place: AgentPaths) -> Path:
@@ -74,15 +74,15 @@ ADAPTER = replace(scripted_adapter(""), aliases=("by-hand",), models=lambda: MOD
 
 
 def registry() -> AdapterRegistry:
-    known = AdapterRegistry()
-    for name in known.names():
-        known.unregister(name)
-    known.register(ADAPTER)
-    return known
+    adapters = AdapterRegistry()
+    for name in adapters.names():
+        adapters.unregister(name)
+    adapters.register(ADAPTER)
+    return adapters
 
 
-def written(directory: Path, name: str, *rows: Mapping[str, Any]) -> Path:
-    """A session in a file."""
+def write_session(directory: Path, name: str, *rows: Mapping[str, Any]) -> Path:
+    """Write a session to a file and return its path."""
     path = directory / f"{name}.jsonl"
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in ({"session": name}, *rows)))
     return path
