@@ -62,7 +62,7 @@ class SessionAssembler:
         self.start()
 
     def save_checkpoint(self, fact: facts.CheckpointSaved) -> None:
-        """Emit `session_checkpoint`."""
+        """Emit `session_checkpoint` with the agent's own id of the checkpoint."""
         self._emitter.emit(SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
 
     def load(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
@@ -107,7 +107,7 @@ class TurnAssembler:
         return self.is_open or self.is_held
 
     def open(self) -> None:
-        """Start the next turn."""
+        """Start the next turn; no turn may be open or held."""
         self.is_open = True
         self._step = 0
         self._is_step_due = False

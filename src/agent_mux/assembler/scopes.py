@@ -107,7 +107,7 @@ class SubagentAssembler:
         return subagent_id in self._names
 
     def begin(self, fact: facts.SubagentBegin) -> None:
-        """Start a sub-agent."""
+        """Start a sub-agent, and its scope if its inside is shown."""
         self._used.add(fact.subagent_id)
         self._names[fact.subagent_id] = fact.name
         if self._context.include_subagent_events:

@@ -85,13 +85,13 @@ class TextBlockRules:
         return self._text is not None
 
     def start(self, report: Report) -> None:
-        """Check a start event."""
+        """Check a start event: no block of this kind may be open."""
         if self.is_open:
             report(self._pairing, f"a {self.name} starts while one is open")
         self._text, self._deltas = ConcatenatedText(), 0
 
     def add(self, delta: str, shown: Accumulated | None, report: Report) -> None:
-        """Check a delta event."""
+        """Check a delta event: a block must be open, and `shown` must be the accumulated text."""
         if self._text is None:
             report(self._pairing, f"a delta outside a {self.name}")
             return
@@ -100,7 +100,7 @@ class TextBlockRules:
             report(self._accumulation, "accumulated differs from the concatenated deltas")
 
     def stop(self, whole: str, report: Report) -> None:
-        """Check a stop event."""
+        """Check a stop event: `whole` must be the text of at least one delta."""
         text, self._text = self._text, None
         if text is None:
             report(self._pairing, f"a {self.name} stops without a start")

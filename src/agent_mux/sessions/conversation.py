@@ -83,7 +83,7 @@ class ConversationBuilder:
             self.receive(entry)
 
     def receive(self, entry: Entry) -> None:
-        """Process one entry."""
+        """Process one entry; entries must arrive in stored order."""
         self.summarizer.receive(entry)
         self._at = entry.at
         handler = self._handlers.get(entry.fact.__class__)

@@ -49,7 +49,7 @@ class StoredSession(NamedTuple):
 
     @property
     def summary(self) -> SessionSummary:
-        """The summary, including tags."""
+        """The summary of the session, including its tags."""
         return self.summarized.summary
 
     @property

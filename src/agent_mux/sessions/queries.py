@@ -24,7 +24,7 @@ UNTAGGED = "(no tag)"
 
 
 class CostReport(dict[str, UsageTotals]):
-    """Totals by group."""
+    """Totals by group, and over all groups."""
 
     def __init__(self, groups: Mapping[str, UsageTotals], total: UsageTotals) -> None:
         super().__init__(groups)

@@ -25,7 +25,7 @@ When = datetime | int
 
 
 class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One stored session."""
+    """The identity, origin, size and cost of a stored session."""
 
     id: str
     """Unified id: `<agent>:<native id>`."""
@@ -100,7 +100,7 @@ class Summarizer:
             self.receive(entry)
 
     def receive(self, entry: Entry) -> None:
-        """Process one entry."""
+        """Process one entry; entries must arrive in stored order."""
         at = self._at = entry.at
         if at is not None:
             self._first = at if self._first is None else min(self._first, at)
