@@ -16,10 +16,12 @@ class OpenInteraction(msgspec.Struct, frozen=True, kw_only=True):
     """An approval or question that the agent waits for."""
 
     interaction_id: str
+    """ULID of the interaction, which its events carry."""
     request_id: str
     """The codec's key of the request."""
     kind: Literal["approval", "input"]
     asked: facts.ApprovalAsked | facts.InputAsked
+    """The agent's request."""
     created_at: int
     """Milliseconds since the epoch, when the agent asked."""
 

@@ -32,7 +32,10 @@ _SAME_FIELDS: dict[type, Any] = {
 
 
 class NoticeAssembler:
-    """Emits the events of such facts. `StreamAssembler` opens the session or turn that they need."""
+    """Emits events that are independent of messages and tool calls.
+
+    `StreamAssembler` opens the session or turn in which they must lie.
+    """
 
     def __init__(self, emitter: Emitter, costs: CostTally) -> None:
         self._emitter = emitter
@@ -41,42 +44,42 @@ class NoticeAssembler:
     def in_turn(self) -> dict[type, Callable[[Any], None]]:
         """Return the handlers of facts whose events must lie inside a turn."""
         return {
-            **dict.fromkeys(_SAME_FIELDS, self._same_fields),
-            facts.ContextCompacted: self._context_compacted,
-            facts.ContextFilling: self._context_filling,
+            **dict.fromkeys(_SAME_FIELDS, self._emit_same_fields),
+            facts.ContextCompacted: self._emit_context_compacted,
+            facts.ContextFilling: self._emit_context_filling,
         }
 
     def in_session(self) -> dict[type, Callable[[Any], None]]:
         """Return the handlers of facts whose events may occur anywhere between `session_start` and `session_end`."""
         return {
-            facts.Usage: self._usage,
-            facts.RunCost: self._run_cost,
-            facts.RateLimited: self._rate_limited,
-            facts.Trouble: self._trouble,
+            facts.Usage: self._emit_usage,
+            facts.RunCost: self._emit_run_cost,
+            facts.RateLimited: self._emit_rate_limited,
+            facts.Trouble: self._emit_trouble,
         }
 
     def anywhere(self) -> dict[type, Callable[[Any], None]]:
         """Return the handlers of diagnostics, which may also occur before the session starts and after it ends."""
-        return {facts.Note: self._note, facts.LogLine: self._log, facts.Unknown: self._unknown}
+        return {facts.Note: self._emit_note, facts.LogLine: self._emit_log, facts.Unknown: self._emit_unknown}
 
-    def _same_fields(self, fact: Any) -> None:
+    def _emit_same_fields(self, fact: Any) -> None:
         self._emitter.emit(_SAME_FIELDS[fact.__class__], *(getattr(fact, name) for name in fact.__struct_fields__))
 
-    def _rate_limited(self, fact: facts.RateLimited) -> None:
+    def _emit_rate_limited(self, fact: facts.RateLimited) -> None:
         self._emitter.emit(RateLimitedEvent, non_negative_or_none(fact.retry_after_ms))
 
-    def _context_compacted(self, fact: facts.ContextCompacted) -> None:
+    def _emit_context_compacted(self, fact: facts.ContextCompacted) -> None:
         self._emitter.emit(ContextCompactedEvent, fact.summary, non_negative(fact.tokens_saved))
 
-    def _context_filling(self, fact: facts.ContextFilling) -> None:
+    def _emit_context_filling(self, fact: facts.ContextFilling) -> None:
         if fact.max_tokens > 0 and fact.used_tokens >= 0:
             share = 100 * fact.used_tokens / fact.max_tokens
             self._emitter.emit(ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
 
-    def _trouble(self, fact: facts.Trouble) -> None:
+    def _emit_trouble(self, fact: facts.Trouble) -> None:
         self._emitter.emit(ErrorEvent, fact.code, fact.message, True)
 
-    def _usage(self, fact: facts.Usage) -> None:
+    def _emit_usage(self, fact: facts.Usage) -> None:
         usage = sanitize_usage(fact)
         self._costs.add_model_call(usage)
         self._emitter.emit(
@@ -84,14 +87,14 @@ class NoticeAssembler:
             usage.input_tokens, usage.output_tokens, usage.thinking_tokens, usage.cached_tokens,
         )  # fmt: skip
 
-    def _run_cost(self, fact: facts.RunCost) -> None:
+    def _emit_run_cost(self, fact: facts.RunCost) -> None:
         self._emitter.emit(CostEvent, self._costs.set_run_cost(sanitize_cost(fact.cost)))
 
-    def _note(self, fact: facts.Note) -> None:
+    def _emit_note(self, fact: facts.Note) -> None:
         self._emitter.emit(DebugEvent, fact.level, fact.message)
 
-    def _log(self, fact: facts.LogLine) -> None:
+    def _emit_log(self, fact: facts.LogLine) -> None:
         self._emitter.emit(LogEvent, fact.source, fact.line)
 
-    def _unknown(self, fact: facts.Unknown) -> None:
+    def _emit_unknown(self, fact: facts.Unknown) -> None:
         self._emitter.emit(DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")

@@ -118,7 +118,7 @@ class MessageRules:
         self._thinking = TextBlockRules("thinking block", pairing="8.4", accumulation="8.2")
 
     def check(self, event: BaseEvent, *, compact: bool, report: Report) -> None:
-        """Check an event of these categories."""
+        """Check a text or thinking event."""
         match event:
             case MessageStartEvent():
                 self._check_overlap(self._thinking, "a message starts inside a thinking block", report)
@@ -166,7 +166,7 @@ class ToolCallRules:
         self._has_ready_call = False
 
     def check(self, event: BaseEvent, *, compact: bool, report: Report) -> None:
-        """Check an event of these categories."""
+        """Check a tool, shell, file or MCP event."""
         match event:
             case ToolCallStartEvent():
                 self._use(event.tool_call_id, report)
@@ -269,7 +269,7 @@ class ContentRules:
         self._tool_calls = ToolCallRules(used_call_ids)
 
     def check(self, event: BaseEvent, *, compact: bool, report: Report) -> None:
-        """Check an event; ignore those of other categories."""
+        """Check an event of the content; ignore other events."""
         category = category_of(event.type)
         if category in ("text", "thinking"):
             self.messages.check(event, compact=compact, report=report)
@@ -291,7 +291,7 @@ class SubagentRules:
         self._open: dict[str, tuple[str, ContentRules]] = {}
 
     def check(self, event: BaseEvent, report: Report) -> None:
-        """Check an event of the main stream; ignore those of other categories."""
+        """Check a sub-agent event of the main stream; ignore other events."""
         match event:
             case SubagentSpawnEvent():
                 if event.subagent_id in self._used:

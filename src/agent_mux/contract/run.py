@@ -1,10 +1,10 @@
 """The rules for the run as a whole: envelope, positions, controls and its end.
 
-See docs/spec/events.md, sections 2.1, 14, 15, 19 to 21, 25.1, 25.5 and 25.6. Several sections name events that must
-lie inside a turn: section 25.2.3 covers thinking, text, tool, file, shell,
-MCP and sub-agent events; sections 5.6, 14.2, 15.1 and 19.1 cover checkpoints, plugins, skills and the context window;
-section 25.6 covers interactions and images. `cost`, `token_usage`, `rate_limited`, `retry`, recoverable errors, pauses
-and `stream_fallback` may occur anywhere between `session_start` and the end.
+See docs/spec/events.md, sections 2.1, 14, 15, 19 to 21, 25.1, 25.5 and 25.6. Events must lie inside a turn by section
+25.2.3 (thinking, text, tool, file, shell, MCP and sub-agent events), by sections 5.6, 14.2, 15.1 and 19.1 (checkpoints,
+plugins, skills and the context window), or by section 25.6 (interactions and images). `cost`, `token_usage`,
+`rate_limited`, `retry`, recoverable errors, pauses and `stream_fallback` may occur anywhere between `session_start` and
+the end.
 """
 
 import re
@@ -30,7 +30,7 @@ from agent_mux.events.session import (
 )
 
 _CONTENT_CATEGORIES = ("thinking", "text", "tool", "file", "shell", "mcp", "subagent")
-_RULE_IN_TURN: dict[str, str] = {
+_IN_TURN_RULES: dict[str, str] = {
     **{event.type: "25.2.3" for category in _CONTENT_CATEGORIES for event in CATEGORIES[category]},
     **{event.type: "25.6" for category in ("interaction", "multimodal") for event in CATEGORIES[category]},
     "session_checkpoint": "5.6",
@@ -40,7 +40,7 @@ _RULE_IN_TURN: dict[str, str] = {
     "context_limit_warning": "19.1",
     "context_compacted": "19.1",
 }
-_RULE_BEFORE_TURNS = {"plugin_loaded": "14.2", "skill_loaded": "15.1", "agentdoc_read": "15.1"}
+_BEFORE_TURNS_RULES = {"plugin_loaded": "14.2", "skill_loaded": "15.1", "agentdoc_read": "15.1"}
 _TURN_TYPES = {event.type for category in (*_CONTENT_CATEGORIES, "turn") for event in CATEGORIES[category]}
 _RunLevelEvent = SessionEvent | TurnEvent | RunLifecycleEvent | PluginLoadedEvent | SkillLoadedEvent | AgentdocReadEvent
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -80,10 +80,10 @@ def is_run_level(event: BaseEvent) -> bool:
 
 def check_position(event: BaseEvent, *, in_turn: bool, had_turns: bool, report: Report) -> None:
     """Check that an event of the main stream lies inside a turn, or before all turns, where a rule requires it."""
-    if event.type in _RULE_IN_TURN and not in_turn:
-        report(_RULE_IN_TURN[event.type], "it is outside a turn")
-    if event.type in _RULE_BEFORE_TURNS and had_turns:
-        report(_RULE_BEFORE_TURNS[event.type], "it occurs after the first turn_start")
+    if event.type in _IN_TURN_RULES and not in_turn:
+        report(_IN_TURN_RULES[event.type], "the event occurs outside a turn")
+    if event.type in _BEFORE_TURNS_RULES and had_turns:
+        report(_BEFORE_TURNS_RULES[event.type], "the event occurs after the first turn_start")
 
 
 class RunRules:
@@ -105,20 +105,20 @@ class RunRules:
     def admits(self, event: BaseEvent, report: Report) -> bool:
         """Check whether a domain event may occur now. Returns False when the run is over, so no other rule applies."""
         if not self._has_begun and not isinstance(event, SessionStartEvent):
-            report("25.1.1", "it occurs before session_start")
+            report("25.1.1", "the event occurs before session_start")
         self._has_begun = True
         if self._ended:
-            report("25.1.3" if event.type in _TURN_TYPES else "25.1.2", "it occurs after session_end")
+            report("25.1.3" if event.type in _TURN_TYPES else "25.1.2", "the event occurs after session_end")
             return False
         if self._terminal is not None and not isinstance(event, SessionEndEvent):
-            report(self._rule_after_terminal(event), f"it occurs after the terminal {self._terminal.type}")
+            report(self._rule_after_terminal(event), f"the event occurs after the terminal {self._terminal.type}")
             return False
         return True
 
     def check(self, event: BaseEvent, report: Report) -> None:
         """Check a domain event of the main stream."""
         if self._after_rate_limit_error and not isinstance(event, RetryEvent | SessionEndEvent):
-            report("21.1", "it follows rate_limit_error")
+            report("21.1", "the event follows rate_limit_error directly")
         self._after_rate_limit_error = isinstance(event, RateLimitErrorEvent)
         if is_terminal_event(event):
             self._terminal = event

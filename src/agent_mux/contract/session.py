@@ -59,14 +59,14 @@ class SessionRules:
         if not start.resumed:
             report("5.2", "session_start.resumed is false")
         if self._previous is not SessionStartEvent:
-            report("5.2", "it does not follow session_start directly")
+            report("5.2", "the event does not follow session_start directly")
         self._prior_turns = event.prior_turn_count
 
     def _check_fork(self, event: SessionForkEvent, start: SessionStartEvent, report: Report) -> None:
         if event.forked_from != start.forked_from:
             report("5.3", f"forkedFrom is {event.forked_from!r}, but {start.forked_from!r} in session_start")
         if self._previous not in (SessionStartEvent, SessionResumeEvent):
-            report("5.3", "it does not follow session_start or session_resume directly")
+            report("5.3", "the event does not follow session_start or session_resume directly")
 
 
 class TurnRules:
@@ -83,7 +83,7 @@ class TurnRules:
         self._next_step = 0
 
     def check(self, event: BaseEvent, report: Report) -> None:
-        """Check an event; ignore those of other categories."""
+        """Check a turn or step event; ignore other events."""
         match event:
             case TurnStartEvent():
                 self._start(event.turn_index, report)
@@ -153,7 +153,7 @@ class InteractionRules:
         """Interaction id -> the sub-agent that requested the approval; None for the main agent."""
 
     def check(self, event: BaseEvent, report: Report) -> None:
-        """Check an event; ignore those of other categories."""
+        """Check an interaction event; ignore other events."""
         match event:
             case InputRequiredEvent():
                 self._use(event.interaction_id, report)
