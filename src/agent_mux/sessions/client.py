@@ -16,9 +16,9 @@ from agent_mux.sessions.summary import ALL, SessionFilter
 class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files; every method except `watch` blocks."""
 
-    def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> list[queries.Hit]:
+    def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
         """Return the sessions that contain a text. For `sort` and `limit` see `agent_mux.sessions.queries.search`."""
-        return queries.search(self, text, wanted, **how)
+        return queries.search(self, text, wanted, **options)
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
         """Return the costs of sessions by group. See `agent_mux.sessions.queries.cost_report`."""
