@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.serving import Server
+from agent_mux.service.server import Server
+from agent_mux.service.settings import Settings
 
 RUNS, READERS = 50, 20
 RECORDING = {"agent": "replay", "prompt": "demo", "approvalMode": "yolo"}

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.openapi.schemas import EVERYWHERE, REFUSED
+from agent_mux.service.openapi.descriptions import EVERYWHERE, REFUSED
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.tokens import needed_scope
+from agent_mux.service.settings import Settings
 
 INTRODUCTION = """# HTTP API
 

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import anyio
 
-from agent_mux.service.instance import Settings
 from agent_mux.service.security.keyring import Keyring
 from agent_mux.service.service import open_database
+from agent_mux.service.settings import Settings
 from agent_mux.service.store.tokens import TokenStore
 
 _Result = TypeVar("_Result")

@@ -11,9 +11,9 @@ import httpx
 
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
+from agent_mux.service.server import Server
 from agent_mux.service.service import Service
-from agent_mux.service.serving import Server
+from agent_mux.service.settings import Settings
 
 PATIENCE = 30.0  # seconds
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import ValidationError
-from agent_mux.service.encoding import tidied
+from agent_mux.service.routes.requests import tidied
 
 
 @pytest.mark.parametrize(

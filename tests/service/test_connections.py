@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.service.serving import PATIENCE, Serving, serving
 
-from agent_mux.service.instance import Limits
+from agent_mux.service.settings import Limits
 
 SOON = 0.4  # seconds: the limits of this server
 MOST = 12  # connections

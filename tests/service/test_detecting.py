@@ -5,7 +5,7 @@ import pytest
 
 from agent_mux.agents.detection import Detected, Detector
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.views import Detecting
+from agent_mux.service.service import Detecting
 
 pytestmark = pytest.mark.anyio
 

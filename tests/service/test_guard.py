@@ -11,8 +11,8 @@ import pytest
 from tests.service.keys import bearing, make_token
 from tests.service.serving import Serving, serving
 
-from agent_mux.service.instance import Limits
-from agent_mux.service.security.bodies import HEADERS, LONGEST_TARGET, MOST_HEADERS
+from agent_mux.service.security.http_rules import HEADERS, LONGEST_TARGET, MOST_HEADERS
+from agent_mux.service.settings import Limits
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 LARGEST = 10_000  # bytes of a body, here

@@ -9,7 +9,7 @@ from tests.process.scripted import scripted_adapter
 from tests.service.serving import Serving, serving
 
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.security.bodies import HEADERS
+from agent_mux.service.security.http_rules import HEADERS
 
 HOSTILE = (
     "<script>alert(1)</script>",

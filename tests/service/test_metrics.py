@@ -13,7 +13,7 @@ from tests.service.test_runs_api import demo
 from tests.service.test_websocket import agents, opened
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
+from agent_mux.service.settings import Settings
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

@@ -15,13 +15,12 @@ from tests.service.fuzzing import STORE, fuzzed_server
 from tests.service.serving import Serving
 
 from agent_mux.service import application
-from agent_mux.service.instance import Settings
 from agent_mux.service.openapi import document as document_module
-from agent_mux.service.openapi.describing import DESCRIBED
+from agent_mux.service.openapi.descriptions import DESCRIBED, REFUSED, TAGS
 from agent_mux.service.openapi.document import openapi_document
-from agent_mux.service.openapi.schemas import REFUSED, TAGS
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.security.tokens import needed_scope
+from agent_mux.service.settings import Settings
 from agent_mux.sessions.export import Format
 
 Operation = tuple[str, str, dict[str, Any]]

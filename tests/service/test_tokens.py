@@ -13,10 +13,10 @@ from tests.service.keys import bearing, make_token, with_keyring
 from tests.service.serving import Serving, serving
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.instance import Settings
 from agent_mux.service.security.callers import FRESH
 from agent_mux.service.security.tokens import new_token
 from agent_mux.service.service import open_service
+from agent_mux.service.settings import Settings
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 TRIES = 200

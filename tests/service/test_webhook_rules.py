@@ -11,10 +11,9 @@ import pytest
 from tests.service.receiver import receiving
 
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow
-from agent_mux.service.webhooks import schedule
-from agent_mux.service.webhooks.delivering import after
-from agent_mux.service.webhooks.schedule import RefusedError, addresses_for, why_not
-from agent_mux.service.webhooks.sending import Answer, Sender
+from agent_mux.service.webhooks import delivery
+from agent_mux.service.webhooks.delivery import after
+from agent_mux.service.webhooks.sender import Answer, RefusedError, Sender, addresses_for, why_not
 from agent_mux.webhooks import new_secret
 
 NEVER = [
@@ -130,13 +129,13 @@ def row(attempts: int) -> DeliveryRow:
 
 
 def test_a_message_is_tried_eight_times_in_about_a_day() -> None:
-    delays = [schedule.delay_after(number, 0.0) for number in range(1, 9)]
+    delays = [delivery.delay_after(number, 0.0) for number in range(1, 9)]
     assert delays[-1] is None
     waits = [delay for delay in delays if delay is not None]
     assert len(waits) == 7
     assert waits == sorted(waits)
     assert 20 * 3600 < sum(waits) < 30 * 3600
-    assert all(wait <= (schedule.delay_after(n, 1.0) or 0) <= wait * 1.2 for n, wait in enumerate(waits, 1))
+    assert all(wait <= (delivery.delay_after(n, 1.0) or 0) <= wait * 1.2 for n, wait in enumerate(waits, 1))
 
 
 @pytest.mark.parametrize(
@@ -160,16 +159,16 @@ def test_what_becomes_of_an_attempt(answer: Answer, attempts: int, state: str | 
 
 
 def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
-    asked = schedule.asked_delay(503, {"retry-after": "120"}, now=0)
+    asked = delivery.asked_delay(503, {"retry-after": "120"}, now=0)
     assert after(row(0), Answer(503, "x", asked), 1000, 0.0)[0]["next_at"] == 121_000
     when = format_datetime(datetime.fromtimestamp(600, UTC), usegmt=True)
-    assert schedule.asked_delay(429, {"retry-after": when}, now=0) == 600
-    assert schedule.asked_delay(429, {"retry-after": when}, now=700) == 0
-    assert schedule.asked_delay(500, {"retry-after": "120"}, now=0) is None
+    assert delivery.asked_delay(429, {"retry-after": when}, now=0) == 600
+    assert delivery.asked_delay(429, {"retry-after": when}, now=700) == 0
+    assert delivery.asked_delay(500, {"retry-after": "120"}, now=0) is None
     for nonsense in ("soon", "-5", "", "1e9", "٣"):
-        assert schedule.asked_delay(503, {"retry-after": nonsense}, now=0) is None
+        assert delivery.asked_delay(503, {"retry-after": nonsense}, now=0) is None
     longest = after(row(0), Answer(503, "x", 10.0**9), 0, 0.0)[0]["next_at"]
-    assert longest == schedule.LONGEST_WAIT * 1000
+    assert longest == delivery.LONGEST_WAIT * 1000
 
 
 def test_the_secret_of_a_webhook_is_not_in_what_is_logged_of_it() -> None:

@@ -21,7 +21,7 @@ from tests.service.test_websocket import TALKER, agents, started
 
 from agent_mux import webhooks
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.webhooks.webhooks import MOST_WEBHOOKS
+from agent_mux.service.webhooks.manager import MOST_WEBHOOKS
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.webhooks.schedule.DELAYS", (0.0,) * 7)
+    monkeypatch.setattr("agent_mux.service.webhooks.delivery.DELAYS", (0.0,) * 7)
 
 
 @pytest.fixture

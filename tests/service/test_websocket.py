@@ -21,8 +21,8 @@ from agent_mux import validate
 from agent_mux.run.commands import ANSWERS
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.conversation import MOST_WAITING
-from agent_mux.service.listening import LARGEST_MESSAGE
+from agent_mux.service.connections import LARGEST_MESSAGE
+from agent_mux.service.websocket import MOST_WAITING
 
 TALKER = """
 while (heard := hear()) is not None:
@@ -328,7 +328,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
 
 
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.listening.LAST_WORDS", 0.1)
+    monkeypatch.setattr("agent_mux.service.connections.LAST_WORDS", 0.1)
     with serving(tmp_path, agents(MUCH + "rest()")) as served:
         served.server.config.ws_ping_interval = served.server.config.ws_ping_timeout = 0.1
         run_id = started(served)

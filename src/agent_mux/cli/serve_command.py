@@ -19,8 +19,8 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
-    from agent_mux.service.instance import Settings
-    from agent_mux.service.serving import Server
+    from agent_mux.service.server import Server
+    from agent_mux.service.settings import Settings
 
 
 DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
@@ -172,7 +172,7 @@ def serve(
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
-    from agent_mux.service.instance import Settings
+    from agent_mux.service.settings import Settings
     from agent_mux.settings.allowed_directories import Roots as Allowed
 
     invocation: Invocation = context.obj
@@ -198,7 +198,7 @@ def serve(
 
 def _serve(settings: "Settings", invocation: Invocation) -> None:
     from agent_mux.service.application import make_application
-    from agent_mux.service.serving import Server
+    from agent_mux.service.server import Server
 
     server = Server(make_application(settings), settings, on_start=lambda: _announce(server, invocation))
     server.run()

@@ -137,7 +137,7 @@ def _with_keyring(
     require_extra("amux token")
     import anyio
 
-    from agent_mux.service.instance import Settings
+    from agent_mux.service.settings import Settings
     from agent_mux.service.security.keyring import Keyring
     from agent_mux.service.service import open_database
     from agent_mux.service.store.tokens import TokenStore

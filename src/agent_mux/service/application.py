@@ -5,35 +5,34 @@ from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from agent_mux._util.version import __version__
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.encoding import heads_of
-from agent_mux.service.instance import Settings
 from agent_mux.service.metrics import Metering, Metrics
+from agent_mux.service.openapi.descriptions import DESCRIBED
 from agent_mux.service.openapi.document import openapi_document
-from agent_mux.service.routes import (
-    agents,
-    commands,
-    cost,
-    events,
-    health,
-    metrics,
-    models,
-    profiles,
-    runs,
-    sessions,
-    webhooks,
-    websocket,
-)
+from agent_mux.service.routes import agents, commands, events, health, profiles, runs, sessions, webhooks
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
+from agent_mux.service.settings import Settings
 
-ROOMS = (health, metrics, runs, events, commands, websocket, webhooks, agents, models, sessions, cost, profiles)
+ROUTERS = (
+    health.router,
+    runs.router,
+    events.router,
+    commands.router,
+    webhooks.router,
+    agents.router,
+    agents.models_router,
+    sessions.router,
+    sessions.cost_router,
+    profiles.router,
+)
 
 
 class _Guarded(FastAPI):
@@ -76,9 +75,30 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
         redirect_slashes=False,  # a path is what it is; its Location would repeat a Host that somebody else chose
         generate_unique_id_function=lambda route: route.name,
     )
-    for room in ROOMS:
-        application.include_router(room.router)
-        application.include_router(heads_of(room.router))
+    for router in ROUTERS:
+        application.include_router(router)
+        application.include_router(heads_of(router))
     application.openapi = cache(partial(openapi_document, application))  # type: ignore[method-assign]
     problems.install(application)
     return application
+
+
+def heads_of(router: APIRouter) -> APIRouter:
+    """A route for HEAD beside each one for GET. The OpenAPI document leaves them out: they say nothing of their own."""
+    made = APIRouter()
+    for route in router.routes:
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and not _is_stream(route.name):
+            made.add_api_route(
+                route.path,
+                route.endpoint,
+                methods=["HEAD"],
+                name=route.name,
+                include_in_schema=False,
+                route_class_override=type(route),
+            )
+    return made
+
+
+def _is_stream(name: str) -> bool:
+    said = DESCRIBED.get(name)
+    return said is not None and said.is_stream

@@ -6,6 +6,17 @@ request before, to the end of the head of the request. Bodies have their own lim
 
 Readers of events stay for hours and are not counted against anybody: only when there are as many connections as there
 may be, one that waits for a request has to go for a new one, the oldest first.
+
+
+Connections of WebSockets: uvicorn's, with what bounds them.
+
+uvicorn writes a message when less than 64 KiB wait for the reader, and reads the next one when the last was taken; so a
+connection that stalls holds 64 KiB and one message each way. What is added here are the three cases that it leaves
+open: a flood of pings whose answers nobody reads, a reader that answers no ping and takes no bytes either, and a server
+that stops while the last events of a run are on their way.
+
+
+The sockets that a server listens on. Bound before anything else is opened: a port in use is told at once.
 """
 
 import asyncio
@@ -16,11 +27,12 @@ from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
-from agent_mux.service.security.bodies import HEADERS
+from agent_mux.service.security.http_rules import HEADERS
 
 LINGER = 2.0  # seconds for the other side to read why it is not served
 MOST_CONNECTIONS = 4096
@@ -143,3 +155,32 @@ class Protocol(H11Protocol):
         head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])
         for event in (head, h11.Data(data=bytes(said.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
+
+
+LARGEST_MESSAGE = 1 << 20  # bytes of one that comes in; larger ones close the connection with 1009
+PING_EVERY = 20.0  # seconds
+PONG_WITHIN = 60.0  # seconds; a slow reader has to read what was sent before the ping
+LAST_WORDS = 3.0  # seconds for what is still to be sent when the server stops, or the connection is given up
+
+
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """One connection."""
+
+    def handle_ping(self) -> None:
+        """Answer, unless the answers before are not read. Source: RFC 6455, section 5.5.3: the latest one is enough."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def keepalive_timeout(self) -> None:
+        """Nobody is there any more: what was not sent by now never will be."""
+        super().keepalive_timeout()
+        self.loop.call_later(LAST_WORDS, self.transport.abort)
+
+    def shutdown(self) -> None:
+        """The server stops. The runs are over, so the connections end by themselves; those that do not are closed."""
+        if self.handshake_complete and not self.close_sent:
+            self.loop.call_later(LAST_WORDS, super().shutdown)
+        else:
+            super().shutdown()

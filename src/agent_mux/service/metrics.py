@@ -22,8 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.version import __version__
 from agent_mux.run.base import TERMINAL
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.live import LiveRun
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import Entry, LiveRun
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 

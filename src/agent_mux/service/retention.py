@@ -13,8 +13,8 @@ import anyio
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.service.instance import Settings
 from agent_mux.service.runs.live import now_ms
+from agent_mux.service.settings import Settings
 from agent_mux.service.store.runs import EndedRun, RunStore
 
 SWEEP_EVERY = 60.0  # seconds

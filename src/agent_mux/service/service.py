@@ -1,6 +1,16 @@
-"""The service without HTTP: everything that the routes need, opened and closed in the right order."""
+"""Who this server is: one process for each directory, known by an id that stays the same.
 
-from collections.abc import AsyncIterator, Callable
+The runs of a database belong to an instance: only the server that has the journals of a run can show and mend it.
+
+
+What a service is to do. `amux serve` fills it in; tests and embedders do it themselves.
+
+
+The service without HTTP: everything that the routes need, opened and closed in the right order."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,26 +18,81 @@ from typing import ParamSpec, TypeVar
 
 import anyio
 from anyio import to_thread
+from filelock import FileLock, Timeout
+from ulid import ULID
 
+from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
+from agent_mux.agents.detection import Detected, Detector
 from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.encoding import EncodedEvents
-from agent_mux.service.instance import Settings, only_server
 from agent_mux.service.metrics import Life, Metrics
 from agent_mux.service.retention import Retention
-from agent_mux.service.runs.runs import Runs
+from agent_mux.service.runs.manager import Runs
 from agent_mux.service.security.callers import Callers
+from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
-from agent_mux.service.views import Detecting
-from agent_mux.service.webhooks.webhooks import Webhooks
+from agent_mux.service.webhooks.manager import Webhooks
 from agent_mux.settings.allowed_directories import Roots
+
+
+class Detecting:
+    """What is installed, as far as the last look says."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._lock = anyio.Lock()
+        self._looked_at = float("-inf")
+
+    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
+        """Every agent, by name. `fresh`: nothing that was remembered when this was asked."""
+        asked = time.monotonic()
+        async with self._lock:
+            if fresh and self._looked_at < asked:
+                self._detector.forget()
+                self._looked_at = time.monotonic()
+            return {found.agent: found for found in await self._detector.detect_all()}
+
+
+ID_FILE = "instance-id"
+LOCK_FILE = "server.lock"
+
+
+@contextlib.contextmanager
+def only_server(directory: Path) -> Iterator[str]:
+    """Be the only server of this directory; gives its id. Raises CONFIG_ERROR when another one runs."""
+    try:
+        make_directory(directory)
+        lock = FileLock(directory / LOCK_FILE, timeout=0, mode=PRIVATE_FILE)
+        lock.acquire()
+    except Timeout as error:
+        other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
+        raise AgentMuxError("CONFIG_ERROR", other) from error
+    except OSError as error:
+        raise AgentMuxError("CONFIG_ERROR", f"{directory} cannot be used: {error.strerror or error}") from error
+    try:
+        yield _id_in(directory / ID_FILE)
+    finally:
+        lock.release()
+
+
+def _id_in(path: Path) -> str:
+    said = (read_text(path) or "").strip()
+    if not said:
+        said = str(ULID())
+        write_text(path, said + "\n")
+    try:
+        return str(ULID.from_str(said))
+    except ValueError as error:
+        raise AgentMuxError("CONFIG_ERROR", f"{path} has no id in it; restore it or remove it") from error
+
 
 _Made = TypeVar("_Made")
 _Arguments = ParamSpec("_Arguments")
-
 DATABASE_FILE = "service.db"
 MOST_READERS = 4
 """How many requests read the agents' files at a time."""

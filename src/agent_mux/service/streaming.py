@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
 from agent_mux.service.encoding import EncodedEvents, Frame, as_sse, as_view
-from agent_mux.service.runs.reading import Batch
-from agent_mux.service.runs.runs import Runs
+from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.readers import Batch
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter

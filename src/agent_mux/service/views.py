@@ -3,15 +3,11 @@
 Looking for agents on the machine, for many who ask: one look at a time, which all who waited for it share.
 """
 
-import time
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
-import anyio
 from msgspec import UNSET, Raw, UnsetType
 
-from agent_mux.agents.detection import Detected, Detector
 from agent_mux.api import Shape
 from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
@@ -102,13 +98,6 @@ class Told(Shape, kw_only=True):
     run: RunView
 
 
-class Health(Shape, kw_only=True):
-    """The process lives."""
-
-    status: Literal["ok", "ready"]
-    version: str
-
-
 def pending_view(pending: PendingInteraction) -> PendingView:
     """What an agent waits for."""
     detail = {camel(name): value for name, value in asdict(pending.detail).items() if value is not None}
@@ -125,21 +114,3 @@ def pending_view(pending: PendingInteraction) -> PendingView:
 def present(value: Any) -> Any:
     """What is None is left out."""
     return UNSET if value is None else value
-
-
-class Detecting:
-    """What is installed, as far as the last look says."""
-
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
-        self._lock = anyio.Lock()
-        self._looked_at = float("-inf")
-
-    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
-        """Every agent, by name. `fresh`: nothing that was remembered when this was asked."""
-        asked = time.monotonic()
-        async with self._lock:
-            if fresh and self._looked_at < asked:
-                self._detector.forget()
-                self._looked_at = time.monotonic()
-            return {found.agent: found for found in await self._detector.detect_all()}

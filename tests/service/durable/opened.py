@@ -8,8 +8,8 @@ from typing import Any
 from tests.process.scripted import scripted_adapter
 
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.instance import Settings
 from agent_mux.service.service import Service, open_service
+from agent_mux.service.settings import Settings
 
 QUICK = 'hear(); say(session="s"); say(text="hello"); say(over=True); say(done=True); rest()'
 FOR_EVER = 'hear(); say(session="s"); say(text="hello"); time.sleep(1000)'

@@ -14,8 +14,8 @@ from tests.process.scripted import scripted_adapter
 
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.serving import Server
+from agent_mux.service.server import Server
+from agent_mux.service.settings import Settings
 
 
 class _Announced(Server):

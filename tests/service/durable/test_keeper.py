@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.runs import keeper as module
-from agent_mux.service.runs.keeper import Keeper
+from agent_mux.service.runs import write_behind as module
+from agent_mux.service.runs.write_behind import Keeper
 from agent_mux.service.store.runs import RowChange
 
 pytestmark = pytest.mark.anyio

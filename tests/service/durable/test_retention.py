@@ -12,8 +12,8 @@ from tests.service.durable.rows import ended, open_store, row
 from tests.service.serving import serving
 
 from agent_mux.errors import ValidationError
-from agent_mux.service.instance import Settings
 from agent_mux.service.retention import DAY, Retention
+from agent_mux.service.settings import Settings
 from agent_mux.service.store.runs import RunFilter, RunRow, RunStore
 
 pytestmark = pytest.mark.anyio

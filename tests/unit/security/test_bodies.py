@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux.service.security import bodies
-from agent_mux.service.security.bodies import HEADERS, Refused, bounded, check_declared, is_json
+from agent_mux.service.security import http_rules
+from agent_mux.service.security.http_rules import HEADERS, Refused, bounded, check_declared, is_json
 
 
 def receiving(*bodies: bytes) -> Callable[[], Any]:
@@ -83,14 +83,14 @@ def test_what_counts_as_json(said: str | None, is_so: bool) -> None:
 @pytest.mark.parametrize(
     ("target", "headers", "status"),
     [
-        (b"/x" * 100, [(b"a", b"b")] * bodies.MOST_HEADERS, None),
-        (b"/x", [(b"a", b"b")] * (bodies.MOST_HEADERS + 1), 431),
-        (b"/x", [(b"a", b"b" * bodies.LARGEST_HEADERS)], 431),
-        (b"/" * (bodies.LONGEST_TARGET + 1), [], 414),
+        (b"/x" * 100, [(b"a", b"b")] * http_rules.MOST_HEADERS, None),
+        (b"/x", [(b"a", b"b")] * (http_rules.MOST_HEADERS + 1), 431),
+        (b"/x", [(b"a", b"b" * http_rules.LARGEST_HEADERS)], 431),
+        (b"/" * (http_rules.LONGEST_TARGET + 1), [], 414),
     ],
 )
 def test_the_head_has_limits(target: bytes, headers: list[tuple[bytes, bytes]], status: int | None) -> None:
-    assert bodies.wrong_size(target, headers) == status
+    assert http_rules.wrong_size(target, headers) == status
 
 
 def test_the_policy_lets_nothing_run() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux.service.security.origins import host_name, is_own_host, is_own_site
+from agent_mux.service.security.http_rules import host_name, is_own_host, is_own_site
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # nothing is bound
 

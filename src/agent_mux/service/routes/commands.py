@@ -10,7 +10,7 @@ from starlette.responses import Response
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import LARGEST_TERMINAL
-from agent_mux.service.openapi.describing import Answer, Body, described
+from agent_mux.service.openapi.descriptions import Answer, Body, described
 from agent_mux.service.routes.requests import RunId, TheService, json_answer, json_body
 from agent_mux.service.views import PendingPage, Told
 

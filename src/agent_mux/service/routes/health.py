@@ -1,12 +1,25 @@
-"""`/health` and `/ready`: whether the process lives, and whether it can work. Nothing secret; no token is needed."""
+"""`/health` and `/ready`: whether the process lives, and whether it can work. Nothing secret; no token is needed.
 
-from fastapi import APIRouter
+`/metrics`: what the service counts and measures, in the formats of Prometheus and OpenMetrics."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header
+from prometheus_client.exposition import choose_encoder
 from starlette.responses import Response
 
 from agent_mux._util.version import __version__
-from agent_mux.service.openapi.describing import Answer, described
+from agent_mux.api import Shape
+from agent_mux.service.openapi.descriptions import Answer, described
 from agent_mux.service.routes.requests import TheService, json_answer
-from agent_mux.service.views import Health
+
+
+class Health(Shape, kw_only=True):
+    """The process lives."""
+
+    status: Literal["ok", "ready"]
+    version: str
+
 
 router = APIRouter(tags=["health"])
 
@@ -25,3 +38,11 @@ async def ready(service: TheService) -> Response:
     await service.database.ping()
     service.runs.require_open()
     return json_answer(Health(status="ready", version=__version__))
+
+
+@router.get("/metrics")
+@described(Answer(also={"text/plain": str, "application/openmetrics-text": str}))
+async def read_metrics(service: TheService, accept: Annotated[str, Header()] = "") -> Response:
+    """Metrics: OpenMetrics if `Accept` asks for `application/openmetrics-text`, else the text format of Prometheus."""
+    encode, content_type = choose_encoder(accept)
+    return Response(encode(service.metrics.registry), headers={"content-type": content_type})

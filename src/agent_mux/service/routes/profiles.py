@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_view, profile_views
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.service.openapi.describing import Answer, Body, Component, described
+from agent_mux.service.openapi.descriptions import Answer, Body, Component, described
 from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer, json_body
 from agent_mux.service.service import in_thread
 from agent_mux.settings.profiles import Profiles, Scope

@@ -13,11 +13,12 @@ What was sent is taken apart before it is decoded. So a `%2F` in a parameter is 
 
 import base64
 import binascii
+from collections import Counter
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
 import msgspec
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Request
 from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -26,11 +27,9 @@ from starlette.types import Scope
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.sdk.options import LONGEST_TAG, RUN_ID
-from agent_mux.service.encoding import check_target, tidied
+from agent_mux.sdk.options import RUN_ID
 from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
-from agent_mux.sessions.summary import SessionFilter
 
 _Kind = TypeVar("_Kind")
 
@@ -95,35 +94,6 @@ def place_of(cursor: str) -> tuple[int, str]:
     return int(time), id_
 
 
-LONGEST_NAME = 200  # characters
-LONGEST_PATH = 4096
-MOST_TAGS = 32
-LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
-Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
-
-
-def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of an agent, or an alias.")] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only those with this model.")] = None,
-    since: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Changed at or after: milliseconds since the epoch.")
-    ] = None,
-    until: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
-    ] = None,
-    tag: Annotated[
-        list[Tag] | None, Query(max_length=MOST_TAGS, description="Only those of runs with all of these tags.")
-    ] = None,
-    cwd: Annotated[
-        str | None, Query(max_length=LONGEST_PATH, description="Only those held in this directory, or below.")
-    ] = None,
-) -> SessionFilter:
-    return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
-
-
-Wanted = Annotated[SessionFilter, Depends(_wanted)]
-
-
 class ByRawPath(APIRoute):
     """A route that is matched as it was sent; its parameters are decoded one by one."""
 
@@ -139,3 +109,44 @@ class ByRawPath(APIRoute):
 
 def _decoded(value: object) -> object:
     return unquote(value) if isinstance(value, str) else value
+
+
+LARGEST = 1 << 53  # beyond it, not every whole number is a float
+NO_NUL = "text without NUL characters"
+REPEATED = frozenset({"tag", "state"})
+"""Query parameters that may stand several times."""
+
+
+def tidied(value: Any, path: str = "") -> Any:
+    """The same with `5.0` as 5: JSON knows one kind of numbers. Source: RFC 8259, section 6.
+
+    Raises `ValidationError` for a NUL character: databases, paths and arguments of programs cannot have one.
+    """
+    match value:
+        case float() if value.is_integer() and abs(value) < LARGEST:
+            return int(value)
+        case str():
+            _check(value, path)
+        case dict():
+            for key in value:
+                _check(key, path)
+            return {key: tidied(part, f"{path}.{key}" if path else key) for key, part in value.items()}
+        case list():
+            return [tidied(part, f"{path}[{index}]") for index, part in enumerate(value)]
+    return value
+
+
+def check_target(connection: HTTPConnection) -> None:
+    """Refuse a path or a query with a NUL character, and a parameter that is said twice: which one would count?"""
+    query = connection.query_params.multi_items()
+    if "\0" in connection.scope["path"] or any("\0" in text for pair in query for text in pair):
+        raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])
+    counted = Counter(name for name, _ in query if name not in REPEATED)
+    twice = [FieldError(name, f"{count} times", "once") for name, count in counted.items() if count > 1]
+    if twice:
+        raise ValidationError(twice)
+
+
+def _check(text: str, path: str) -> None:
+    if "\0" in text:
+        raise ValidationError([FieldError(path or "(body)", "a NUL character", NO_NUL)])

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.base import TERMINAL
 from agent_mux.sdk.options import LONGEST_TAG
-from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
+from agent_mux.service.openapi.descriptions import Answer, Body, Component, Links, described
 from agent_mux.service.routes.requests import RunId, TheCaller, TheService, cursor_of, json_answer, json_body, place_of
 from agent_mux.service.store.runs import LIVE, Place, RunFilter
 from agent_mux.service.views import RunPage, RunView

@@ -2,26 +2,57 @@
 
 Ids come from the agents and may hold anything. They are compared with those of the sessions that were found, and
 nothing is made of them, no path either.
-"""
+
+
+`/v1/cost`: what the agents' stored sessions cost."""
 
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from agent_mux.api.costs import CostView, cost_json
+from agent_mux.sdk.options import LONGEST_TAG
 from agent_mux.service.encoding import as_json_line
-from agent_mux.service.openapi.describing import JSON, JSONL, Answer, Component, described
-from agent_mux.service.routes.requests import ByRawPath, TheService, Wanted, json_answer
+from agent_mux.service.openapi.descriptions import JSON, JSONL, Answer, Component, described
+from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer
 from agent_mux.service.service import in_thread
 from agent_mux.service.streaming import ChunkStream, event_chunks, opened
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.queries import Hit, SearchOrder
+from agent_mux.sessions.queries import GroupBy, Hit, SearchOrder
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
+LONGEST_NAME = 200  # characters
+LONGEST_PATH = 4096
+MOST_TAGS = 32
+LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
+
+
+def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of an agent, or an alias.")] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only those with this model.")] = None,
+    since: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Changed at or after: milliseconds since the epoch.")
+    ] = None,
+    until: Annotated[
+        int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
+    ] = None,
+    tag: Annotated[
+        list[Tag] | None, Query(max_length=MOST_TAGS, description="Only those of runs with all of these tags.")
+    ] = None,
+    cwd: Annotated[
+        str | None, Query(max_length=LONGEST_PATH, description="Only those held in this directory, or below.")
+    ] = None,
+) -> SessionFilter:
+    return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
+
+
+Wanted = Annotated[SessionFilter, Depends(_wanted)]
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=ByRawPath)
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
@@ -165,3 +196,23 @@ def _page(request: Request, found: list[Any], offset: int, limit: int) -> Respon
     following = request.url.include_query_params(offset=behind, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
     return json_answer(found[offset:behind], headers={"link": link})
+
+
+cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
+
+
+@cost_router.get("")
+@described(Answer(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
+async def report_cost(
+    service: TheService, wanted: Wanted, by: Annotated[GroupBy, Query(description="Sum up by.")] = "agent"
+) -> Response:
+    """What the stored sessions cost, in US dollars. Each model call counts once, also where a fork has a copy of it.
+
+    What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
+    price are counted. Times and models are those of the calls.
+    """
+    return json_answer(await in_thread(service, _report, service.mux.sessions, wanted, by))
+
+
+def _report(sessions: Sessions, wanted: SessionFilter, by: GroupBy) -> dict[str, Any]:
+    return cost_json(by, sessions.total_cost(wanted, group_by=by))

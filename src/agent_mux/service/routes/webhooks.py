@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
-from agent_mux.service.openapi.describing import Answer, Body, Links, described
+from agent_mux.service.openapi.descriptions import Answer, Body, Links, described
 from agent_mux.service.routes.requests import TheService, cursor_of, json_answer, json_body, place_of
 from agent_mux.service.store.webhooks import DeliveryPlace, DeliveryState
-from agent_mux.service.webhooks.requests import (
+from agent_mux.service.webhooks.schemas import (
     EVENTS,
     LONGEST_TEXT,
     LONGEST_URL,

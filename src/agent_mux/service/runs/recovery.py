@@ -28,9 +28,8 @@ from agent_mux.run.derivation import DerivedRun, MakeCodec
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.service.runs.keeper import Keeper
-from agent_mux.service.runs.live import ended_values, now_ms
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import Entry, ended_values, now_ms
+from agent_mux.service.runs.write_behind import Keeper
 from agent_mux.service.store.runs import RunRow
 
 PATIENCE = 5.0  # seconds that a request waits for a journal to be read

@@ -12,9 +12,9 @@ import anyio.abc
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.listening import is_loopback
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.security.tokens import ANYBODY, Caller, bearer, is_one_of, scopes_of
+from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
 FRESH = 1.0  # seconds for which what was read of the tokens is good

@@ -9,12 +9,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
-from agent_mux.service.instance import Settings
-from agent_mux.service.security import bodies
-from agent_mux.service.security.bodies import Refused, add_headers, wrong_size
 from agent_mux.service.security.callers import Callers
-from agent_mux.service.security.origins import is_from_browser, is_own_host, is_own_site
+from agent_mux.service.security.http_rules import (
+    Refused,
+    add_headers,
+    bounded,
+    check_declared,
+    is_from_browser,
+    is_json,
+    is_own_host,
+    is_own_site,
+    wrong_size,
+)
 from agent_mux.service.security.tokens import Caller, needed_scope
+from agent_mux.service.settings import Settings
 
 
 class Guard:
@@ -57,11 +65,11 @@ class Guard:
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return receive
         limits = self._settings.limits
-        bodies.check_declared(headers.get("content-length"), limits.largest_body)
+        check_declared(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
-        if from_browser and not bodies.is_json(headers.get("content-type")):
+        if from_browser and not is_json(headers.get("content-type")):
             raise Refused(415, "a body from a browser has to be application/json")
-        return bodies.bounded(receive, limits.largest_body, limits.body_within)
+        return bounded(receive, limits.largest_body, limits.body_within)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
         status = wrong_size(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])

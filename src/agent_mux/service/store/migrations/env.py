@@ -2,7 +2,6 @@
 
 from alembic import context
 
-from agent_mux.service.store import tables  # noqa: F401  # it adds its tables
 from agent_mux.service.store.tables import METADATA
 
 context.configure(

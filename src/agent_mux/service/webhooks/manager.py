@@ -8,6 +8,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -19,15 +20,13 @@ from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.metrics import Metrics
-from agent_mux.service.runs.live import now_ms
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import Entry, now_ms
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore, adding
 from agent_mux.service.views import RunView, pending_view
-from agent_mux.service.webhooks.delivering import Route
-from agent_mux.service.webhooks.requests import APPROVAL, ENDED, EVENTS, INPUT, STARTED, TEST
-from agent_mux.service.webhooks.schedule import iso
-from agent_mux.service.webhooks.sending import Sender
+from agent_mux.service.webhooks.delivery import Route
+from agent_mux.service.webhooks.schemas import APPROVAL, ENDED, EVENTS, INPUT, STARTED, TEST
+from agent_mux.service.webhooks.sender import Sender
 from agent_mux.webhooks import new_secret
 
 MOST_WEBHOOKS = 50
@@ -210,3 +209,8 @@ def _wants(webhook: WebhookRow, type_: str, run: RunRow) -> bool:
         and (not webhook.agents or run.agent in webhook.agents)
         and set(webhook.tags) <= set(run.tags)
     )
+
+
+def iso(ms: int) -> str:
+    """A time in milliseconds since the epoch as in ISO 8601, UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -12,8 +12,7 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.store.webhooks import DeliveryRow, DeliveryState, WebhookRow
 from agent_mux.service.views import present
-from agent_mux.service.webhooks.schedule import why_not
-from agent_mux.service.webhooks.sending import PORTS
+from agent_mux.service.webhooks.sender import PORTS, why_not
 from agent_mux.webhooks import key_of
 
 STARTED, ENDED = "run.started", "run.ended"

@@ -17,8 +17,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.service.metrics import AttemptOutcome, Metrics
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore
-from agent_mux.service.webhooks.schedule import delay_after
-from agent_mux.service.webhooks.sending import Answer, Sender
+from agent_mux.service.webhooks.sender import Answer, Sender
 
 AT_ONCE = 4
 """Attempts for one webhook."""
@@ -124,3 +123,27 @@ def _secrets(webhook: WebhookRow) -> list[str]:
     if webhook.previous_secret is not None and now_ms() < (webhook.previous_until or 0):
         secrets.append(webhook.previous_secret)
     return secrets
+
+
+MINUTE, HOUR = 60.0, 3600.0
+DELAYS = (5.0, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 10 * HOUR)
+"""Seconds behind each attempt that failed; 8 attempts in about a day."""
+ATTEMPTS = len(DELAYS) + 1
+JITTER = 0.2
+"""Of the delay, at random: those that failed together do not come back together."""
+LONGEST_WAIT = 24 * HOUR
+"""However long a receiver asks for."""
+
+
+def delay_after(attempts: int, chance: float, asked: float | None = None) -> float | None:
+    """Seconds until the next attempt; None: there is no other one.
+
+    Args:
+        attempts: How many there were.
+        chance: A random number from 0 to 1.
+        asked: Seconds that the receiver wants to be left alone for.
+    """
+    if attempts >= ATTEMPTS:
+        return None
+    usual = DELAYS[attempts - 1] * (1 + JITTER * chance)
+    return max(usual, min(asked or 0.0, LONGEST_WAIT))

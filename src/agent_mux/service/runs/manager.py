@@ -1,9 +1,11 @@
-"""The runs of a service: the one place that starts them, finds them and lets go of them."""
+"""The runs of a service: the one place that starts them, finds them and lets go of them.
+
+One at a time for each key: what is done to one run, or under one idempotency key, waits for nothing else."""
 
 import logging
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Hashable, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,14 +25,11 @@ from agent_mux.run.base import TERMINAL
 from agent_mux.run.commands import AnyCommand, carry_out
 from agent_mux.run.derivation import codec_maker
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.keeper import Keeper
-from agent_mux.service.runs.live import LiveRun, now_ms, view_of
-from agent_mux.service.runs.observers import Entry, RunObserver
-from agent_mux.service.runs.reading import Batch, live_batches, opened, stored_batches
+from agent_mux.service.runs.live import Entry, LiveRun, RunObserver, now_ms, view_of
+from agent_mux.service.runs.readers import Batch, Seen, live_batches, opened, seen_of, seen_of_stored, stored_batches
 from agent_mux.service.runs.recovery import Recovery, lost_values
 from agent_mux.service.runs.requests import RunRequest, confined, request_of
-from agent_mux.service.runs.turns import Turns
-from agent_mux.service.runs.watching import Seen, seen_of, seen_of_stored
+from agent_mux.service.runs.write_behind import Keeper
 from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
 from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import Roots
@@ -401,3 +400,21 @@ def _remove(journals: Sequence[Path]) -> None:
         except OSError as error:
             kept = f"the journal {journal} cannot be removed: {error.strerror or error}"
             raise AgentMuxError("CONFIG_ERROR", f"{kept}; make that possible, and delete the run again") from error
+
+
+class Turns:
+    """Locks that are there as long as somebody has or wants them."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Hashable, anyio.Lock] = {}
+
+    @asynccontextmanager
+    async def of(self, key: Hashable) -> AsyncGenerator[None, None]:
+        """Be the only one with this key."""
+        lock = self._locks.setdefault(key, anyio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():  # it is handed over directly to the next one who waits
+                self._locks.pop(key, None)

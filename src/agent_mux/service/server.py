@@ -14,11 +14,19 @@ import uvicorn
 from fastapi import FastAPI
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.connections import Connections, Protocol, room_for_connections
-from agent_mux.service.instance import Settings
-from agent_mux.service.listening import LARGEST_MESSAGE, PING_EVERY, PONG_WITHIN, BoundedWebSocket, listening_sockets
-from agent_mux.service.security.bodies import LARGEST_HEADERS, LONGEST_TARGET
+from agent_mux.service.connections import (
+    LARGEST_MESSAGE,
+    PING_EVERY,
+    PONG_WITHIN,
+    BoundedWebSocket,
+    Connections,
+    Protocol,
+    room_for_connections,
+)
+from agent_mux.service.security.http_rules import LARGEST_HEADERS, LONGEST_TARGET
 from agent_mux.service.service import Service
+from agent_mux.service.settings import Settings
+from agent_mux.service.sockets import listening_sockets
 
 GRACE_OF_CONNECTIONS = 5  # seconds for what is still being sent when all runs are over
 GRACE_WHEN_HURRIED = 2.0  # seconds for writing down how the runs ended, when nobody wants to wait for it

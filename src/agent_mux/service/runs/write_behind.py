@@ -14,13 +14,11 @@ import anyio
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import Entry
 from agent_mux.service.store.runs import RowChange, RunStore
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
 AT_ONCE = 100  # runs that are written in one transaction
-
-
 Values = dict[str, Any] | None
 """Columns of a run; None: it is to be removed."""
 
