@@ -13,7 +13,7 @@ from tests.service.receiver import receiving
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow
 from agent_mux.service.webhooks import delivery
 from agent_mux.service.webhooks.delivery import after
-from agent_mux.service.webhooks.sender import Answer, RefusedError, Sender, addresses_for, why_not
+from agent_mux.service.webhooks.sender import Answer, RefusedError, Sender, addresses_for, asked_delay, why_not
 from agent_mux.webhooks import new_secret
 
 NEVER = [
@@ -159,14 +159,14 @@ def test_what_becomes_of_an_attempt(answer: Answer, attempts: int, state: str | 
 
 
 def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
-    asked = delivery.asked_delay(503, {"retry-after": "120"}, now=0)
+    asked = asked_delay(503, {"retry-after": "120"}, now=0)
     assert after(row(0), Answer(503, "x", asked), 1000, 0.0)[0]["next_at"] == 121_000
     when = format_datetime(datetime.fromtimestamp(600, UTC), usegmt=True)
-    assert delivery.asked_delay(429, {"retry-after": when}, now=0) == 600
-    assert delivery.asked_delay(429, {"retry-after": when}, now=700) == 0
-    assert delivery.asked_delay(500, {"retry-after": "120"}, now=0) is None
+    assert asked_delay(429, {"retry-after": when}, now=0) == 600
+    assert asked_delay(429, {"retry-after": when}, now=700) == 0
+    assert asked_delay(500, {"retry-after": "120"}, now=0) is None
     for nonsense in ("soon", "-5", "", "1e9", "٣"):
-        assert delivery.asked_delay(503, {"retry-after": nonsense}, now=0) is None
+        assert asked_delay(503, {"retry-after": nonsense}, now=0) is None
     longest = after(row(0), Answer(503, "x", 10.0**9), 0, 0.0)[0]["next_at"]
     assert longest == delivery.LONGEST_WAIT * 1000
 

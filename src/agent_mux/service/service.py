@@ -26,10 +26,10 @@ from agent_mux.agents.detection import Detected, Detector
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.metrics import Life, Metrics
 from agent_mux.service.retention import Retention
 from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.readers import EncodedEvents
 from agent_mux.service.security.callers import Callers
 from agent_mux.service.settings import Settings
 from agent_mux.service.store.database import Database, checked_url

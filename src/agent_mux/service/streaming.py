@@ -7,7 +7,7 @@ stalls costs one chunk and what the socket holds, and keeps nobody waiting.
 The events of a stored session on their way to one reader: made as they are taken, some at a time.
 """
 
-from collections.abc import AsyncGenerator, Collection, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
@@ -18,9 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
-from agent_mux.service.encoding import EncodedEvents, Frame, as_sse, as_view
 from agent_mux.service.runs.manager import Runs
-from agent_mux.service.runs.readers import Batch
+from agent_mux.service.runs.readers import Batch, EncodedEvents
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
@@ -28,6 +27,25 @@ from agent_mux.sessions.summary import SessionFilter
 PING_EVERY = 15.0  # seconds without an event; proxies and clients give up on silent connections
 PING = b": ping\n\n"
 LARGEST_CHUNK = 1 << 16  # bytes that are handed over at once, but for an event that is larger
+
+
+Frame = Callable[[int, bytes], bytes]
+"""Makes of the number and the JSON of an event what is sent."""
+
+
+def as_sse(number: int, line: bytes) -> bytes:
+    """A Server-Sent Event. JSON has no line breaks, so one `data` field holds it. Source: HTML, section 9.2."""
+    return b"id: %d\ndata: %b\n\n" % (number, line)
+
+
+def as_json_line(_: int, line: bytes) -> bytes:
+    """A line, as `amux run --json` prints it."""
+    return line + b"\n"
+
+
+def as_view(line: bytes) -> bytes:
+    """A Server-Sent Event of another name: no event of the run, and no number to go on behind."""
+    return b"event: run\ndata: %b\n\n" % line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
-from agent_mux.service.encoding import EncodedEvents
 from agent_mux.service.problems import STATUS
 from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.readers import EncodedEvents
 from agent_mux.service.streaming import Wanted
 
 MOST_WAITING = 32

@@ -12,11 +12,19 @@ from starlette.responses import Response
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.run.base import TERMINAL
-from agent_mux.service.encoding import Frame, as_json_line, as_sse
 from agent_mux.service.openapi.descriptions import JSONL, SSE, Answer, Component, described
 from agent_mux.service.routes.requests import RunId, TheService, the_service
 from agent_mux.service.service import Service
-from agent_mux.service.streaming import PING, ChunkStream, Wanted, chunks_of, chunks_with_views
+from agent_mux.service.streaming import (
+    PING,
+    ChunkStream,
+    Frame,
+    Wanted,
+    as_json_line,
+    as_sse,
+    chunks_of,
+    chunks_with_views,
+)
 from agent_mux.service.websocket import Conversation, bare, closing, numbered
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])

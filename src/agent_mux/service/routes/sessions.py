@@ -14,11 +14,10 @@ from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.sdk.options import LONGEST_TAG
-from agent_mux.service.encoding import as_json_line
 from agent_mux.service.openapi.descriptions import JSON, JSONL, Answer, Component, described
 from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer
 from agent_mux.service.service import in_thread
-from agent_mux.service.streaming import ChunkStream, event_chunks, opened
+from agent_mux.service.streaming import ChunkStream, as_json_line, event_chunks, opened
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format

@@ -5,6 +5,7 @@ A run as somebody sees it who shows it: its events, and how it is, in an order i
 How it is comes before the events that made it so: whoever sees an event knows what has come of it.
 """
 
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.events import AgentEvent
+from agent_mux.events import AgentEvent, encode_event
 from agent_mux.run.derivation import DerivedRun, MakeCodec
 from agent_mux.run.handle import RunHandle
 from agent_mux.service.runs.live import LiveRun
@@ -90,3 +91,27 @@ async def seen_of_stored(view: RunView, batches: AsyncGenerator[Batch, None]) ->
     async with aclosing(batches):
         async for batch in batches:
             yield None, batch
+
+
+MOST_BYTES = 32 << 20
+"""Of encoded events that are kept for the next reader."""
+
+
+class EncodedEvents:
+    """JSON lines of events, by run and number. Bounded: what was made first is forgotten first."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = most
+        self._size = 0
+        self._lines: OrderedDict[tuple[str, int, bool], bytes] = OrderedDict()
+
+    def line(self, run_id: str, number: int, event: AgentEvent, *, accumulated: bool) -> bytes:
+        """The event as `amux run --json` prints it, or with `--compact`; without the newline."""
+        key = (run_id, number, accumulated)
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = encode_event(event, accumulated=accumulated)
+            self._size += len(line)
+            while self._size > self._most:
+                self._size -= len(self._lines.popitem(last=False)[1])
+        return line
