@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import ValidationError
-from agent_mux.service.routes.requests import tidied
+from agent_mux.service.routes.requests import normalized
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from agent_mux.service.routes.requests import tidied
     ],
 )
 def test_whole_numbers_are_whole(told: Any, made: Any) -> None:
-    tidy = tidied(told)
+    tidy = normalized(told)
     assert tidy == made
     assert type(tidy) is type(made)
 
@@ -33,5 +33,5 @@ def test_whole_numbers_are_whole(told: Any, made: Any) -> None:
 )
 def test_nul_is_refused_by_its_place(told: Any, path: str) -> None:
     with pytest.raises(ValidationError) as raised:
-        tidied(told)
+        normalized(told)
     assert [one.path for one in raised.value.fields] == [path]

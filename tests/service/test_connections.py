@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.service.serving import PATIENCE, Serving, serving
 
-from agent_mux.service.settings import Limits
+from agent_mux.service.settings import ConnectionLimits
 
 SOON = 0.4  # seconds: the limits of this server
 MOST = 12  # connections
@@ -22,7 +22,7 @@ HEAD = b"GET /health HTTP/1.1\r\nhost: localhost\r\n"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    limits = Limits(head_within=SOON, body_within=SOON, largest_body=10_000, connections=MOST)
+    limits = ConnectionLimits(head_timeout=SOON, body_timeout=SOON, largest_body=10_000, connections=MOST)
     with serving(tmp_path_factory.mktemp("served"), limits=limits) as server:
         yield server
 

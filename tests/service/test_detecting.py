@@ -5,7 +5,7 @@ import pytest
 
 from agent_mux.agents.detection import Detected, Detector
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.service import Detecting
+from agent_mux.service.service import SharedDetection
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ class Counting(Detector):
 @pytest.mark.parametrize("fresh", [False, True])
 async def test_one_look_at_a_time(fresh: bool) -> None:
     detector = Counting()
-    detecting = Detecting(detector)
+    detecting = SharedDetection(detector)
     found: list[str] = []
 
     async def ask() -> None:
@@ -52,7 +52,7 @@ async def test_one_look_at_a_time(fresh: bool) -> None:
 
 async def test_who_waited_for_a_fresh_look_shares_it() -> None:
     detector = Counting()
-    detecting = Detecting(detector)
+    detecting = SharedDetection(detector)
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
             tasks.start_soon(lambda: detecting.all(fresh=True))

@@ -11,8 +11,8 @@ import pytest
 from tests.service.keys import bearing, make_token
 from tests.service.serving import Serving, serving
 
-from agent_mux.service.security.http_rules import HEADERS, LONGEST_TARGET, MOST_HEADERS
-from agent_mux.service.settings import Limits
+from agent_mux.service.security.http_rules import HEADERS, LONGEST_TARGET, MAX_HEADERS
+from agent_mux.service.settings import ConnectionLimits
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 LARGEST = 10_000  # bytes of a body, here
@@ -21,7 +21,7 @@ LARGEST = 10_000  # bytes of a body, here
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     directory = tmp_path_factory.mktemp("served")
-    limits = Limits(largest_body=LARGEST)
+    limits = ConnectionLimits(largest_body=LARGEST)
     with serving(directory, limits=limits, allowed_hosts=("amux.example",), roots=(directory,)) as server:
         yield server
 
@@ -106,7 +106,7 @@ def test_a_body_of_the_largest_size_is_read(served: Serving) -> None:
 
 
 def test_a_head_that_is_too_large_is_refused(served: Serving) -> None:
-    many = [(f"x-{number}", "y") for number in range(MOST_HEADERS)]
+    many = [(f"x-{number}", "y") for number in range(MAX_HEADERS)]
     assert served.http.get("/health", headers=many).status_code == 431
     assert served.http.get("/health", headers={"x": "y" * 20_000}).status_code == 431
     assert served.http.get("/health", headers={"x": "y" * 200_000}).status_code == 431

@@ -13,7 +13,7 @@ from tests.service.test_runs_api import demo
 from tests.service.test_websocket import agents, opened
 
 from agent_mux.service.application import make_application
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -132,7 +132,7 @@ def test_names_follow_the_conventions(served: Serving) -> None:
 
 
 def test_two_applications_in_one_process_count_for_themselves(tmp_path: Path) -> None:
-    make_application(Settings(config_dir=tmp_path / "other"))
+    make_application(ServiceSettings(config_dir=tmp_path / "other"))
     with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:
         demo(one)
         until(one, "http_requests_total", 1, route="/v1/runs", method="POST", status="201")

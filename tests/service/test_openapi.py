@@ -16,11 +16,11 @@ from tests.service.serving import Serving
 
 from agent_mux.service import application
 from agent_mux.service.openapi import document as document_module
-from agent_mux.service.openapi.descriptions import DESCRIBED, REFUSED, TAGS
+from agent_mux.service.openapi.descriptions import DESCRIBED, REFUSAL_DESCRIPTIONS, TAGS
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.security.tokens import needed_scope
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.sessions.export import Format
 
 Operation = tuple[str, str, dict[str, Any]]
@@ -59,7 +59,7 @@ def test_every_schema_is_one() -> None:
 
 
 def test_every_route_is_in_it() -> None:
-    made = application.make_application(Settings(config_dir=Path("unused")))
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
     routes = [one for one in iter_route_contexts(made.routes) if isinstance(one.original_route, APIRoute)]
     known = {(method, one.path_format) for one in routes for method in one.methods or ()}
     assert {(method, path) for method, path, _ in operations()} == {one for one in known if one[0] != "HEAD"}
@@ -68,7 +68,7 @@ def test_every_route_is_in_it() -> None:
 
 def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(DESCRIBED, "get_run")
-    made = application.make_application(Settings(config_dir=Path("unused")))
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
     with pytest.raises(ValueError, match=r"GET /v1/runs/\{run_id\} \(get_run\) is not described"):
         openapi_document(made)
 
@@ -76,7 +76,7 @@ def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPat
 def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {name: about for name, about in TAGS.items() if name != "cost"}
     monkeypatch.setattr(document_module, "TAGS", known)
-    made = application.make_application(Settings(config_dir=Path("unused")))
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
     with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
         openapi_document(made)
 
@@ -110,7 +110,7 @@ def test_numbers_and_texts_of_parameters_are_bounded() -> None:
 def test_codes_that_are_named_are_answered_with_their_status() -> None:
     for _, path, told in operations():
         for status, answer in told["responses"].items():
-            if int(status) >= 400 and int(status) not in REFUSED:
+            if int(status) >= 400 and int(status) not in REFUSAL_DESCRIPTIONS:
                 codes = re.findall(r"`(\w+)`", found(answer)["description"])
                 assert codes, path
                 assert {str(STATUS.get(code, 500)) for code in codes} == {status}

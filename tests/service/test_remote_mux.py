@@ -106,12 +106,12 @@ from pathlib import Path
 from tests.process.scripted import scripted_adapter
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.serving import Server
-from agent_mux.service.instance import Settings
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
 registry = AdapterRegistry()
 registry.register(scripted_adapter(sys.argv[3]))
-settings = Settings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))
-Server(make_application(settings, registry), settings).run()
+settings = ServiceSettings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))
+HttpServer(make_application(settings, registry), settings).run()
 """
 
 

@@ -26,7 +26,10 @@ def test_it_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> None:
         assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["status"] == "ok"
         run_id = httpx.post(f"{served.url}/v1/runs", json=DEMO, timeout=PATIENCE).json()["runId"]
         with httpx.stream(
-            "GET", f"{served.url}/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}, timeout=PATIENCE
+            "GET",
+            f"{served.url}/v1/runs/{run_id}/events",
+            headers={"accept": "application/jsonl"},
+            timeout=PATIENCE,
         ) as stream:
             lines = stream.iter_lines()
             events = [json.loads(next(lines))]

@@ -13,10 +13,10 @@ from tests.service.keys import bearing, make_token, with_keyring
 from tests.service.serving import Serving, serving
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.security.callers import FRESH
+from agent_mux.service.security.authenticator import CACHE_TIME
 from agent_mux.service.security.tokens import new_token
 from agent_mux.service.service import open_service
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 TRIES = 200
@@ -110,7 +110,7 @@ def test_use_is_noted(guarded: Guarded) -> None:
 
 def eventually(served: Serving, token: str, status: int) -> bool:
     """The service takes notice: it looks every `FRESH` seconds."""
-    assert FRESH <= 1.0
+    assert CACHE_TIME <= 1.0
     with httpx.Client(base_url=served.url, headers=bearing(token), timeout=30) as client:
         return any(client.get("/v1/runs").status_code == status for _ in range(TRIES * 10))
 
@@ -149,7 +149,7 @@ def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # it is refused
 def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: str) -> None:
     async def opening() -> None:
-        async with open_service(Settings(config_dir=tmp_path, host=host)):
+        async with open_service(ServiceSettings(config_dir=tmp_path, host=host)):
             pass
 
     with pytest.raises(AgentMuxError, match="`amux token create NAME --scope run`") as refused:
@@ -179,15 +179,15 @@ def test_a_database_that_is_away_lets_in_whom_it_knew(tmp_path: Path, monkeypatc
     token = make_token(tmp_path, "ci", "read")
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
-        callers = served.service.callers
+        authenticator = served.service.authenticator
 
         async def away() -> Any:
             raise AgentMuxError("UNAVAILABLE", "away")
 
-        monkeypatch.setattr(callers._store, "all", away)
-        monkeypatch.setattr(callers, "_read_at", callers._read_at - 2 * FRESH)
+        monkeypatch.setattr(authenticator._store, "all", away)
+        monkeypatch.setattr(authenticator, "_read_at", authenticator._read_at - 2 * CACHE_TIME)
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
-        monkeypatch.setattr(callers, "_read_at", float("-inf"))
+        monkeypatch.setattr(authenticator, "_read_at", float("-inf"))
         answer = served.http.get("/v1/runs", headers=bearing(token))
         assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
 

@@ -21,7 +21,7 @@ from tests.service.test_websocket import TALKER, agents, started
 
 from agent_mux import webhooks
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.webhooks.manager import MOST_WEBHOOKS
+from agent_mux.service.webhooks.manager import MAX_WEBHOOKS
 
 
 @pytest.fixture
@@ -208,10 +208,10 @@ SERVER = """
 import sys
 from pathlib import Path
 from agent_mux.service.application import make_application
-from agent_mux.service.serving import Server
-from agent_mux.service.instance import Settings
-settings = Settings(config_dir=Path(sys.argv[1]), port=0, allow_private_webhooks=True)
-server = Server(make_application(settings), settings)
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
+settings = ServiceSettings(config_dir=Path(sys.argv[1]), port=0, allow_private_webhooks=True)
+server = HttpServer(make_application(settings), settings)
 import threading
 threading.Thread(target=lambda: (server.started_event.wait(), print(server.url, flush=True))).start()
 server.run()
@@ -333,7 +333,7 @@ def test_webhooks_are_changed_and_forgotten(served: Serving, receiver: Receiver)
 
 
 def test_there_are_only_so_many(served: Serving, receiver: Receiver) -> None:
-    for _ in range(MOST_WEBHOOKS):
+    for _ in range(MAX_WEBHOOKS):
         made(served, receiver)
     assert served.http.post("/v1/webhooks", json={"url": receiver.url}).json()["code"] == "LIMIT_EXCEEDED"
 

@@ -22,7 +22,7 @@ from agent_mux.run.commands import ANSWERS
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.connections import LARGEST_MESSAGE
-from agent_mux.service.websocket import MOST_WAITING
+from agent_mux.service.websocket import MAX_WAITING_COMMANDS
 
 TALKER = """
 while (heard := hear()) is not None:
@@ -277,7 +277,7 @@ def test_commands_that_wait_are_bounded_and_an_abort_overtakes_them(tmp_path: Pa
     with serving(tmp_path, agents(TALKER), max_concurrent_runs=1) as served:
         first, waiting = started(served), started(served)
         with opened(served, waiting) as websocket:
-            for number in range(MOST_WAITING + 3):  # the run has not begun: the first one waits for that
+            for number in range(MAX_WAITING_COMMANDS + 3):  # the run has not begun: the first one waits for that
                 say(websocket, type="prompt", text="x", id=number)
             refused = [heard(websocket, "command_error")["error"]["code"] for _ in range(2)]
             assert refused == ["LIMIT_EXCEEDED"] * 2
@@ -328,7 +328,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
 
 
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.connections.LAST_WORDS", 0.1)
+    monkeypatch.setattr("agent_mux.service.connections.CLOSE_DELAY", 0.1)
     with serving(tmp_path, agents(MUCH + "rest()")) as served:
         served.server.config.ws_ping_interval = served.server.config.ws_ping_timeout = 0.1
         run_id = started(served)

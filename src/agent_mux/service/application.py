@@ -13,13 +13,13 @@ from agent_mux._util.version import __version__
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
-from agent_mux.service.metrics import Metering, Metrics
+from agent_mux.service.metrics import Metrics, MetricsMiddleware
 from agent_mux.service.openapi.descriptions import DESCRIBED
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.routes import agents, commands, events, health, profiles, runs, sessions, webhooks
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 
 ROUTERS = (
     health.router,
@@ -35,37 +35,37 @@ ROUTERS = (
 )
 
 
-class _Guarded(FastAPI):
+class _GuardedApplication(FastAPI):
     """With the guard in front of everything, also of what answers when something of ours fails."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, **chosen: Any) -> None:
+    def __init__(self, settings: ServiceSettings, metrics: Metrics, **chosen: Any) -> None:
         super().__init__(**chosen)
         self._settings = settings
         self._metrics = metrics
 
     def build_middleware_stack(self) -> ASGIApp:
         """As FastAPI makes it, behind the guard; what the guard refuses is counted, too."""
-        guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.callers)
-        return Metering(guard, self._metrics)
+        guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.authenticator)
+        return MetricsMiddleware(guard, self._metrics)
 
 
-def make_application(settings: Settings, adapters: AdapterRegistry | None = None) -> FastAPI:
+def make_application(settings: ServiceSettings, adapters: AdapterRegistry | None = None) -> FastAPI:
     """All routes; the service opens with the application's life, and is `application.state.service` then."""
-    counted = Metrics()
+    metrics_of_service = Metrics()
 
     @asynccontextmanager
     async def life(application: FastAPI) -> AsyncIterator[None]:
         try:
-            async with open_service(settings, adapters, counted) as service:
+            async with open_service(settings, adapters, metrics_of_service) as service:
                 application.state.service = service
                 yield
         except AgentMuxError as error:
             application.state.failure = error  # whoever serves it wants the sentence
             raise
 
-    application = _Guarded(
+    application = _GuardedApplication(
         settings,
-        counted,
+        metrics_of_service,
         title="agent-mux",
         version=__version__,
         lifespan=life,
@@ -77,13 +77,13 @@ def make_application(settings: Settings, adapters: AdapterRegistry | None = None
     )
     for router in ROUTERS:
         application.include_router(router)
-        application.include_router(heads_of(router))
+        application.include_router(head_routes(router))
     application.openapi = cache(partial(openapi_document, application))  # type: ignore[method-assign]
-    problems.install(application)
+    problems.install_handlers(application)
     return application
 
 
-def heads_of(router: APIRouter) -> APIRouter:
+def head_routes(router: APIRouter) -> APIRouter:
     """A route for HEAD beside each one for GET. The OpenAPI document leaves them out: they say nothing of their own."""
     made = APIRouter()
     for route in router.routes:

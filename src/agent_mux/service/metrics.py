@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.version import __version__
 from agent_mux.run.base import TERMINAL
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.live import Entry, LiveRun
+from agent_mux.service.runs.live import LiveRun, OutboxEntry
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 
@@ -35,7 +35,7 @@ AttemptOutcome = Literal["delivered", "retry", "given_up", "refused", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class LiveState:
     """What is looked at when somebody asks."""
 
     alive: Callable[[], Iterable[LiveRun]]
@@ -47,7 +47,7 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
-        self.life: Life | None = None
+        self.life: LiveState | None = None
         """Set while the service is open."""
         self.events: Tally[tuple[str, str]] = Tally()
         """Of runs that are over: by agent and type."""
@@ -85,18 +85,18 @@ class Metrics:
         )
         Info("agent_mux_build", "The version that runs.", registry=registry).info({"version": __version__})
         ProcessCollector(registry=registry)
-        registry.register(_Looking(self))
+        registry.register(_LiveCollector(self))
 
-    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:  # noqa: ARG002  # as observers are called
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:  # noqa: ARG002  # as observers are called
         """How long it waited."""
         self._wait_seconds.labels(row.agent).observe(max(0, (row.started_at or 0) - row.created_at) / 1000)
         return ()
 
-    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:  # noqa: ARG002
+    def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:  # noqa: ARG002
         """Nothing is counted."""
         return ()
 
-    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:  # noqa: ARG002
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002
         """How, and after how long."""
         self._runs_ended.labels(row.agent, row.exit_reason or "").inc()
         if row.started_at is not None:
@@ -106,7 +106,7 @@ class Metrics:
         return ()
 
 
-class _Looking(Collector):
+class _LiveCollector(Collector):
     """What there is at the moment."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -134,7 +134,7 @@ def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> 
     family = CounterMetricFamily("agent_mux_events", "Events that runs have emitted.", labels=("agent", "type"))
     events = Tally(before)
     for run in alive:
-        for type_, count in run.types.items():
+        for type_, count in run.event_counts.items():
             events[run.row.agent, type_] += count
     for labels, count in sorted(events.items()):
         family.add_metric(labels, count)
@@ -147,7 +147,7 @@ STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl"
 NO_ROUTE = "(none)"
 
 
-class Metering:
+class MetricsMiddleware:
     """Counts."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -165,38 +165,38 @@ class Metering:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.monotonic()
-        seen = _Seen(self._metrics)
+        outcome = _RequestOutcome(self._metrics)
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen.begins(message)
+                outcome.begins(message)
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_observed)
         finally:
-            seen.ends()
+            outcome.ends()
             route = getattr(scope.get("route"), "path", NO_ROUTE)
             method = scope["method"] if scope["method"] in METHODS else "other"
-            self._metrics.requests.labels(route, method, seen.status).inc()
-            if seen.stream is None:
+            self._metrics.requests.labels(route, method, outcome.status).inc()
+            if outcome.stream is None:
                 self._metrics.request_seconds.labels(route, method).observe(time.monotonic() - began)
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen = _Seen(self._metrics)
+        outcome = _RequestOutcome(self._metrics)
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             if message["type"] == "websocket.accept":
-                seen.opens("websocket")
+                outcome.opens("websocket")
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_observed)
         finally:
-            seen.ends()
+            outcome.ends()
 
 
-class _Seen:
+class _RequestOutcome:
     """What became of one request."""
 
     def __init__(self, metrics: Metrics) -> None:

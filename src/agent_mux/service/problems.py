@@ -51,7 +51,7 @@ STATUS: Mapping[AnyCode, int] = {
     "FORBIDDEN": 403,
 }
 """Others are errors of ours, or of what is on the machine: 500."""
-_CODE_OF_STATUS: Mapping[int, AnyCode] = {
+_CODE_BY_STATUS: Mapping[int, AnyCode] = {
     401: "UNAUTHENTICATED",
     403: "FORBIDDEN",
     404: "NOT_FOUND",
@@ -73,7 +73,7 @@ class FieldProblem(Shape, kw_only=True):
     allowed: str
 
 
-class Problem(Shape, kw_only=True, omit_defaults=True):
+class ProblemDetails(Shape, kw_only=True, omit_defaults=True):
     """What went wrong."""
 
     type: str
@@ -92,57 +92,59 @@ class Problem(Shape, kw_only=True, omit_defaults=True):
     capability: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def problem_of(error: AgentMuxError) -> Response:
+def error_response(error: AgentMuxError) -> Response:
     """The answer for an error of ours."""
-    told: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if isinstance(error, ValidationError):
-        told["fields"] = [_field(one) for one in error.fields]
+        members["fields"] = [_field(one) for one in error.fields]
     if isinstance(error, CapabilityError):
-        told |= {"agent": error.agent, "capability": error.capability}
-    return problem(STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **told)
+        members |= {"agent": error.agent, "capability": error.capability}
+    return problem_response(
+        STATUS.get(error.code, 500), error.code, error.message, recoverable=error.recoverable, **members
+    )
 
 
-def of_http_error(error: HTTPException) -> Response:
+def http_error_response(error: HTTPException) -> Response:
     """The answer for an error that has a status."""
-    return of_status(error.status_code, str(error.detail), error.headers)
+    return status_response(error.status_code, str(error.detail), error.headers)
 
 
-def of_status(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
+def status_response(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Response:
     """The answer for what has a status and no code."""
-    code = _CODE_OF_STATUS.get(status, "VALIDATION_ERROR")
-    return problem(status, code, detail or HTTPStatus(status).phrase, headers=headers)
+    code = _CODE_BY_STATUS.get(status, "VALIDATION_ERROR")
+    return problem_response(status, code, detail or HTTPStatus(status).phrase, headers=headers)
 
 
-def problem(
+def problem_response(
     status: int,
     code: AnyCode,
     detail: str,
     *,
     recoverable: bool = False,
     headers: Mapping[str, str] | None = None,
-    **told: Any,
+    **members: Any,
 ) -> Response:
     """An answer that says what went wrong."""
-    said = Problem(
+    details = ProblemDetails(
         type=TYPE + code,
         title=HTTPStatus(status).phrase,
         status=status,
         code=code,
         detail=redact_text(detail),
         recoverable=recoverable,
-        **told,
+        **members,
     )
     sent = dict(headers or {})
     if status in {429, 503}:
         sent.setdefault("retry-after", RETRY_AFTER)
-    return Response(to_json_bytes(msgspec.to_builtins(said)), status, sent, MEDIA_TYPE)
+    return Response(to_json_bytes(msgspec.to_builtins(details)), status, sent, MEDIA_TYPE)
 
 
 def _field(error: FieldError) -> FieldProblem:
     return FieldProblem(path=error.path, received=error.received, allowed=error.allowed)
 
 
-class LastResort:
+class UnhandledErrorMiddleware:
     """What nobody expected is told, too, and takes the connection down only where the answer has begun."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -165,27 +167,27 @@ class LastResort:
             if has_begun:
                 raise
             logging.getLogger(LOGGER).exception("a request failed")
-            answer = problem(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
+            answer = problem_response(500, "INTERNAL", "an error of agent-mux itself; the log of the service says more")
             await answer(scope, receive, send)
 
 
-def install(application: FastAPI) -> None:
+def install_handlers(application: FastAPI) -> None:
     """Whatever goes wrong is told this way."""
 
-    async def ours(_: Request, error: AgentMuxError) -> Response:
-        return problem_of(error)
+    async def known_error(_: Request, error: AgentMuxError) -> Response:
+        return error_response(error)
 
-    async def of_parameters(_: Request, error: RequestValidationError) -> Response:
-        fields = [FieldError(_place(one), one.get("input"), str(one.get("msg"))) for one in error.errors()]
-        return problem_of(ValidationError(fields))
+    async def invalid_parameters(_: Request, error: RequestValidationError) -> Response:
+        fields = [FieldError(_parameter_path(one), one.get("input"), str(one.get("msg"))) for one in error.errors()]
+        return error_response(ValidationError(fields))
 
-    async def of_http(request: Request, error: HTTPException) -> Response:
-        return _not_allowed(request) if error.status_code == 405 else of_http_error(error)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
 
-    application.add_exception_handler(AgentMuxError, ours)  # type: ignore[arg-type]  # it is called with no other
-    application.add_exception_handler(RequestValidationError, of_parameters)  # type: ignore[arg-type]
-    application.add_exception_handler(HTTPException, of_http)  # type: ignore[arg-type]
-    application.add_middleware(LastResort)
+    application.add_exception_handler(AgentMuxError, known_error)  # type: ignore[arg-type]  # it is called with no other
+    application.add_exception_handler(RequestValidationError, invalid_parameters)  # type: ignore[arg-type]
+    application.add_exception_handler(HTTPException, http_error)  # type: ignore[arg-type]
+    application.add_middleware(UnhandledErrorMiddleware)
 
 
 def _not_allowed(request: Request) -> Response:
@@ -193,10 +195,10 @@ def _not_allowed(request: Request) -> Response:
     routes = request.app.routes
     scopes = [{**request.scope, "method": method} for method in METHODS]
     allowed = [one["method"] for one in scopes if any(route.matches(one)[0] is Match.FULL for route in routes)]
-    said = ", ".join(allowed)
-    detail = f"{request.method} is not for {request.url.path}; it takes {said}"
-    return problem(405, "VALIDATION_ERROR", detail, headers={"allow": said})
+    methods = ", ".join(allowed)
+    detail = f"{request.method} is not for {request.url.path}; it takes {methods}"
+    return problem_response(405, "VALIDATION_ERROR", detail, headers={"allow": methods})
 
 
-def _place(error: Any) -> str:
+def _parameter_path(error: Any) -> str:
     return ".".join(str(part) for part in error.get("loc", ())[1:]) or "(request)"

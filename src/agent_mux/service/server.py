@@ -16,29 +16,29 @@ from fastapi import FastAPI
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.connections import (
     LARGEST_MESSAGE,
-    PING_EVERY,
-    PONG_WITHIN,
+    PING_INTERVAL,
+    PONG_TIMEOUT,
     BoundedWebSocket,
-    Connections,
-    Protocol,
-    room_for_connections,
+    ConnectionRegistry,
+    HttpConnection,
+    default_max_connections,
 )
 from agent_mux.service.security.http_rules import LARGEST_HEADERS, LONGEST_TARGET
 from agent_mux.service.service import Service
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.sockets import listening_sockets
 
-GRACE_OF_CONNECTIONS = 5  # seconds for what is still being sent when all runs are over
-GRACE_WHEN_HURRIED = 2.0  # seconds for writing down how the runs ended, when nobody wants to wait for it
+CONNECTION_GRACE = 5  # seconds for what is still being sent when all runs are over
+FORCED_GRACE = 2.0  # seconds for writing down how the runs ended, when nobody wants to wait for it
 KEEP_ALIVE = 15  # seconds without a request
-TICK = 0.1  # seconds between two looks at what a signal said
+SIGNAL_POLL_INTERVAL = 0.1  # seconds between two looks at what a signal said
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """A uvicorn server of our application."""
 
     def __init__(
-        self, application: FastAPI, settings: Settings, *, on_start: Callable[[], None] = lambda: None
+        self, application: FastAPI, settings: ServiceSettings, *, on_start: Callable[[], None] = lambda: None
     ) -> None:
         """`on_start`: is called when it listens."""
         super().__init__(
@@ -53,18 +53,18 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,  # whoever is not the proxy could say anything
                 timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=GRACE_OF_CONNECTIONS,
+                timeout_graceful_shutdown=CONNECTION_GRACE,
                 h11_max_incomplete_event_size=LARGEST_HEADERS + LONGEST_TARGET,
-                http=Protocol,
+                http=HttpConnection,
                 ws=BoundedWebSocket,
                 ws_max_size=LARGEST_MESSAGE,
-                ws_ping_interval=PING_EVERY,
-                ws_ping_timeout=PONG_WITHIN,
+                ws_ping_interval=PING_INTERVAL,
+                ws_ping_timeout=PONG_TIMEOUT,
                 ws_per_message_deflate=False,  # it costs time and memory for each connection, and most are local
             )
         )
-        self.server_state = Connections(
-            settings.limits.connections or room_for_connections(), settings.limits.head_within
+        self.server_state = ConnectionRegistry(
+            settings.limits.connections or default_max_connections(), settings.limits.head_timeout
         )
         self._application = application
         self._settings = settings
@@ -108,17 +108,17 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the runs, then the connections. After a second signal: kill the runs, and wait for nothing."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._hurry, tasks.cancel_scope)
+            tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
             await self.service.runs.close()
             tasks.cancel_scope.cancel()
         await super().shutdown(sockets)
 
-    async def _hurry(self, scope: anyio.CancelScope) -> None:
+    async def _kill_on_second_signal(self, scope: anyio.CancelScope) -> None:
         while not self.force_exit:  # noqa: ASYNC110  # set by a signal handler, which may be in another thread
-            await anyio.sleep(TICK)
+            await anyio.sleep(SIGNAL_POLL_INTERVAL)
         for live in self.service.runs.alive:
             live.handle.kill()
-        scope.deadline = anyio.current_time() + GRACE_WHEN_HURRIED
+        scope.deadline = anyio.current_time() + FORCED_GRACE
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # as uvicorn calls it
         """SIGINT or SIGTERM: stop; another one: quickly. It is the regular end, so the exit code is 0."""

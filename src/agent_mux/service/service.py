@@ -26,21 +26,21 @@ from agent_mux.agents.detection import Detected, Detector
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.metrics import Life, Metrics
+from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.retention import Retention
-from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.manager import RunManager
 from agent_mux.service.runs.readers import EncodedEvents
-from agent_mux.service.security.callers import Callers
-from agent_mux.service.settings import Settings
+from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
-from agent_mux.service.webhooks.manager import Webhooks
+from agent_mux.service.webhooks.manager import WebhookManager
 from agent_mux.settings.allowed_directories import Roots
 
 
-class Detecting:
+class SharedDetection:
     """What is installed, as far as the last look says."""
 
     def __init__(self, detector: Detector) -> None:
@@ -63,7 +63,7 @@ LOCK_FILE = "server.lock"
 
 
 @contextlib.contextmanager
-def only_server(directory: Path) -> Iterator[str]:
+def exclusive_instance(directory: Path) -> Iterator[str]:
     """Be the only server of this directory; gives its id. Raises CONFIG_ERROR when another one runs."""
     try:
         make_directory(directory)
@@ -75,26 +75,26 @@ def only_server(directory: Path) -> Iterator[str]:
     except OSError as error:
         raise AgentMuxError("CONFIG_ERROR", f"{directory} cannot be used: {error.strerror or error}") from error
     try:
-        yield _id_in(directory / ID_FILE)
+        yield _read_instance_id(directory / ID_FILE)
     finally:
         lock.release()
 
 
-def _id_in(path: Path) -> str:
-    said = (read_text(path) or "").strip()
-    if not said:
-        said = str(ULID())
-        write_text(path, said + "\n")
+def _read_instance_id(path: Path) -> str:
+    text = (read_text(path) or "").strip()
+    if not text:
+        text = str(ULID())
+        write_text(path, text + "\n")
     try:
-        return str(ULID.from_str(said))
+        return str(ULID.from_str(text))
     except ValueError as error:
         raise AgentMuxError("CONFIG_ERROR", f"{path} has no id in it; restore it or remove it") from error
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 DATABASE_FILE = "service.db"
-MOST_READERS = 4
+MAX_READERS = 4
 """How many requests read the agents' files at a time."""
 
 
@@ -102,25 +102,25 @@ MOST_READERS = 4
 class Service:
     """One service, open."""
 
-    settings: Settings
+    settings: ServiceSettings
     instance: str
     mux: AgentMux
     database: Database
-    runs: Runs
-    callers: Callers
+    runs: RunManager
+    authenticator: Authenticator
     encoded: EncodedEvents
     metrics: Metrics
-    webhooks: Webhooks
-    detecting: Detecting
-    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
+    webhooks: WebhookManager
+    detecting: SharedDetection
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
-def _database_of(settings: Settings) -> Database:
+def _database_of(settings: ServiceSettings) -> Database:
     return Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
 
 
 @asynccontextmanager
-async def open_database(settings: Settings) -> AsyncIterator[Database]:
+async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
     """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
     database = _database_of(settings)
     await database.open()
@@ -132,7 +132,7 @@ async def open_database(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
+    settings: ServiceSettings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Service]:
     """A service that works; leaving the block aborts its runs and remembers how they ended.
 
@@ -143,10 +143,10 @@ async def open_service(
     metrics = metrics or Metrics()
     roots = Roots(settings.roots or (Path.cwd(),))
     _database_of(settings)  # what cannot be a database is told before anything is written
-    with only_server(settings.directory) as instance:
+    with exclusive_instance(settings.directory) as instance:
         async with open_database(settings) as database:
-            callers = Callers(TokenStore(database), settings.host)
-            await callers.open()
+            authenticator = Authenticator(TokenStore(database), settings.host)
+            await authenticator.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,
@@ -157,17 +157,17 @@ async def open_service(
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                webhooks = Webhooks(
+                webhooks = WebhookManager(
                     WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
                 store = RunStore(database, instance)
-                runs = Runs(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
-                metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
-                callers.note_uses(tasks)
+                runs = RunManager(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
+                metrics.life = LiveState(lambda: runs.alive, lambda: mux.places.waiting)
+                authenticator.record_uses(tasks)
                 await runs.open()
-                retention = Retention.of(settings, store, runs.forget)
-                if retention.is_wanted:
+                retention = Retention.from_settings(settings, store, runs.forget)
+                if retention.is_enabled:
                     tasks.start_soon(retention.run)
                 try:
                     yield Service(
@@ -176,11 +176,11 @@ async def open_service(
                         mux=mux,
                         database=database,
                         runs=runs,
-                        callers=callers,
+                        authenticator=authenticator,
                         encoded=EncodedEvents(),
                         metrics=metrics,
                         webhooks=webhooks,
-                        detecting=Detecting(mux.detector),
+                        detecting=SharedDetection(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
@@ -190,7 +190,7 @@ async def open_service(
 
 
 async def in_thread(
-    service: Service, call: Callable[_Arguments, _Made], *arguments: _Arguments.args, **more: _Arguments.kwargs
-) -> _Made:
+    service: Service, call: Callable[_Arguments, _Result], *arguments: _Arguments.args, **more: _Arguments.kwargs
+) -> _Result:
     """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
     return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)

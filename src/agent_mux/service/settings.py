@@ -9,12 +9,12 @@ DEFAULT_PORT = 8642
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """What one connection may cost."""
 
-    head_within: float = 10.0
+    head_timeout: float = 10.0
     """Seconds for the head of a request: from the connection, or from its first byte."""
-    body_within: float = 60.0
+    body_timeout: float = 60.0
     """Seconds for a whole body: one of 16 MiB needs 2.3 Mbit/s."""
     largest_body: int = 16 << 20
     """Bytes."""
@@ -23,7 +23,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Everything that can be chosen."""
 
     config_dir: Path
@@ -52,7 +52,7 @@ class Settings:
     allowed_hosts: Sequence[str] = ()
     """Names besides those of the address itself under which clients may call the service: those of a reverse proxy."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
 
     @property
     def directory(self) -> Path:

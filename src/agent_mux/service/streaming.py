@@ -18,13 +18,13 @@ from starlette.types import Receive, Scope, Send
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
-from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.manager import RunManager
 from agent_mux.service.runs.readers import Batch, EncodedEvents
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 
-PING_EVERY = 15.0  # seconds without an event; proxies and clients give up on silent connections
+PING_INTERVAL = 15.0  # seconds without an event; proxies and clients give up on silent connections
 PING = b": ping\n\n"
 LARGEST_CHUNK = 1 << 16  # bytes that are handed over at once, but for an event that is larger
 
@@ -43,13 +43,13 @@ def as_json_line(_: int, line: bytes) -> bytes:
     return line + b"\n"
 
 
-def as_view(line: bytes) -> bytes:
+def as_snapshot(line: bytes) -> bytes:
     """A Server-Sent Event of another name: no event of the run, and no number to go on behind."""
     return b"event: run\ndata: %b\n\n" % line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class EventSelection:
     """Which events, and how."""
 
     start: int = 0
@@ -59,17 +59,17 @@ class Wanted:
     """With the text so far in each delta."""
 
 
-def pieces_of(
-    encoded: EncodedEvents, run_id: str, batch: Batch, wanted: Wanted, frame: Frame
+def batch_chunks(
+    encoded: EncodedEvents, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
     """What is sent of a batch, in chunks."""
     first, events = batch
     chunk: list[bytes] = []
     size = 0
     for number, event in enumerate(events, first):
-        if wanted.types is not None and event.type not in wanted.types:
+        if selection.types is not None and event.type not in selection.types:
             continue
-        line = frame(number, encoded.line(run_id, number, event, accumulated=wanted.accumulated))
+        line = frame(number, encoded.line(run_id, number, event, accumulated=selection.accumulated))
         chunk.append(line)
         size += len(line)
         if size >= LARGEST_CHUNK:
@@ -79,14 +79,14 @@ def pieces_of(
         yield b"".join(chunk)
 
 
-async def chunks_of(
-    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted, frame: Frame
+async def event_stream(
+    runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
     """What is sent: the events, and at the end of the run its result, whose number is that behind the last event."""
-    end = wanted.start
-    async with aclosing(runs.batches(run_id, wanted.start)) as batches:
+    end = selection.start
+    async with aclosing(runs.batches(run_id, selection.start)) as batches:
         async for batch in batches:
-            for chunk in pieces_of(encoded, run_id, batch, wanted, frame):
+            for chunk in batch_chunks(encoded, run_id, batch, selection, frame):
                 yield chunk
             end = batch[0] + len(batch[1])
     result = await runs.result(run_id)
@@ -94,16 +94,16 @@ async def chunks_of(
         yield frame(end, result)
 
 
-async def chunks_with_views(
-    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted
+async def event_stream_with_snapshots(
+    runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection
 ) -> AsyncGenerator[bytes, None]:
     """The same as Server-Sent Events, and between them how the run is: before the events that made it so."""
-    end = wanted.start
-    async with aclosing(runs.seen(run_id, wanted.start)) as told:
-        async for view, batch in told:
+    end = selection.start
+    async with aclosing(runs.updates(run_id, selection.start)) as updates:
+        async for view, batch in updates:
             if view is not None:
-                yield as_view(to_json_bytes(view))
-            for chunk in pieces_of(encoded, run_id, batch, wanted, as_sse):
+                yield as_snapshot(to_json_bytes(view))
+            for chunk in batch_chunks(encoded, run_id, batch, selection, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))
     result = await runs.result(run_id)
@@ -126,7 +126,7 @@ class ChunkStream(Response):
         """Send it all."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._leave_with_reader, receive, tasks.cancel_scope)
+            tasks.start_soon(self._cancel_on_disconnect, receive, tasks.cancel_scope)
             if self._ping:
                 tasks.start_soon(self._send_pings, send)
             async with aclosing(self._chunks) as chunks:
@@ -142,35 +142,35 @@ class ChunkStream(Response):
 
     async def _send_pings(self, send: Send) -> None:
         while True:
-            await anyio.sleep(PING_EVERY)
+            await anyio.sleep(PING_INTERVAL)
             if self._is_silent:
                 await self._send(send, self._ping)
             self._is_silent = True
 
     @staticmethod
-    async def _leave_with_reader(receive: Receive, scope: anyio.CancelScope) -> None:
+    async def _cancel_on_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
 
 
-AT_ONCE = 256
+EVENTS_PER_CHUNK = 256
 """Events that are made at once, in a thread."""
 
 
-def opened(sessions: Sessions, session: str, wanted: SessionFilter) -> Generator[AgentEvent]:
+def open_session_events(sessions: Sessions, session: str, selection: SessionFilter) -> Generator[AgentEvent]:
     """Find a session now, and read it when its events are taken. Raises as `Sessions.find` does."""
-    known = sessions.find(session, wanted)
+    known = sessions.find(session, selection)
     return (event for event in sessions.events_of(known))
 
 
-async def event_chunks(
+async def session_event_stream(
     service: Service, events: Generator[AgentEvent], frame: Frame, *, accumulated: bool
 ) -> AsyncGenerator[bytes, None]:
     """What is sent."""
     start = 0
     try:
-        while chunk := await in_thread(service, _taken, events):
+        while chunk := await in_thread(service, _next_events, events):
             lines = (encode_event(event, accumulated=accumulated) for event in chunk)
             yield b"".join(frame(number, line) for number, line in enumerate(lines, start))
             start += len(chunk)
@@ -179,5 +179,5 @@ async def event_chunks(
             await in_thread(service, events.close)
 
 
-def _taken(events: Generator[AgentEvent]) -> list[AgentEvent]:
-    return list(islice(events, AT_ONCE))
+def _next_events(events: Generator[AgentEvent]) -> list[AgentEvent]:
+    return list(islice(events, EVENTS_PER_CHUNK))

@@ -88,7 +88,7 @@ class PendingPage(Shape, kw_only=True):
     """In the order in which it asked."""
 
 
-class Told(Shape, kw_only=True):
+class CommandResult(Shape, kw_only=True):
     """A command was carried out."""
 
     delivery: Delivery | UnsetType = UNSET

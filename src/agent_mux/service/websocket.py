@@ -16,44 +16,44 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
 from agent_mux.service.problems import STATUS
-from agent_mux.service.runs.manager import Runs
+from agent_mux.service.runs.manager import RunManager
 from agent_mux.service.runs.readers import EncodedEvents
-from agent_mux.service.streaming import Wanted
+from agent_mux.service.streaming import EventSelection
 
-MOST_WAITING = 32
+MAX_WAITING_COMMANDS = 32
 """Commands that wait for the one that is carried out. More are refused: a client that waits for answers has one."""
 LONGEST_REASON = 123  # bytes. Source: RFC 6455, section 5.5
-LAST_ANSWERS = 2.0  # seconds for commands that were told when the run ended
+ANSWER_GRACE = 2.0  # seconds for commands that were told when the run ended
 
 
-def bare(_: int, line: bytes) -> str:
+def plain_frame(_: int, line: bytes) -> str:
     """An event as `amux run --json` prints it."""
     return line.decode()
 
 
-def numbered(number: int, line: bytes) -> str:
+def numbered_frame(number: int, line: bytes) -> str:
     """An event and its number: what to go on behind. Answers to commands are never in such an envelope."""
     return f'{{"id":{number},"event":{line.decode()}}}'
 
 
-def closing(error: AgentMuxError) -> tuple[int, str]:
+def close_code(error: AgentMuxError) -> tuple[int, str]:
     """Code and reason of a connection that ends with an error: 4000 and the status of an answer that has the same."""
     reason = f"{error.code}: {error.message}".encode()[:LONGEST_REASON]
     return 4000 + STATUS.get(error.code, 500), reason.decode(errors="ignore")
 
 
-class Conversation:
+class RunWebSocket:
     """One client of one run."""
 
     def __init__(  # noqa: PLR0913  # who talks, to what, and how
         self,
         websocket: WebSocket,
-        runs: Runs,
+        runs: RunManager,
         encoded: EncodedEvents,
         run_id: str,
         *,
-        wanted: Wanted,
-        frame: Callable[[int, bytes], str] = bare,
+        selection: EventSelection,
+        frame: Callable[[int, bytes], str] = plain_frame,
         may_command: bool = True,
     ) -> None:
         """`may_command`: else every command but `status` is refused."""
@@ -61,37 +61,39 @@ class Conversation:
         self._runs = runs
         self._encoded = encoded
         self._run_id = run_id
-        self._wanted = wanted
+        self._wanted = selection
         self._frame = frame
         self._may_command = may_command
         self._is_open = True
         self._is_over = False
         self._sending = anyio.Lock()
-        self._orders, self._to_do = anyio.create_memory_object_stream[commands.AnyCommand](MOST_WAITING)
-        self._done = anyio.Event()
+        self._command_sender, self._command_receiver = anyio.create_memory_object_stream[commands.AnyCommand](
+            MAX_WAITING_COMMANDS
+        )
+        self._commands_done = anyio.Event()
 
-    async def hold(self) -> None:
+    async def serve(self) -> None:
         """Until the run is over, or the client is gone. What it had asked for by then is done nevertheless."""
         async with anyio.create_task_group() as self._tasks:
-            self._tasks.start_soon(self._work)
+            self._tasks.start_soon(self._run_commands)
             try:
                 async with anyio.create_task_group() as exchange:
-                    exchange.start_soon(self._listen, exchange.cancel_scope)
-                    await self._tell_or_say_why()
+                    exchange.start_soon(self._receive, exchange.cancel_scope)
+                    await self._send_events_or_close()
                     exchange.cancel_scope.cancel()
             finally:
                 self._is_open = False
-                self._orders.close()
+                self._command_sender.close()
 
     # -- out
 
-    async def _tell_or_say_why(self) -> None:
+    async def _send_events_or_close(self) -> None:
         try:
-            await self._tell()
+            await self._send_events()
         except AgentMuxError as error:  # the journal is gone, or the database
-            await self._close(*closing(error))
+            await self._close(*close_code(error))
 
-    async def _tell(self) -> None:
+    async def _send_events(self) -> None:
         end = self._wanted.start
         types = self._wanted.types
         async with aclosing(self._runs.batches(self._run_id, end)) as batches:
@@ -102,9 +104,9 @@ class Conversation:
                 end = first + len(events)
         result = await self._runs.result(self._run_id)
         self._is_over = True
-        self._orders.close()
-        with anyio.move_on_after(LAST_ANSWERS):
-            await self._done.wait()
+        self._command_sender.close()
+        with anyio.move_on_after(ANSWER_GRACE):
+            await self._commands_done.wait()
         if result is None:
             await self._close(*self._no_result())
         else:
@@ -116,7 +118,7 @@ class Conversation:
             self._runs.require_open()
         except AgentMuxError as error:  # the run waited for a place, and will wait again when the service is back
             return 1012, error.message
-        return closing(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was forgotten"))
+        return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was forgotten"))
 
     def _line(self, number: int, event: Any) -> bytes:
         return self._encoded.line(self._run_id, number, event, accumulated=self._wanted.accumulated)
@@ -137,17 +139,17 @@ class Conversation:
 
     # -- in
 
-    async def _listen(self, scope: anyio.CancelScope) -> None:
+    async def _receive(self, scope: anyio.CancelScope) -> None:
         while (message := await self._websocket.receive())["type"] != "websocket.disconnect":
             try:
-                await self._take(_command(message.get("text")))
+                await self._dispatch(_parse_command(message.get("text")))
             except commands.NoCommand as error:
                 wrong = AgentMuxError("VALIDATION_ERROR", str(error))
                 await self._send(commands.command_error(wrong, error.command, error.id))
         self._is_open = False
         scope.cancel()
 
-    async def _take(self, command: commands.AnyCommand) -> None:
+    async def _dispatch(self, command: commands.AnyCommand) -> None:
         refusal = self._refusal(command)
         if refusal is not None:
             await self._send(commands.command_error(refusal, commands.name_of(command), command.id))
@@ -155,9 +157,9 @@ class Conversation:
             self._tasks.start_soon(self._abort)
             await self._send(commands.ack(command))
         elif isinstance(command, commands.Kill | commands.Status) or self._is_over:
-            await self._carry_out(command)
+            await self._execute(command)
         else:
-            self._orders.send_nowait(command)
+            self._command_sender.send_nowait(command)
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
         if isinstance(command, commands.Status):
@@ -165,8 +167,10 @@ class Conversation:
         if not self._may_command:
             return AgentMuxError("FORBIDDEN", "this token may watch runs and tell them nothing; use one that may run")
         is_urgent = isinstance(command, commands.Abort | commands.Kill)
-        if self._orders.statistics().current_buffer_used >= MOST_WAITING and not is_urgent:
-            return AgentMuxError("LIMIT_EXCEEDED", f"{MOST_WAITING} commands wait; wait for answers, and send it again")
+        if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
+            return AgentMuxError(
+                "LIMIT_EXCEEDED", f"{MAX_WAITING_COMMANDS} commands wait; wait for answers, and send it again"
+            )
         return None
 
     async def _abort(self) -> None:
@@ -176,26 +180,26 @@ class Conversation:
             if live is not None:
                 await live.handle.abort()
 
-    async def _work(self) -> None:
+    async def _run_commands(self) -> None:
         """Carry out what was told, in its order. Each one whole: a client that leaves cuts no message in half."""
         with anyio.CancelScope(shield=True):
-            async with aclosing(self._to_do) as to_do:
-                async for command in to_do:
-                    await self._carry_out(command)
-        self._done.set()
+            async with aclosing(self._command_receiver) as received:
+                async for command in received:
+                    await self._execute(command)
+        self._commands_done.set()
 
-    async def _carry_out(self, command: commands.AnyCommand) -> None:
+    async def _execute(self, command: commands.AnyCommand) -> None:
         try:
             if isinstance(command, commands.Status):
-                answer = commands.ack(command, run=await self._runs.get(self._run_id, whole=False))
+                answer = commands.ack(command, run=await self._runs.get(self._run_id, full=False))
             else:
-                answer = commands.ack(command, **await self._runs.tell(self._run_id, command))
+                answer = commands.ack(command, **await self._runs.execute(self._run_id, command))
         except AgentMuxError as error:
             answer = commands.command_error(error, commands.name_of(command), command.id)
         await self._send(answer)
 
 
-def _command(text: str | None) -> commands.AnyCommand:
+def _parse_command(text: str | None) -> commands.AnyCommand:
     """What a message says. Raises `NoCommand`: unlike a line that a person types, text that is no JSON is no prompt."""
     command = commands.read_command(text.encode()) if text is not None and text.lstrip().startswith("{") else None
     if command is None:

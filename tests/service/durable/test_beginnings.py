@@ -11,7 +11,7 @@ from ulid import ULID
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.run.commands import Abort
-from agent_mux.service.routes.events import is_at_end
+from agent_mux.service.routes.events import is_past_end
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunFilter
 
@@ -92,7 +92,7 @@ async def test_whoever_asks_for_a_run_that_is_being_made_waits_until_it_is(
     told: list[Any] = []
 
     async def abort() -> None:
-        told.append(await service.runs.tell(run_id, Abort()))
+        told.append(await service.runs.execute(run_id, Abort()))
 
     async def watch() -> None:
         async for _, events in service.runs.batches(run_id, 0):
@@ -157,7 +157,7 @@ async def test_an_invalid_request_writes_no_row(
     with pytest.raises(AgentMuxError):
         await service.runs.create({**HI, **bad})
     assert added == []
-    assert not service.runs._keeper.has_removals
+    assert not service.runs._write_queue.has_removals
 
 
 async def test_whether_a_stream_can_be_read_is_told_by_one_look_at_the_row(
@@ -174,11 +174,11 @@ async def test_whether_a_stream_can_be_read_is_told_by_one_look_at_the_row(
         return await get(run_id)
 
     monkeypatch.setattr(service.runs._store, "get", counted)
-    assert not await is_at_end(service, view.run_id, 0)
+    assert not await is_past_end(service, view.run_id, 0)
     assert looks == [view.run_id]
     service.runs._journal_of(view.run_id).unlink()
     with pytest.raises(AgentMuxError, match="cannot be read"):
-        await is_at_end(service, view.run_id, 0)
+        await is_past_end(service, view.run_id, 0)
 
 
 async def test_a_run_that_is_asked_for_while_the_service_stops_is_refused(

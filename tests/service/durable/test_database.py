@@ -217,7 +217,7 @@ async def test_whoever_leaves_in_the_middle_of_a_statement_leaves_no_thread_behi
 async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(module, "ANSWER_TIMEOUT", 0.2)
     database = Database(address(cluster.url()))
     with pytest.raises(AgentMuxError) as caught:
         async with database.reading() as connection:

@@ -8,7 +8,7 @@ import pytest
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs import write_behind as module
-from agent_mux.service.runs.write_behind import Keeper
+from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RowChange
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ class Kept:
 
     def __init__(self) -> None:
         self.store = FakeStore()
-        self.keeper = Keeper(self.store)  # type: ignore[arg-type]
+        self.keeper = WriteBehindQueue(self.store)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ async def test_what_waits_is_written_together_and_merged(kept: Kept) -> None:
     for run_id in ("a", "b"):
         kept.keeper.put(run_id, {"state": "running"})
         kept.keeper.put(run_id, {"state": "completed", "n": 1})
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     merged = {"state": "completed", "n": 1}
     assert kept.store.written == [{"a": merged, "b": merged}]
     assert not kept.keeper.has("a")
 
 
 async def test_with_nothing_to_write_nobody_waits(kept: Kept) -> None:
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert kept.store.written == []
 
 
@@ -88,7 +88,7 @@ async def test_a_database_that_is_away_gets_everything_later(kept: Kept, error: 
     kept.keeper.put("b", {"exit": 2})
     assert kept.keeper.has("a")
     kept.store.is_away = False
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert kept.store.rows == {"a": {"state": "running", "exit": 1}, "b": {"exit": 2}}
 
 
@@ -99,7 +99,7 @@ async def test_what_comes_while_it_is_written_is_written_too(kept: Kept) -> None
     kept.keeper.put("a", {"state": "completed"})
     assert kept.keeper.has("a")
     kept.store.hold.set()
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert kept.store.rows == {"a": {"state": "completed"}}
     assert kept.store.written == [{"a": {"state": "running"}}, {"a": {"state": "completed"}}]
 
@@ -108,11 +108,11 @@ async def test_whoever_waits_does_not_wait_for_what_comes_later(kept: Kept) -> N
     kept.store.hold = anyio.Event()
     kept.keeper.put("a", {"n": 1})
     await kept.store.asked.wait()
-    caught_up = anyio.Event()
+    flush = anyio.Event()
 
     async def wait() -> None:
-        await kept.keeper.caught_up()
-        caught_up.set()
+        await kept.keeper.flush()
+        flush.set()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
@@ -120,7 +120,7 @@ async def test_whoever_waits_does_not_wait_for_what_comes_later(kept: Kept) -> N
         kept.keeper.put("b", {"n": 2})
         first, kept.store.hold = kept.store.hold, anyio.Event()
         first.set()
-        await caught_up.wait()
+        await flush.wait()
     assert "b" not in kept.store.rows
     kept.store.hold.set()
 
@@ -129,7 +129,7 @@ async def test_a_row_that_is_refused_for_good_costs_itself_only(kept: Kept, capl
     kept.store.refused = {"bad"}
     for run_id in ("a", "bad", "b"):
         kept.keeper.put(run_id, {"n": 1})
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert set(kept.store.rows) == {"a", "b"}
     assert "what became of run bad cannot be written" in caplog.text
 
@@ -140,7 +140,7 @@ async def test_a_run_that_never_was_is_removed_whatever_was_to_be_written(kept: 
     kept.keeper.remove("a")
     kept.keeper.put("a", {"n": 2})
     assert kept.keeper.is_removing("a")
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert kept.store.rows == {}
     assert not kept.keeper.is_removing("a")
 
@@ -153,7 +153,7 @@ async def test_a_removal_that_failed_is_one_still(kept: Kept) -> None:
     kept.keeper.remove("a")
     await anyio.sleep(0.01)
     kept.store.is_away = False
-    await kept.keeper.caught_up()
+    await kept.keeper.flush()
     assert kept.store.rows == {}
 
 
@@ -161,8 +161,8 @@ async def test_what_is_forgotten_keeps_nobody_waiting(kept: Kept) -> None:
     kept.store.is_away = True
     kept.keeper.put("a", {"n": 1})
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(kept.keeper.caught_up)
+        tasks.start_soon(kept.keeper.flush)
         await kept.store.asked.wait()
-        kept.keeper.forget("a")
+        kept.keeper.discard("a")
     kept.store.is_away = False
     assert not kept.keeper.has("a")

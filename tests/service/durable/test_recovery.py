@@ -101,9 +101,9 @@ def emitted_by(journal: Path) -> list[Any]:
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
 async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
-    whole = left.journal.read_bytes()
+    full = left.journal.read_bytes()
     begin = JournalReader(left.journal).position  # behind the header
-    left.journal.write_bytes(whole[: begin + int((len(whole) - begin) * kept)])  # in the middle of a record
+    left.journal.write_bytes(full[: begin + int((len(full) - begin) * kept)])  # in the middle of a record
     emitted = emitted_by(left.journal)
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count) == ("killed", "killed", len(events))
@@ -114,9 +114,9 @@ async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_pat
 
 
 def _overwrite(journal: Path) -> None:
-    whole = journal.read_bytes()
-    middle = whole.index(b"\nO ", len(whole) // 2)
-    journal.write_bytes(whole[: middle + 1] + b"\0" * 80 + whole[middle + 81 :])
+    full = journal.read_bytes()
+    middle = full.index(b"\nO ", len(full) // 2)
+    journal.write_bytes(full[: middle + 1] + b"\0" * 80 + full[middle + 81 :])
 
 
 async def test_a_journal_that_is_damaged_in_the_middle_is_read_to_there(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ class SlowReading:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go_on = threading.Event()
-        real = module.mended_values
+        real = module.recovered_values
 
         def slow(*arguments: Any) -> Any:
             from anyio import from_thread
@@ -220,7 +220,7 @@ class SlowReading:
                 from_thread.check_cancelled()
             return real(*arguments)
 
-        monkeypatch.setattr(module, "mended_values", slow)
+        monkeypatch.setattr(module, "recovered_values", slow)
 
 
 async def told(ask: Callable[[], Any]) -> str:
@@ -234,7 +234,7 @@ async def test_huge_journals_keep_the_server_from_nothing_and_nobody_is_told_wha
 ) -> None:
     left = await leave(tmp_path)
     slow = SlowReading(monkeypatch)
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "RECOVERY_TIMEOUT", 0.05)
     async with opened(tmp_path, LONG) as service:
         other, _ = await service.runs.create(HI)
         await finished(service, other.run_id)
@@ -243,7 +243,7 @@ async def test_huge_journals_keep_the_server_from_nothing_and_nobody_is_told_wha
         assert await told(lambda: events_of(service, left.run_id)) == "UNAVAILABLE"
         assert await told(lambda: service.runs.page(RunFilter(), limit=9)) == "UNAVAILABLE"
         assert [one.run_id for one in await service.runs.page(RunFilter(), limit=1)] == [other.run_id]
-        monkeypatch.setattr(module, "PATIENCE", 30.0)
+        monkeypatch.setattr(module, "RECOVERY_TIMEOUT", 30.0)
         slow.go_on.set()
         assert await shown(service, left.run_id) == left.view
 

@@ -13,7 +13,7 @@ from tests.service.serving import serving
 
 from agent_mux.errors import ValidationError
 from agent_mux.service.retention import DAY, Retention
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.runs import RunFilter, RunRow, RunStore
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def sweep(store: RunStore, rows: Sequence[RunRow], **limits: Any) -> tuple
         batches.append(len(run_ids))
         await store.remove(run_ids)
 
-    removed = await Retention(store=store, forget=forget, **limits).sweep()
+    removed = await Retention(store=store, delete_runs=forget, **limits).sweep()
     assert removed == sum(batches)
     assert all(size <= 50 for size in batches)
     left = await store.page(RunFilter(), limit=1_000)
@@ -82,7 +82,7 @@ async def test_what_could_not_be_removed_is_tried_again(tmp_path: Path) -> None:
             asked.append(run_ids)
             raise OSError("refused")
 
-        retention = Retention(store=store, forget=refuse, keep_runs=1)
+        retention = Retention(store=store, delete_runs=refuse, keep_runs=1)
         for _ in range(2):
             with pytest.raises(OSError, match="refused"):
                 await retention.sweep()
@@ -96,8 +96,8 @@ async def test_what_could_not_be_removed_is_tried_again(tmp_path: Path) -> None:
 )
 async def test_by_default_nothing_is_removed(tmp_path: Path, chosen: dict[str, Any], *, wanted: bool) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'service.db'}") as store:
-        retention = Retention.of(Settings(config_dir=tmp_path, **chosen), store, store.remove)
-        assert retention.is_wanted is wanted
+        retention = Retention.from_settings(ServiceSettings(config_dir=tmp_path, **chosen), store, store.remove)
+        assert retention.is_enabled is wanted
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_by_default_nothing_is_removed(tmp_path: Path, chosen: dict[str, A
 async def test_limits_that_cannot_be(tmp_path: Path, chosen: dict[str, Any]) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'service.db'}") as store:
         with pytest.raises(ValidationError):
-            Retention.of(Settings(config_dir=tmp_path, **chosen), store, store.remove)
+            Retention.from_settings(ServiceSettings(config_dir=tmp_path, **chosen), store, store.remove)
 
 
 def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path) -> None:

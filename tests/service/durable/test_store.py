@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.service.durable.rows import ended, open_store, row
 from ulid import ULID
 
-from agent_mux.service.store.runs import Place, RowChange, RunFilter, RunStore
+from agent_mux.service.store.runs import RowChange, RunFilter, RunPosition, RunStore
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +25,8 @@ async def test_what_is_added_is_there_as_it_was(store: RunStore) -> None:
     assert await store.add(told)
     told.tags = ("a", "b")
     assert await store.get(told.run_id) == told
-    assert await store.asked_before("", "k") == told
-    assert await store.asked_before("somebody", "k") is None
+    assert await store.find_by_key("", "k") == told
+    assert await store.find_by_key("somebody", "k") is None
     assert await store.get(str(ULID())) is None
 
 
@@ -93,8 +93,8 @@ async def test_text_that_a_database_cannot_hold_harms_nothing(store: RunStore, t
     found = await store.page(RunFilter(model=text, session_id=text, project_id=text, tags=(text[:100],)), limit=2)
     assert [one.run_id for one in found] == [told.run_id]
     assert await store.get(text) is None
-    assert await store.asked_before(text, text) is None
-    assert await store.page(RunFilter(), behind=Place(0, text), limit=1) == []
+    assert await store.find_by_key(text, text) is None
+    assert await store.page(RunFilter(), after_position=RunPosition(0, text), limit=1) == []
 
 
 FILTERS: list[tuple[dict[str, Any], list[int]]] = [
@@ -133,9 +133,9 @@ async def test_pages_have_each_run_once_while_others_come_and_go(store: RunStore
     wanted = [one.run_id for one in sorted(rows, key=lambda one: (one.created_at, one.run_id), reverse=True)]
     found: list[str] = []
     place = None
-    while page := await store.page(RunFilter(), behind=place, limit=7):
+    while page := await store.page(RunFilter(), after_position=place, limit=7):
         found += [one.run_id for one in page]
-        place = Place(page[-1].created_at, page[-1].run_id)
+        place = RunPosition(page[-1].created_at, page[-1].run_id)
         await store.add(row(1_000 + len(found)))
         await store.remove([page[0].run_id, page[-1].run_id])
     assert found == wanted
@@ -159,7 +159,7 @@ async def test_listings_use_the_indexes(store: RunStore) -> None:
     explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
     async with database.reading() as connection:
         for wanted, index in INDEXED if database.is_sqlite else INDEXED + TAGGED:
-            statement = store.page_statement(wanted, behind=Place(5_000, "0"), limit=50)
+            statement = store.page_statement(wanted, after_position=RunPosition(5_000, "0"), limit=50)
             text = explain + str(statement.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
             plan = "\n".join(str(one) for one in await connection.execute(sa.text(text.replace(":", "\\:"))))
             assert index in plan, plan

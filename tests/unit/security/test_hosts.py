@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_mux.service.security.http_rules import host_name, is_own_host, is_own_site
+from agent_mux.service.security.http_rules import host_name, is_allowed_host, is_same_site
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  # nothing is bound
+COMMON_ERRORS = "0.0.0.0"  # noqa: S104  # nothing is bound
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_the_name_in_a_host(said: str, name: str | None) -> None:
         ("192.0.2.7", "127.0.0.1", (), False),
         ("192.0.2.7", "192.0.2.7", (), True),
         ("192.0.2.8", "192.0.2.7", (), False),
-        ("192.0.2.8", EVERYWHERE, (), True),
+        ("192.0.2.8", COMMON_ERRORS, (), True),
         ("[2001:db8::1]:443", "::", (), True),
-        ("evil.example", EVERYWHERE, (), False),
+        ("evil.example", COMMON_ERRORS, (), False),
         ("amux.example", "127.0.0.1", ("amux.example",), True),
         ("AMUX.example:443", "127.0.0.1", ("Amux.Example",), True),
         ("x.amux.example", "127.0.0.1", ("amux.example",), False),
@@ -59,7 +59,7 @@ def test_the_name_in_a_host(said: str, name: str | None) -> None:
 def test_only_names_that_mean_this_server_are_its_own(
     said: str, bound: str, further: tuple[str, ...], is_own: bool
 ) -> None:
-    assert is_own_host(said, bound, further) is is_own
+    assert is_allowed_host(said, bound, further) is is_own
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_only_names_that_mean_this_server_are_its_own(
     ],
 )
 def test_pages_of_other_sites_send_nothing(origin: str | None, site: str | None, is_own: bool) -> None:
-    assert is_own_site(origin, site, "localhost:8642", ("amux.example",)) is is_own
+    assert is_same_site(origin, site, "localhost:8642", ("amux.example",)) is is_own

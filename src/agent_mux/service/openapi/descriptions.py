@@ -20,21 +20,21 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class SchemaRef:
     """A schema that is made by hand: its name among the components."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseSpec:
     """One answer of a path that is no problem."""
 
     shape: Any = None
     """Of a JSON body: a type that msgspec knows, or a `Component`."""
     status: int = 200
-    meaning: str = "Done."
-    also: Mapping[str, Any] = field(default_factory=dict)
+    description: str = "Done."
+    other_media: Mapping[str, Any] = field(default_factory=dict)
     """Bodies of other media types: their shapes; several in a tuple. Of a stream, the shape of each event in it."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Name -> what it says."""
@@ -42,7 +42,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class BodySpec:
     """What a path reads."""
 
     shape: Any
@@ -50,20 +50,20 @@ class Body:
     is_required: bool = True
     examples: Mapping[str, Any] = field(default_factory=dict)
     """Name -> a body that works."""
-    without: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     """Fields of the shape that the path has already said."""
-    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    constraints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Field -> what its schema says besides its type."""
-    more: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
     """What the schema says of the fields together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class OperationSpec:
     """All of it."""
 
-    answers: tuple[Answer, ...]
-    body: Body | None = None
+    answers: tuple[ResponseSpec, ...]
+    body: BodySpec | None = None
     errors: tuple[AnyCode, ...] = ()
     """Besides those that every path has: see `words.EVERYWHERE`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -72,30 +72,30 @@ class Description:
     """It answers for as long as there is something to tell."""
 
 
-DESCRIBED: dict[str, Description] = {}
+DESCRIBED: dict[str, OperationSpec] = {}
 """By the name of the function."""
 
 
 def described(
-    *answers: Answer,
-    body: Body | None = None,
+    *answers: ResponseSpec,
+    body: BodySpec | None = None,
     errors: tuple[AnyCode, ...] = (),
     parameters: Mapping[str, Any] | None = None,
     is_stream: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Say what a path answers and reads. See `Description`."""
-    said = Description(answers=answers, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream)
+    spec = OperationSpec(answers=answers, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream)
 
     def remember(function: _Function) -> _Function:
-        DESCRIBED[function.__name__] = said
+        DESCRIBED[function.__name__] = spec
         return function
 
     return remember
 
 
-EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
 """What can go wrong wherever a token is wanted."""
-REFUSED: Mapping[int, str] = {
+REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
     408: "It is too slow.",
     413: "Its body is too large.",
     414: "Its target is too long.",
@@ -104,7 +104,7 @@ REFUSED: Mapping[int, str] = {
     431: "Its headers are too large.",
 }
 """Requests that are refused whatever they ask for."""
-ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
+INTRODUCTION = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
 
 JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
 milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`.

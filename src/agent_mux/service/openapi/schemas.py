@@ -3,7 +3,7 @@
 Types as schemas below `#/components/schemas`, with what the source says of each field.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,22 +11,24 @@ from msgspec import inspect
 
 from agent_mux._util.field_descriptions import meanings_of
 
-PLACE = "#/components/schemas/"
+REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
+SCHEMA_NAMES: Mapping[str, str] = {"CommandResult": "Told", "ProblemDetails": "Problem"}
+"""Class name -> name of its schema in the document, where they differ: the document's names are stable."""
 
 
-class Components:
+class ComponentSchemas:
     """The schemas of one document, by name."""
 
     def __init__(self, types: Iterable[Any], more: Mapping[str, Schema]) -> None:
         """`types`: what is sent; `more`: whole JSON Schemas with their `$defs`, by name."""
         self.schemas: dict[str, Schema] = {}
         wanted = list(types)
-        told, parts = msgspec.json.schema_components(wanted, ref_template=PLACE + "{name}")
-        self._told = list(zip(wanted, told, strict=True))
+        schemas, parts = _schema_components(wanted)
+        self._schemas = list(zip(wanted, schemas, strict=True))
         for info in inspect.multi_type_info(wanted):
             for kind in _structs(info, set()):
-                _describe(parts[kind.__name__], kind)
+                _describe(parts[schema_name(kind)], kind)
         for part in parts.values():
             without_nulls(part)
         for name, schema in more.items():
@@ -36,30 +38,60 @@ class Components:
 
     def of(self, shape: Any) -> Schema:
         """The schema of one of the types."""
-        return next(schema for kind, schema in self._told if kind is shape)
+        return next(schema for kind, schema in self._schemas if kind is shape)
 
     def read(self, kind: type) -> Schema:
         """The schema of a struct that is read: null says as much as nothing. What it is made of joins the others."""
-        _, parts = msgspec.json.schema_components((kind,), ref_template=PLACE + "{name}")
+        _, parts = _schema_components((kind,))
         for one in _structs(inspect.type_info(kind), set()):
-            _describe(parts[one.__name__], one)
-        whole: Schema = parts.pop(kind.__name__)
+            _describe(parts[schema_name(one)], one)
+        whole: Schema = parts.pop(schema_name(kind))
         for name, part in parts.items():
             self._add(name, part)
         return whole
 
     def _add_whole(self, name: str, schema: Schema) -> None:
-        moved: Schema = _moved(schema)
+        moved: Schema = _relocated(schema)
         for part, shape in moved.pop("$defs", {}).items():
             self._add(part, shape)
         moved.pop("$schema", None)
-        if moved.get("$ref") != PLACE + name:
+        if moved.get("$ref") != REF_PREFIX + name:
             self._add(name, moved)
 
     def _add(self, name: str, schema: Schema) -> None:
         before = self.schemas.setdefault(name, schema)
-        if not _is_described(before, schema):
+        if not _equal_apart_from_descriptions(before, schema):
             raise ValueError(f"two schemas are named {name}")
+
+
+def schema_name(kind: type) -> str:
+    """Return the name of a type's schema in the document."""
+    return SCHEMA_NAMES.get(kind.__name__, kind.__name__)
+
+
+def _schema_components(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
+    """Return the schema of each type, and by name the schemas that these refer to."""
+    schemas, parts = msgspec.json.schema_components(types, ref_template=REF_PREFIX + "{name}")
+    published = {SCHEMA_NAMES.get(name, name): _with_published_names(part) for name, part in parts.items()}
+    return [_with_published_names(schema) for schema in schemas], published
+
+
+def _with_published_names(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _published(key, part) for key, part in value.items()}
+        case list():
+            return [_with_published_names(part) for part in value]
+    return value
+
+
+def _published(key: str, value: Any) -> Any:
+    if key == "title" and isinstance(value, str):
+        return SCHEMA_NAMES.get(value, value)
+    if key == "$ref":
+        name = value.removeprefix(REF_PREFIX)
+        return REF_PREFIX + SCHEMA_NAMES.get(name, name)
+    return _with_published_names(value)
 
 
 def without_nulls(component: Schema) -> None:
@@ -72,42 +104,46 @@ def without_nulls(component: Schema) -> None:
             component["properties"][name] = shape
 
 
-def _is_described(one: Schema, other: Schema) -> bool:
+def _equal_apart_from_descriptions(one: Schema, other: Schema) -> bool:
     """They differ in descriptions alone."""
-    return bool(_bare(one) == _bare(other))
+    return bool(_without_descriptions(one) == _without_descriptions(other))
 
 
-def _bare(value: Any) -> Any:
+def _without_descriptions(value: Any) -> Any:
     match value:
         case dict():
-            return {key: _bare(part) for key, part in value.items() if key not in {"description", "title"}}
+            return {
+                key: _without_descriptions(part) for key, part in value.items() if key not in {"description", "title"}
+            }
         case list():
-            return [_bare(part) for part in value]
+            return [_without_descriptions(part) for part in value]
     return value
 
 
-def _moved(value: Any) -> Any:
+def _relocated(value: Any) -> Any:
     """The same with references to where components are."""
     match value:
         case {"discriminator": {"mapping": mapping}}:
-            kinds = {kind: place.replace("#/$defs/", PLACE) for kind, place in mapping.items()}
-            rest = {key: _moved(part) for key, part in value.items() if key != "discriminator"}
+            kinds = {kind: place.replace("#/$defs/", REF_PREFIX) for kind, place in mapping.items()}
+            rest = {key: _relocated(part) for key, part in value.items() if key != "discriminator"}
             return {**rest, "discriminator": {**value["discriminator"], "mapping": kinds}}
         case {"$ref": str(place)}:
-            return {key: _moved(part) for key, part in value.items()} | {"$ref": place.replace("#/$defs/", PLACE)}
+            return {key: _relocated(part) for key, part in value.items()} | {
+                "$ref": place.replace("#/$defs/", REF_PREFIX)
+            }
         case dict():
-            return {key: _moved(part) for key, part in value.items()}
+            return {key: _relocated(part) for key, part in value.items()}
         case list():
-            return [_moved(part) for part in value]
+            return [_relocated(part) for part in value]
     return value
 
 
 def _describe(component: Schema, kind: type) -> None:
     meanings = meanings_of(kind)
     for known in msgspec.structs.fields(kind):
-        meaning, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
-        if meaning and shape is not None:
-            shape.setdefault("description", " ".join(meaning.split()))
+        description, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
+        if description and shape is not None:
+            shape.setdefault("description", " ".join(description.split()))
 
 
 def _structs(info: Any, seen: set[type]) -> Iterator[type]:

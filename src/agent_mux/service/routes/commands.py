@@ -10,12 +10,12 @@ from starlette.responses import Response
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import LARGEST_TERMINAL
-from agent_mux.service.openapi.descriptions import Answer, Body, described
-from agent_mux.service.routes.requests import RunId, TheService, json_answer, json_body
-from agent_mux.service.views import PendingPage, Told
+from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, RunId, json_answer, json_body
+from agent_mux.service.views import CommandResult, PendingPage
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])
-PATHS: Mapping[str, type[commands.Command]] = {
+COMMANDS: Mapping[str, type[commands.Command]] = {
     "input": commands.Prompt,
     "steer": commands.Steer,
     "queue": commands.Queue,
@@ -44,8 +44,8 @@ _ERRORS: tuple[AnyCode, ...] = (
     "PTY_NOT_AVAILABLE",
 )
 _SIZE = {"minimum": 1, "maximum": LARGEST_TERMINAL}
-LIMITS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
-EITHER = {
+CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
+TEXT_OR_OPTION = {
     "oneOf": [
         {"required": [one], "properties": {one: {"not": {"type": "null"}}, other: {"type": "null"}}}
         for one, other in (("text", "option"), ("option", "text"))
@@ -63,39 +63,43 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def tell(run_id: RunId, request: Request, service: TheService) -> Response:
-        told = await json_body(request, dict[str, Any])
+    async def run_command(run_id: RunId, request: Request, service: CurrentService) -> Response:
+        payload = await json_body(request, dict[str, Any])
         try:
-            command = msgspec.convert({"type": kind.__struct_config__.tag, **told}, kind)
+            command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
         except msgspec.ValidationError as error:
-            raise ValidationError([FieldError("(body)", sorted(told), f"the fields of `{name}` ({error})")]) from error
+            raise ValidationError(
+                [FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]
+            ) from error
         why = commands.unfit(command)
         if why:
-            raise ValidationError([FieldError("(body)", sorted(told), f"what makes sense, but {why}")])
-        done = await service.runs.tell(run_id, command)
-        return json_answer(Told(**done, run=await service.runs.get(run_id, whole=False)))
+            raise ValidationError([FieldError("(body)", sorted(payload), f"what makes sense, but {why}")])
+        done = await service.runs.execute(run_id, command)
+        return json_answer(CommandResult(**done, run=await service.runs.get(run_id, full=False)))
 
-    tell.__name__ = f"{name.replace('-', '_')}_run"
-    tell.__doc__ = kind.__doc__
+    run_command.__name__ = f"{name.replace('-', '_')}_run"
+    run_command.__doc__ = kind.__doc__
     required = [one.name for one in msgspec.structs.fields(kind) if one.required]
-    body = Body(
+    body = BodySpec(
         shape=kind,
         is_required=bool(required),
         examples=_EXAMPLES.get(name, {}),
-        without=("type",),
-        limits={name: limit for name, limit in LIMITS.items() if name in required},
-        more=EITHER if kind is commands.Answer else {},
+        omitted=("type",),
+        constraints={name: limit for name, limit in CONSTRAINTS.items() if name in required},
+        extra=TEXT_OR_OPTION if kind is commands.Answer else {},
     )
-    return described(Answer(Told, meaning="It is carried out."), body=body, errors=_ERRORS)(tell)
+    return described(ResponseSpec(CommandResult, description="It is carried out."), body=body, errors=_ERRORS)(
+        run_command
+    )
 
 
-for _name, _kind in PATHS.items():
+for _name, _kind in COMMANDS.items():
     router.post(f"/{{run_id}}/{_name}")(_route(_name, _kind))
 
 
 @router.get("/{run_id}/interactions")
-@described(Answer(PendingPage), errors=("RUN_NOT_FOUND",))
-async def list_interactions(run_id: RunId, service: TheService) -> Response:
+@described(ResponseSpec(PendingPage), errors=("RUN_NOT_FOUND",))
+async def list_interactions(run_id: RunId, service: CurrentService) -> Response:
     """What the agent waits for now, in the order it asked."""
-    view = await service.runs.get(run_id, whole=False)
+    view = await service.runs.get(run_id, full=False)
     return json_answer(PendingPage(pending=view.pending or []))

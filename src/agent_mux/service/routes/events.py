@@ -12,20 +12,20 @@ from starlette.responses import Response
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.run.base import TERMINAL
-from agent_mux.service.openapi.descriptions import JSONL, SSE, Answer, Component, described
-from agent_mux.service.routes.requests import RunId, TheService, the_service
+from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef, described
+from agent_mux.service.routes.requests import CurrentService, RunId, current_service
 from agent_mux.service.service import Service
 from agent_mux.service.streaming import (
     PING,
     ChunkStream,
+    EventSelection,
     Frame,
-    Wanted,
     as_json_line,
     as_sse,
-    chunks_of,
-    chunks_with_views,
+    event_stream,
+    event_stream_with_snapshots,
 )
-from agent_mux.service.websocket import Conversation, bare, closing, numbered
+from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
 router = APIRouter(prefix="/v1/runs", tags=["events"])
 TYPES = frozenset(event.type for event in ALL_EVENTS)
@@ -34,17 +34,17 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
 
 @router.get("/{run_id}/events")
 @described(
-    Answer(
-        meaning="The events, and at the end the result. The end of the stream is the end of the run.",
-        also=dict.fromkeys((SSE, JSONL), (Component("AgentEvent"), Component("RunResult"))),
+    ResponseSpec(
+        description="The events, and at the end the result. The end of the stream is the end of the run.",
+        other_media=dict.fromkeys((SSE, JSONL), (SchemaRef("AgentEvent"), SchemaRef("RunResult"))),
     ),
-    Answer(status=204, meaning="The run is over, and there is nothing behind that id."),
+    ResponseSpec(status=204, description="The run is over, and there is nothing behind that id."),
     errors=("RUN_NOT_FOUND",),
     is_stream=True,
 )
 async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     run_id: RunId,
-    service: TheService,
+    service: CurrentService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that the reader has; it wins over `after`.")
@@ -64,16 +64,16 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
     """
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(last_event_id, after)
-    if await is_at_end(service, run_id, start):
+    if await is_past_end(service, run_id, start):
         return Response(status_code=204)
     frame, ping = _FRAMES[media_type]
-    wanted = Wanted(start=start, types=types_of(types), accumulated=accumulated)
+    selection = EventSelection(start=start, types=parse_types(types), accumulated=accumulated)
     if snapshots and media_type != SSE:
         raise ValidationError([FieldError("snapshots", snapshots, "false, unless `Accept` is text/event-stream")])
     if snapshots:
-        chunks = chunks_with_views(service.runs, service.encoded, run_id, wanted)
+        chunks = event_stream_with_snapshots(service.runs, service.encoded, run_id, selection)
     else:
-        chunks = chunks_of(service.runs, service.encoded, run_id, wanted, frame)
+        chunks = event_stream(service.runs, service.encoded, run_id, selection, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
 
 
@@ -81,18 +81,18 @@ def _start(last_event_id: str | None, after: int | None) -> int:
     """The number of the first event that is wanted. A client that reconnects knows better than its URL."""
     if last_event_id is None or not last_event_id.strip():
         return 0 if after is None else after + 1
-    said = last_event_id.strip()
-    if not (said.isascii() and said.isdigit() and len(said) <= 16):
-        raise ValidationError([FieldError("Last-Event-ID", said, "the id of an event: a number")])
-    return int(said) + 1
+    value = last_event_id.strip()
+    if not (value.isascii() and value.isdigit() and len(value) <= 16):
+        raise ValidationError([FieldError("Last-Event-ID", value, "the id of an event: a number")])
+    return int(value) + 1
 
 
-async def is_at_end(service: Service, run_id: str, start: int) -> bool:
+async def is_past_end(service: Service, run_id: str, start: int) -> bool:
     """There are no events from this number on, and there never will be, and the result was seen, too.
 
     Raises RUN_NOT_FOUND, also for a journal that is gone, and `ValidationError` for a number that no event has yet.
     """
-    view = await service.runs.get(run_id, whole=False)
+    view = await service.runs.get(run_id, full=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
         await service.runs.check_readable(view)  # later, the answer will have begun
@@ -102,22 +102,24 @@ async def is_at_end(service: Service, run_id: str, start: int) -> bool:
     raise ValidationError([FieldError("Last-Event-ID", start - 1, f"the id of an event; there are {count}, from 0")])
 
 
-def types_of(said: str | None) -> frozenset[str] | None:
+def parse_types(value: str | None) -> frozenset[str] | None:
     """The types that are wanted; None: all. Raises `ValidationError` for one that there is not."""
-    if said is None:
+    if value is None:
         return None
-    wanted = frozenset(part.strip() for part in said.split(",") if part.strip())
-    unknown = [FieldError("types", one, "types of events, as `amux schema event` has them") for one in wanted - TYPES]
+    selection = frozenset(part.strip() for part in value.split(",") if part.strip())
+    unknown = [
+        FieldError("types", one, "types of events, as `amux schema event` has them") for one in selection - TYPES
+    ]
     if unknown:
         raise ValidationError(unknown)
-    return wanted
+    return selection
 
 
-_SWITCH = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 @router.websocket("/{run_id}/ws")
-async def talk(run_id: str, websocket: WebSocket) -> None:
+async def connect_run(run_id: str, websocket: WebSocket) -> None:
     """Events and commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
 
     1000: the run is over, and its result was the last message. 4404, 4422 and the like: 4000 and the status that an
@@ -125,49 +127,49 @@ async def talk(run_id: str, websocket: WebSocket) -> None:
     """
     await websocket.accept()
     try:
-        service = the_service(websocket)
-        wanted, is_numbered = _read(websocket.query_params)
-        is_done = await is_at_end(service, run_id, wanted.start)
+        service = current_service(websocket)
+        selection, is_numbered = _parse_query(websocket.query_params)
+        is_done = await is_past_end(service, run_id, selection.start)
     except AgentMuxError as error:
-        await websocket.close(*closing(error))
+        await websocket.close(*close_code(error))
         return
     if is_done:
         await websocket.close()
         return
-    conversation = Conversation(
+    connection = RunWebSocket(
         websocket,
         service.runs,
         service.encoded,
         run_id,
-        wanted=wanted,
-        frame=numbered if is_numbered else bare,
+        selection=selection,
+        frame=numbered_frame if is_numbered else plain_frame,
         may_command=_may_command(websocket),
     )
-    await conversation.hold()
+    await connection.serve()
 
 
-def _read(query: QueryParams) -> tuple[Wanted, bool]:
+def _parse_query(query: QueryParams) -> tuple[EventSelection, bool]:
     unknown = sorted(set(query) - {"after", "types", "accumulated", "numbered"})
     if unknown:
         raise ValidationError([FieldError(unknown[0], query[unknown[0]], "after, types, accumulated, numbered")])
-    wanted = Wanted(
-        start=_number(query.get("after", "-1")) + 1,
-        types=types_of(query.get("types")),
-        accumulated=_switch("accumulated", query.get("accumulated", "true")),
+    selection = EventSelection(
+        start=_parse_number(query.get("after", "-1")) + 1,
+        types=parse_types(query.get("types")),
+        accumulated=_parse_bool("accumulated", query.get("accumulated", "true")),
     )
-    return wanted, _switch("numbered", query.get("numbered", "false"))
+    return selection, _parse_bool("numbered", query.get("numbered", "false"))
 
 
-def _number(said: str) -> int:
-    if said == "-1" or (said.isascii() and said.isdigit() and len(said) <= 15):
-        return int(said)
-    raise ValidationError([FieldError("after", said, "the number of an event, or -1")])
+def _parse_number(value: str) -> int:
+    if value == "-1" or (value.isascii() and value.isdigit() and len(value) <= 15):
+        return int(value)
+    raise ValidationError([FieldError("after", value, "the number of an event, or -1")])
 
 
-def _switch(name: str, said: str) -> bool:
-    if said not in _SWITCH:
-        raise ValidationError([FieldError(name, said, "true or false")])
-    return _SWITCH[said]
+def _parse_bool(name: str, value: str) -> bool:
+    if value not in _BOOLEANS:
+        raise ValidationError([FieldError(name, value, "true or false")])
+    return _BOOLEANS[value]
 
 
 def _may_command(websocket: WebSocket) -> bool:

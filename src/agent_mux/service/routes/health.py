@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from agent_mux._util.version import __version__
 from agent_mux.api import Shape
-from agent_mux.service.openapi.descriptions import Answer, described
-from agent_mux.service.routes.requests import TheService, json_answer
+from agent_mux.service.openapi.descriptions import ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, json_answer
 
 
 class Health(Shape, kw_only=True):
@@ -25,15 +25,15 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/health")
-@described(Answer(Health))
+@described(ResponseSpec(Health))
 async def health() -> Response:
     """The process lives and answers."""
     return json_answer(Health(status="ok", version=__version__))
 
 
 @router.get("/ready")
-@described(Answer(Health), errors=("UNAVAILABLE",))
-async def ready(service: TheService) -> Response:
+@described(ResponseSpec(Health), errors=("UNAVAILABLE",))
+async def ready(service: CurrentService) -> Response:
     """It can take runs: the database answers, and it is not shutting down. Else 503."""
     await service.database.ping()
     service.runs.require_open()
@@ -41,8 +41,8 @@ async def ready(service: TheService) -> Response:
 
 
 @router.get("/metrics")
-@described(Answer(also={"text/plain": str, "application/openmetrics-text": str}))
-async def read_metrics(service: TheService, accept: Annotated[str, Header()] = "") -> Response:
+@described(ResponseSpec(other_media={"text/plain": str, "application/openmetrics-text": str}))
+async def read_metrics(service: CurrentService, accept: Annotated[str, Header()] = "") -> Response:
     """Metrics: OpenMetrics if `Accept` asks for `application/openmetrics-text`, else the text format of Prometheus."""
     encode, content_type = choose_encoder(accept)
     return Response(encode(service.metrics.registry), headers={"content-type": content_type})

@@ -43,14 +43,14 @@ async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
     """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
     body = await request.body()
     try:
-        return msgspec.convert(tidied(msgspec.json.decode(body or b"{}")), kind)
+        return msgspec.convert(normalized(msgspec.json.decode(body or b"{}")), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(
             [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
         ) from error
 
 
-def the_service(connection: HTTPConnection) -> Service:
+def current_service(connection: HTTPConnection) -> Service:
     """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
     check_target(connection)
     service: Service = connection.app.state.service
@@ -67,41 +67,41 @@ def run_id_of(run_id: Annotated[str, Path(description="Id of a run: a ULID.")]) 
 RunId = Annotated[str, Depends(run_id_of)]
 
 
-def the_caller(connection: HTTPConnection) -> Caller:
+def current_caller(connection: HTTPConnection) -> Caller:
     """Who asks: the guard found out."""
     caller: Caller = connection.state.caller
     return caller
 
 
-TheCaller = Annotated[Caller, Depends(the_caller)]
-TheService = Annotated[Service, Depends(the_service)]
+CurrentCaller = Annotated[Caller, Depends(current_caller)]
+CurrentService = Annotated[Service, Depends(current_service)]
 
 
-def cursor_of(time: int, id_: str) -> str:
+def format_cursor(time: int, id_: str) -> str:
     """The `next` of a page. `time`: milliseconds since the epoch."""
     return base64.urlsafe_b64encode(f"{time}.{id_}".encode()).decode()
 
 
-def place_of(cursor: str) -> tuple[int, str]:
+def parse_cursor(cursor: str) -> tuple[int, str]:
     """Time and id in a cursor. Raises `ValidationError` for what is none."""
     try:
-        said = base64.urlsafe_b64decode(cursor.encode()).decode()
+        text = base64.urlsafe_b64decode(cursor.encode()).decode()
     except (ValueError, binascii.Error):
-        said = ""
-    time, _, id_ = said.partition(".")
+        text = ""
+    time, _, id_ = text.partition(".")
     if not (time.isascii() and time.isdigit() and len(time) <= 15) or "\0" in id_:
         raise ValidationError([FieldError("(cursor)", cursor, "the `next` of the page before")])
     return int(time), id_
 
 
-class ByRawPath(APIRoute):
+class RawPathRoute(APIRoute):
     """A route that is matched as it was sent; its parameters are decoded one by one."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Whether it is meant, and with which parameters."""
         raw = scope.get("raw_path")
-        sent = scope if raw is None else {**scope, "path": raw.decode("latin-1").partition("?")[0]}
-        match, child = super().matches(sent)
+        raw_scope = scope if raw is None else {**scope, "path": raw.decode("latin-1").partition("?")[0]}
+        match, child = super().matches(raw_scope)
         if raw is not None and match is not Match.NONE:
             child["path_params"] = {name: _decoded(value) for name, value in child["path_params"].items()}
         return match, child
@@ -117,7 +117,7 @@ REPEATED = frozenset({"tag", "state"})
 """Query parameters that may stand several times."""
 
 
-def tidied(value: Any, path: str = "") -> Any:
+def normalized(value: Any, path: str = "") -> Any:
     """The same with `5.0` as 5: JSON knows one kind of numbers. Source: RFC 8259, section 6.
 
     Raises `ValidationError` for a NUL character: databases, paths and arguments of programs cannot have one.
@@ -126,13 +126,13 @@ def tidied(value: Any, path: str = "") -> Any:
         case float() if value.is_integer() and abs(value) < LARGEST:
             return int(value)
         case str():
-            _check(value, path)
+            _reject_nul(value, path)
         case dict():
             for key in value:
-                _check(key, path)
-            return {key: tidied(part, f"{path}.{key}" if path else key) for key, part in value.items()}
+                _reject_nul(key, path)
+            return {key: normalized(part, f"{path}.{key}" if path else key) for key, part in value.items()}
         case list():
-            return [tidied(part, f"{path}[{index}]") for index, part in enumerate(value)]
+            return [normalized(part, f"{path}[{index}]") for index, part in enumerate(value)]
     return value
 
 
@@ -147,6 +147,6 @@ def check_target(connection: HTTPConnection) -> None:
         raise ValidationError(twice)
 
 
-def _check(text: str, path: str) -> None:
+def _reject_nul(text: str, path: str) -> None:
     if "\0" in text:
         raise ValidationError([FieldError(path or "(body)", "a NUL character", NO_NUL)])

@@ -14,10 +14,10 @@ from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.sdk.options import LONGEST_TAG
-from agent_mux.service.openapi.descriptions import JSON, JSONL, Answer, Component, described
-from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer
+from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef, described
+from agent_mux.service.routes.requests import CurrentService, RawPathRoute, json_answer
 from agent_mux.service.service import in_thread
-from agent_mux.service.streaming import ChunkStream, as_json_line, event_chunks, opened
+from agent_mux.service.streaming import ChunkStream, as_json_line, open_session_events, session_event_stream
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
@@ -27,12 +27,12 @@ from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096
-MOST_TAGS = 32
+MAX_TAGS = 32
 LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
 Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
 
 
-def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
+def _session_filter(  # noqa: PLR0913, PLR0917  # one for each parameter
     agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of an agent, or an alias.")] = None,
     model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only those with this model.")] = None,
     since: Annotated[
@@ -42,7 +42,7 @@ def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
         int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
     ] = None,
     tag: Annotated[
-        list[Tag] | None, Query(max_length=MOST_TAGS, description="Only those of runs with all of these tags.")
+        list[Tag] | None, Query(max_length=MAX_TAGS, description="Only those of runs with all of these tags.")
     ] = None,
     cwd: Annotated[
         str | None, Query(max_length=LONGEST_PATH, description="Only those held in this directory, or below.")
@@ -51,8 +51,8 @@ def _wanted(  # noqa: PLR0913, PLR0917  # one for each parameter
     return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
 
 
-Wanted = Annotated[SessionFilter, Depends(_wanted)]
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=ByRawPath)
+SessionQuery = Annotated[SessionFilter, Depends(_session_filter)]
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPathRoute)
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
 LONGEST_FILE_NAME = 80  # characters
@@ -75,7 +75,7 @@ Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="How many are left 
 
 @router.get("")
 @described(
-    Answer(
+    ResponseSpec(
         list[SessionSummary],
         headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'},
         links={"get_session": {"agent": "$response.body#/0/agent", "session_id": "$response.body#/0/nativeId"}},
@@ -84,27 +84,27 @@ Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="How many are left 
 )
 async def list_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
     request: Request,
-    service: TheService,
-    wanted: Wanted,
+    service: CurrentService,
+    wanted: SessionQuery,
     sort: Annotated[Sort, Query(description="The latest, the dearest or the longest first.")] = "date",
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
     """The stored sessions of an agent, or of all agents: the latest first."""
-    found = await in_thread(service, _listed, service.mux.sessions, wanted, sort, offset + limit + 1)
-    return _page(request, found, offset, limit)
+    found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, sort, offset + limit + 1)
+    return _page_response(request, found, offset, limit)
 
 
 @router.get("/search")
 @described(
-    Answer(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'}),
+    ResponseSpec(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'}),
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
     parameters={"q": "hello"},
 )
 async def search_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
     request: Request,
-    service: TheService,
-    wanted: Wanted,
+    service: CurrentService,
+    wanted: SessionQuery,
     q: Annotated[
         str,
         Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="What was said or done, in any case."),
@@ -116,41 +116,41 @@ async def search_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
     offset: Offset = 0,
 ) -> Response:
     """Find sessions by what was said in them, or by what tools were given and answered."""
-    found = await in_thread(service, _searched, service.mux.sessions, q, wanted, sort, offset + limit + 1)
-    return _page(request, found, offset, limit)
+    found = await in_thread(service, _search, service.mux.sessions, q, wanted, sort, offset + limit + 1)
+    return _page_response(request, found, offset, limit)
 
 
 @router.get("/{agent}/{session_id}")
-@described(Answer(Session), errors=_ERRORS)
-async def get_session(agent: str, session_id: str, service: TheService) -> Response:
+@described(ResponseSpec(Session), errors=_ERRORS)
+async def get_session(agent: str, session_id: str, service: CurrentService) -> Response:
     """One session, with all its messages."""
-    return json_answer(await in_thread(service, service.mux.sessions.get, *_named(agent, session_id)))
+    return json_answer(await in_thread(service, service.mux.sessions.get, *_session_reference(agent, session_id)))
 
 
 @router.get("/{agent}/{session_id}/events")
 @described(
-    Answer(meaning="One event a line, as JSON.", also={JSONL: Component("AgentEvent")}),
+    ResponseSpec(description="One event a line, as JSON.", other_media={JSONL: SchemaRef("AgentEvent")}),
     errors=_ERRORS,
     is_stream=True,
 )
 async def read_session_events(
     agent: str,
     session_id: str,
-    service: TheService,
+    service: CurrentService,
     accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
 ) -> Response:
     """One session as the events that a run of it would have had."""
-    events = await in_thread(service, opened, service.mux.sessions, *_named(agent, session_id))
-    chunks = event_chunks(service, events, as_json_line, accumulated=accumulated)
+    events = await in_thread(service, open_session_events, service.mux.sessions, *_session_reference(agent, session_id))
+    chunks = session_event_stream(service, events, as_json_line, accumulated=accumulated)
     return ChunkStream(chunks, media_type=JSONL)
 
 
 @router.get("/{agent}/{session_id}/export")
 @described(
-    Answer(
+    ResponseSpec(
         Session,
-        meaning="The document, to be saved: it is never shown in place.",
-        also={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
+        description="The document, to be saved: it is never shown in place.",
+        other_media={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
         headers={"Content-Disposition": "`attachment`, with a file name."},
     ),
     errors=_ERRORS,
@@ -158,11 +158,11 @@ async def read_session_events(
 async def export_session(
     agent: str,
     session_id: str,
-    service: TheService,
+    service: CurrentService,
     form: Annotated[Format, Query(alias="format", description="Of the document.")] = "json",
 ) -> Response:
     """One session as a document: JSON, JSON lines, Markdown, or one HTML file that needs no other and does nothing."""
-    named, wanted = _named(agent, session_id)
+    named, wanted = _session_reference(agent, session_id)
     text = await in_thread(service, service.mux.sessions.export, named, form, wanted)
     media_type, suffix = _MEDIA_TYPES[form]
     headers = {"content-disposition": f'attachment; filename="{file_name(agent, session_id, suffix)}"', **_INERT}
@@ -175,43 +175,43 @@ def file_name(agent: str, session_id: str, suffix: str) -> str:
     return f"{name}.{suffix}"
 
 
-def _named(agent: str, session_id: str) -> tuple[str, SessionFilter]:
+def _session_reference(agent: str, session_id: str) -> tuple[str, SessionFilter]:
     """The agent is said in front, so that an id with a colon is not taken for another's."""
     return f"{agent}:{session_id}", SessionFilter(agent=agent)
 
 
-def _listed(sessions: Sessions, wanted: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
+def _list_summaries(sessions: Sessions, wanted: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
     return sessions.list(wanted, sort=sort, limit=limit)
 
 
-def _searched(sessions: Sessions, text: str, wanted: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
+def _search(sessions: Sessions, text: str, wanted: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
     return sessions.search(text, wanted, sort=sort, limit=limit)
 
 
-def _page(request: Request, found: list[Any], offset: int, limit: int) -> Response:
-    behind = offset + limit
-    if len(found) <= behind:
+def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
+    after_position = offset + limit
+    if len(found) <= after_position:
         return json_answer(found[offset:])
-    following = request.url.include_query_params(offset=behind, limit=limit)
+    following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
-    return json_answer(found[offset:behind], headers={"link": link})
+    return json_answer(found[offset:after_position], headers={"link": link})
 
 
 cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
 
 
 @cost_router.get("")
-@described(Answer(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
+@described(ResponseSpec(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
 async def report_cost(
-    service: TheService, wanted: Wanted, by: Annotated[GroupBy, Query(description="Sum up by.")] = "agent"
+    service: CurrentService, wanted: SessionQuery, by: Annotated[GroupBy, Query(description="Sum up by.")] = "agent"
 ) -> Response:
     """What the stored sessions cost, in US dollars. Each model call counts once, also where a fork has a copy of it.
 
     What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
     price are counted. Times and models are those of the calls.
     """
-    return json_answer(await in_thread(service, _report, service.mux.sessions, wanted, by))
+    return json_answer(await in_thread(service, _cost_report, service.mux.sessions, wanted, by))
 
 
-def _report(sessions: Sessions, wanted: SessionFilter, by: GroupBy) -> dict[str, Any]:
+def _cost_report(sessions: Sessions, wanted: SessionFilter, by: GroupBy) -> dict[str, Any]:
     return cost_json(by, sessions.total_cost(wanted, group_by=by))

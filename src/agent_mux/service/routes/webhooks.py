@@ -7,29 +7,29 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
-from agent_mux.service.openapi.descriptions import Answer, Body, Links, described
-from agent_mux.service.routes.requests import TheService, cursor_of, json_answer, json_body, place_of
-from agent_mux.service.store.webhooks import DeliveryPlace, DeliveryState
+from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, format_cursor, json_answer, json_body, parse_cursor
+from agent_mux.service.store.webhooks import DeliveryPosition, DeliveryState
 from agent_mux.service.webhooks.schemas import (
     EVENTS,
     LONGEST_TEXT,
     LONGEST_URL,
-    MOST_ITEMS,
+    MAX_ITEMS,
     DeliveryPage,
     DeliveryView,
     NewSecret,
     NewWebhook,
     WebhookChange,
     WebhookView,
-    checked_secret,
-    chosen,
     delivery_view,
+    validated_secret,
+    webhook_columns,
     webhook_view,
 )
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 LARGEST_PAGE = 200
-_OF_THE_WEBHOOK: Links = {
+_WEBHOOK_LINKS: Links = {
     name: {"webhook_id": "$response.body#/webhookId"}
     for name in (
         "get_webhook",
@@ -40,11 +40,11 @@ _OF_THE_WEBHOOK: Links = {
         "list_deliveries",
     )
 }
-_NONE: tuple[AnyCode, ...] = ("NOT_FOUND",)
-_LIMITS: Mapping[str, Mapping[str, Any]] = {
+_NOT_FOUND: tuple[AnyCode, ...] = ("NOT_FOUND",)
+_CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {
     "url": {"format": "uri", "maxLength": LONGEST_URL},
     "events": {"minItems": 1, "items": {"enum": list(EVENTS)}},
-    "tags": {"maxItems": MOST_ITEMS, "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}},
+    "tags": {"maxItems": MAX_ITEMS, "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}},
     "description": {"maxLength": LONGEST_TEXT},
     "secret": {"pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$"},
 }
@@ -53,54 +53,56 @@ LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
 
 @router.post("", status_code=201)
 @described(
-    Answer(WebhookView, 201, "It is made.", headers={"Location": "Path of the webhook."}, links=_OF_THE_WEBHOOK),
-    body=Body(
+    ResponseSpec(WebhookView, 201, "It is made.", headers={"Location": "Path of the webhook."}, links=_WEBHOOK_LINKS),
+    body=BodySpec(
         shape=NewWebhook,
         examples={"ends": {"url": "https://hooks.example.com/amux", "events": ["run.ended"], "tags": ["nightly"]}},
-        limits=_LIMITS,
+        constraints=_CONSTRAINTS,
     ),
     errors=("LIMIT_EXCEEDED",),
 )
-async def create_webhook(request: Request, service: TheService) -> Response:
+async def create_webhook(request: Request, service: CurrentService) -> Response:
     """Make a webhook. The answer is the only one that has its secret."""
-    told = await json_body(request, NewWebhook)
-    values = chosen(told, service.mux.adapters, allow_private=service.webhooks.allow_private)
-    secret = checked_secret(told.secret) if isinstance(told.secret, str) else None
+    change = await json_body(request, NewWebhook)
+    values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
+    secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
     row = await service.webhooks.create(values, secret)
     return json_answer(webhook_view(row, secret=row.secret), 201, {"location": f"/v1/webhooks/{row.webhook_id}"})
 
 
 @router.get("")
-@described(Answer(list[WebhookView]))
-async def list_webhooks(service: TheService) -> Response:
+@described(ResponseSpec(list[WebhookView]))
+async def list_webhooks(service: CurrentService) -> Response:
     """Every webhook, the first one first."""
     return json_answer([webhook_view(row) for row in service.webhooks.all()])
 
 
 @router.get("/{webhook_id}")
-@described(Answer(WebhookView), errors=_NONE)
-async def get_webhook(webhook_id: str, service: TheService) -> Response:
+@described(ResponseSpec(WebhookView), errors=_NOT_FOUND)
+async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
     """One webhook."""
     return json_answer(webhook_view(service.webhooks.get(webhook_id)))
 
 
 @router.patch("/{webhook_id}")
 @described(
-    Answer(WebhookView),
-    body=Body(shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, limits=_LIMITS),
-    errors=_NONE,
+    ResponseSpec(WebhookView),
+    body=BodySpec(
+        shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, constraints=_CONSTRAINTS
+    ),
+    errors=_NOT_FOUND,
 )
-async def change_webhook(webhook_id: str, request: Request, service: TheService) -> Response:
+async def change_webhook(webhook_id: str, request: Request, service: CurrentService) -> Response:
     """Change some of it. Switched off, it gets nothing, and what it had still to get is given up."""
     service.webhooks.get(webhook_id)
-    told = await json_body(request, WebhookChange)
-    values = chosen(told, service.mux.adapters, allow_private=service.webhooks.allow_private)
+    change = await json_body(request, WebhookChange)
+    values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     return json_answer(webhook_view(await service.webhooks.change(webhook_id, values)))
 
 
 @router.delete("/{webhook_id}", status_code=204)
-@described(Answer(status=204, meaning="It is forgotten."), errors=_NONE)
-async def delete_webhook(webhook_id: str, service: TheService) -> Response:
+@described(ResponseSpec(status=204, description="It is forgotten."), errors=_NOT_FOUND)
+async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
     """Forget it, and what it had still to get."""
     await service.webhooks.remove(webhook_id)
     return Response(status_code=204)
@@ -108,47 +110,47 @@ async def delete_webhook(webhook_id: str, service: TheService) -> Response:
 
 @router.post("/{webhook_id}/secret")
 @described(
-    Answer(WebhookView, meaning="With the new secret."),
-    body=Body(
+    ResponseSpec(WebhookView, description="With the new secret."),
+    body=BodySpec(
         shape=NewSecret,
         is_required=False,
         examples={"hour": {"overlap": 3_600_000}},
-        limits={**_LIMITS, "overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
+        constraints={**_CONSTRAINTS, "overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
     ),
-    errors=_NONE,
+    errors=_NOT_FOUND,
 )
-async def rotate_secret(webhook_id: str, request: Request, service: TheService) -> Response:
+async def rotate_secret(webhook_id: str, request: Request, service: CurrentService) -> Response:
     """Give it a new secret. For `overlap` milliseconds (a day) messages have signatures of both."""
     service.webhooks.get(webhook_id)
-    told = await json_body(request, NewSecret)
-    if not 0 <= told.overlap <= LONGEST_OVERLAP:
-        raise ValidationError([FieldError("overlap", told.overlap, f"milliseconds, 0 to {LONGEST_OVERLAP}")])
-    secret = checked_secret(told.secret) if isinstance(told.secret, str) else None
-    row = await service.webhooks.rotate(webhook_id, told.overlap, secret)
+    change = await json_body(request, NewSecret)
+    if not 0 <= change.overlap <= LONGEST_OVERLAP:
+        raise ValidationError([FieldError("overlap", change.overlap, f"milliseconds, 0 to {LONGEST_OVERLAP}")])
+    secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
+    row = await service.webhooks.rotate(webhook_id, change.overlap, secret)
     return json_answer(webhook_view(row, secret=row.secret))
 
 
 @router.post("/{webhook_id}/test", status_code=202)
-@described(Answer(DeliveryView, 202, "It is on its way."), errors=(*_NONE, "INVALID_STATE_TRANSITION"))
-async def test_webhook(webhook_id: str, service: TheService) -> Response:
+@described(ResponseSpec(DeliveryView, 202, "It is on its way."), errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"))
+async def test_webhook(webhook_id: str, service: CurrentService) -> Response:
     """Send it a `webhook.test`. What becomes of it is among the deliveries."""
     return json_answer(delivery_view(await service.webhooks.test(webhook_id)), 202)
 
 
 @router.get("/{webhook_id}/deliveries")
-@described(Answer(DeliveryPage), errors=_NONE)
+@described(ResponseSpec(DeliveryPage), errors=_NOT_FOUND)
 async def list_deliveries(
     webhook_id: str,
-    service: TheService,
+    service: CurrentService,
     state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
     limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
     cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """What was sent, and what is to be sent, the latest first; for a week."""
     service.webhooks.get(webhook_id)
-    behind = DeliveryPlace(*place_of(cursor)) if cursor else None
-    rows = await service.webhooks.store.page(webhook_id, state=state, behind=behind, limit=limit + 1)
+    after_position = DeliveryPosition(*parse_cursor(cursor)) if cursor else None
+    rows = await service.webhooks.store.page(webhook_id, state=state, after_position=after_position, limit=limit + 1)
     page = DeliveryPage(deliveries=[delivery_view(row) for row in rows[:limit]])
     if len(rows) > limit:
-        page.next = cursor_of(rows[limit - 1].created_at, rows[limit - 1].delivery_id)
+        page.next = format_cursor(rows[limit - 1].created_at, rows[limit - 1].delivery_id)
     return json_answer(page)

@@ -23,7 +23,7 @@ from agent_mux.service.views import RunView, pending_view, present
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutboxEntry:
     """What is written in the same transaction as the change of a run that it tells of: both are there, or none."""
 
     statement: Executable
@@ -32,23 +32,23 @@ class Entry:
     """Is called when it is in the database."""
 
 
-class RunObserver(Protocol):
+class RunLifecycleObserver(Protocol):
     """Is called at once, in the order of what happens. It must not block or raise."""
 
-    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:
         """Its agent was started: it waits no more."""
 
-    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:
+    def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:
         """Its agent needs a person: neither a policy nor the approval mode has an answer."""
 
-    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:
         """It is over. `events`: how many of each type this process has seen; none of a run of before a crash."""
 
 
-class Remember(Protocol):
+class RecordChange(Protocol):
     """Is told what changed in a row, and what is to be written with it."""
 
-    def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[Entry] = (), /) -> None:
+    def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[OutboxEntry] = (), /) -> None:
         """Write this, soon."""
 
 
@@ -61,61 +61,63 @@ class LiveRun:
     """One run, from its start until nobody needs its handle any more."""
 
     def __init__(
-        self, row: RunRow, handle: RunHandle, remember: Remember, observers: Sequence[RunObserver] = ()
+        self, row: RunRow, handle: RunHandle, remember: RecordChange, observers: Sequence[RunLifecycleObserver] = ()
     ) -> None:
         self.row = row
         self.handle = handle
-        self._remember = remember
+        self._record_change = remember
         self._observers = observers
-        self.types: Counter[str] = Counter()
+        self.event_counts: Counter[str] = Counter()
         """How many events of each type there are so far."""
         self._revision = 0
-        self._looks: object = None
+        self._snapshot_key: object = None
         self._news: anyio.Event | None = None
         self._result: RunResult | None = None
-        handle.on("*", self._count)
-        handle.on_state(self._moved)
+        handle.on("*", self._on_event)
+        handle.on_state(self._on_state)
 
-    def _count(self, event: BaseEvent) -> None:
-        self.types[event.type] += 1
-        self.tell_of_news()
+    def _on_event(self, event: BaseEvent) -> None:
+        self.event_counts[event.type] += 1
+        self.notify_changed()
 
     @property
-    def news(self) -> anyio.Event:
+    def changed(self) -> anyio.Event:
         """Set when something may be different; the next time it is another one. Take it first, and look then."""
         if self._news is None:
             self._news = anyio.Event()
         return self._news
 
-    def tell_of_news(self) -> None:
+    def notify_changed(self) -> None:
         """Something may be different."""
         if self._news is not None:
             self._news.set()
             self._news = None
 
-    def _moved(self, state: RunState) -> None:
+    def _on_state(self, state: RunState) -> None:
         if state in TERMINAL:  # the end is told with its result
             return
         if self.row.started_at is None:
             began = {"state": state, "started_at": self.handle.header.started_at}
-            self._change(began, lambda one: one.started(self.row, self._seen))
+            self._change(began, lambda one: one.started(self.row, self._summary))
         else:
             self._change({"state": state})
 
-    def _change(self, values: dict[str, Any], tell: Callable[[RunObserver], Iterable[Entry]] = lambda _: ()) -> None:
+    def _change(
+        self, values: dict[str, Any], entries_of: Callable[[RunLifecycleObserver], Iterable[OutboxEntry]] = lambda _: ()
+    ) -> None:
         for name, value in values.items():
             if name != "result":  # it may be long, and the handle has it
                 setattr(self.row, name, value)
-        self._remember(self.row.run_id, values, [entry for one in self._observers for entry in tell(one)])
-        self.tell_of_news()
+        self._record_change(self.row.run_id, values, [entry for one in self._observers for entry in entries_of(one)])
+        self.notify_changed()
 
     @property
-    def _seen(self) -> RunView:
-        return self.view(whole=False)
+    def _summary(self) -> RunView:
+        return self.view(full=False)
 
-    def waits(self, pending: PendingInteraction) -> None:
+    def interaction_requested(self, pending: PendingInteraction) -> None:
         """Its agent waits for a person."""
-        self._change({}, lambda one: one.waits(self.row, self._seen, pending))
+        self._change({}, lambda one: one.interaction_requested(self.row, self._summary, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
         """It is over: what it came to."""
@@ -126,28 +128,28 @@ class LiveRun:
                 "state": self.handle.state,
                 "ended_at": self.handle.header.started_at + result.duration_ms,
                 "event_count": self.handle.event_count,
-                "event_types": to_json(self.types),
+                "event_types": to_json(self.event_counts),
                 "journal_bytes": journal_bytes,
             },
-            lambda one: one.ended(self.row, self._seen, self.types),
+            lambda one: one.ended(self.row, self._summary, self.event_counts),
         )
 
-    def view(self, *, whole: bool) -> RunView:
+    def view(self, *, full: bool) -> RunView:
         """As it is now. `whole`: with the request and the result."""
         handle = self.handle
-        view = view_of(self.row, whole=whole)
+        view = view_of(self.row, full=full)
         view.state, view.event_count = handle.state, handle.event_count
         view.model, view.session_id = present(handle.model), present(handle.session_id)
         view.journal = present(handle.journal)
-        if whole and self._result is not None:
+        if full and self._result is not None:
             view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
             view.pending = [pending_view(one) for one in handle.interaction.pending]
             view.queue_position = present(handle.queue_position)
-        looks = _looks(view)
-        if looks != self._looks:  # a number that is larger than those of a server before this one
-            self._looks, self._revision = looks, max(self._revision + 1, time.time_ns() // 1000)
+        key = _snapshot_key(view)
+        if key != self._snapshot_key:  # a number that is larger than those of a server before this one
+            self._snapshot_key, self._revision = key, max(self._revision + 1, time.time_ns() // 1000)
         view.revision = self._revision
         return view
 
@@ -168,7 +170,7 @@ def ended_values(result: RunResult) -> dict[str, Any]:
     }
 
 
-def view_of(row: RunRow, *, whole: bool) -> RunView:
+def view_of(row: RunRow, *, full: bool) -> RunView:
     """A run as it is remembered. `whole`: with the request and the result."""
     return RunView(
         run_id=row.run_id,
@@ -190,13 +192,13 @@ def view_of(row: RunRow, *, whole: bool) -> RunView:
         cost_usd=present(row.cost_usd),
         error_code=present(row.error_code),
         journal=present(row.journal),
-        event_types=json.decode(row.event_types) if whole and row.event_types else UNSET,
-        request=Raw(row.request.encode()) if whole else UNSET,
-        result=Raw(row.result.encode()) if whole and row.result is not None else UNSET,
+        event_types=json.decode(row.event_types) if full and row.event_types else UNSET,
+        request=Raw(row.request.encode()) if full else UNSET,
+        result=Raw(row.result.encode()) if full and row.result is not None else UNSET,
     )
 
 
-def _looks(view: RunView) -> object:
+def _snapshot_key(view: RunView) -> object:
     """What makes it another one."""
     pending = [one.id for one in view.pending] if view.pending else []
     return view.state, view.queue_position, view.is_busy, pending, view.model, view.session_id, view.journal

@@ -34,14 +34,14 @@ async def live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, N
 
 async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> AsyncGenerator[Batch, None]:
     """Out of the journal of a run that is over. Raises RUN_NOT_FOUND when it cannot be read any more."""
-    derived = await to_thread.run_sync(opened, path, make_codec)
+    derived = await to_thread.run_sync(open_journal, path, make_codec)
     batches = derived.batches()
-    while chunk := await to_thread.run_sync(_chunk, batches, start):
+    while chunk := await to_thread.run_sync(_next_chunk, batches, start):
         for batch in chunk:
             yield batch
 
 
-def opened(path: Path, make_codec: MakeCodec) -> DerivedRun:
+def open_journal(path: Path, make_codec: MakeCodec) -> DerivedRun:
     """Ready to be read. Raises RUN_NOT_FOUND when it cannot be."""
     try:
         return DerivedRun(path, make_codec)
@@ -50,7 +50,7 @@ def opened(path: Path, make_codec: MakeCodec) -> DerivedRun:
         raise AgentMuxError("RUN_NOT_FOUND", gone) from error
 
 
-def _chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
+def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
     """Some of the events from a number on; none at the end."""
     chunk: list[Batch] = []
     size = 0
@@ -64,28 +64,28 @@ def _chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
     return chunk
 
 
-Seen = tuple[RunView | None, Batch]
+RunUpdate = tuple[RunView | None, Batch]
 """How the run is, where that changed, and the events behind it."""
 
 
-async def seen_of(live: LiveRun, start: int) -> AsyncGenerator[Seen, None]:
+async def live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, None]:
     """As it happens, until the run is over."""
     reader = live.handle.events(start)
     shown: object = None
     while True:
-        news = live.news
+        changed = live.changed
         batch = await reader.batch() if reader.has_more else (0, ())
         if batch is None:
             return
-        view = live.view(whole=False)
+        view = live.view(full=False)
         is_other = shown != (shown := view.revision)
         if is_other or batch[1]:
             yield view if is_other else None, batch
         else:
-            await news.wait()
+            await changed.wait()
 
 
-async def seen_of_stored(view: RunView, batches: AsyncGenerator[Batch, None]) -> AsyncGenerator[Seen, None]:
+async def stored_updates(view: RunView, batches: AsyncGenerator[Batch, None]) -> AsyncGenerator[RunUpdate, None]:
     """Of a run that is over."""
     yield view, (0, ())
     async with aclosing(batches):
@@ -93,14 +93,14 @@ async def seen_of_stored(view: RunView, batches: AsyncGenerator[Batch, None]) ->
             yield None, batch
 
 
-MOST_BYTES = 32 << 20
+MAX_CACHE_BYTES = 32 << 20
 """Of encoded events that are kept for the next reader."""
 
 
 class EncodedEvents:
     """JSON lines of events, by run and number. Bounded: what was made first is forgotten first."""
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
         self._most = most
         self._size = 0
         self._lines: OrderedDict[tuple[str, int, bool], bytes] = OrderedDict()

@@ -28,84 +28,86 @@ from agent_mux.run.derivation import DerivedRun, MakeCodec
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.service.runs.live import Entry, ended_values, now_ms
-from agent_mux.service.runs.write_behind import Keeper
+from agent_mux.service.runs.live import OutboxEntry, ended_values, now_ms
+from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunRow
 
-PATIENCE = 5.0  # seconds that a request waits for a journal to be read
+RECOVERY_TIMEOUT = 5.0  # seconds that a request waits for a journal to be read
 
-Mend = Callable[[], Mapping[str, Any]]
+RecoverValues = Callable[[], Mapping[str, Any]]
 """Finds the columns of a run that was alive. Blocking."""
-Ended = Callable[[RunRow, Mapping[str, Any]], Iterable[Entry]]
+OnRecovered = Callable[[RunRow, Mapping[str, Any]], Iterable[OutboxEntry]]
 
 
 class Recovery:
     """The runs that were alive when the server was killed, until it is known what became of them."""
 
-    def __init__(self, journals: Path, make_codec: MakeCodec, keeper: Keeper, ended: Ended) -> None:
+    def __init__(
+        self, journals: Path, make_codec: MakeCodec, write_queue: WriteBehindQueue, on_recovered: OnRecovered
+    ) -> None:
         """`ended`: is told what became of a run."""
-        self._ended = ended
+        self._on_recovered = on_recovered
         self._journals = journals
         self._make_codec = make_codec
-        self._keeper = keeper
-        self._unknown: dict[str, tuple[RunRow, Mend]] = {}
-        self._news = anyio.Event()
+        self._write_queue = write_queue
+        self._unrecovered: dict[str, tuple[RunRow, RecoverValues]] = {}
+        self._recovered = anyio.Event()
 
     async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
         """End what is left of them. Gives those that never began, in order: nothing is left of them but the request."""
-        return await to_thread.run_sync(self._sorted, rows)
+        return await to_thread.run_sync(self._classify, rows)
 
-    def _sorted(self, rows: Sequence[RunRow]) -> list[RunRow]:
+    def _classify(self, rows: Sequence[RunRow]) -> list[RunRow]:
         waiting = []
         for row in rows:
             journal = self._journals / f"{row.run_id}.journal"
             if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
-                self._add(row, lambda row=row, journal=journal: mended_values(row, journal, self._make_codec))  # type: ignore[misc]
+                self._add(row, lambda row=row, journal=journal: recovered_values(row, journal, self._make_codec))  # type: ignore[misc]
             elif row.state != "spawned":
-                self.lose(row, f"the server was killed, and the journal {journal} is gone")
+                self.mark_lost(row, f"the server was killed, and the journal {journal} is gone")
             elif row.is_complete:
                 journal.unlink(missing_ok=True)
                 waiting.append(row)
             else:
                 why = "the server was killed while the run waited for a place, and its secrets were not written down"
-                self.lose(row, f"{why}; ask for it again")
+                self.mark_lost(row, f"{why}; ask for it again")
         return waiting
 
-    def _add(self, row: RunRow, mend: Mend) -> None:
-        _end(row.run_id)
-        self._unknown[row.run_id] = row, mend
+    def _add(self, row: RunRow, recover: RecoverValues) -> None:
+        _clean_up(row.run_id)
+        self._unrecovered[row.run_id] = row, recover
 
-    def lose(self, row: RunRow, why: str) -> None:
+    def mark_lost(self, row: RunRow, why: str) -> None:
         """Nothing is known of it, and it will not begin. `why`: for people."""
         self._add(row, lambda: lost_values(row, why))
 
     async def run(self) -> None:
         """Find out what became of them, and have it written."""
-        for run_id, (row, mend) in list(self._unknown.items()):
-            values = await to_thread.run_sync(_mended, run_id, mend)
-            self._keeper.put(run_id, values, self._ended(row, values))
-            await self._keeper.caught_up()
-            del self._unknown[run_id]
-            news, self._news = self._news, anyio.Event()
+        for run_id, (row, recover) in list(self._unrecovered.items()):
+            values = await to_thread.run_sync(_recover, run_id, recover)
+            self._write_queue.put(run_id, values, self._on_recovered(row, values))
+            await self._write_queue.flush()
+            del self._unrecovered[run_id]
+            news, self._recovered = self._recovered, anyio.Event()
             news.set()
 
-    async def known(self, *run_ids: str) -> bool:
+    async def wait_recovered(self, *run_ids: str) -> bool:
         """Wait until it is known what became of these runs. False: it was. Raises UNAVAILABLE when it takes long."""
-        if not any(run_id in self._unknown for run_id in run_ids):
+        if not any(run_id in self._unrecovered for run_id in run_ids):
             return False
-        with anyio.move_on_after(PATIENCE):
-            while any(run_id in self._unknown for run_id in run_ids):
-                await self._news.wait()
+        with anyio.move_on_after(RECOVERY_TIMEOUT):
+            while any(run_id in self._unrecovered for run_id in run_ids):
+                await self._recovered.wait()
             return True
         reading = (
-            f"the server was killed, and what became of {len(self._unknown)} runs is being read from their journals"
+            f"the server was killed, and what became of {len(self._unrecovered)} runs is being read from their journals"
         )
         raise AgentMuxError("UNAVAILABLE", f"{reading}; try again")
 
 
-def _mended(run_id: str, mend: Mend) -> Mapping[str, Any]:
+def _recover(run_id: str, recover: RecoverValues) -> Mapping[str, Any]:
     try:
-        return mend()
+        return recover()
     except Exception:  # an adapter's codec may raise anything; a server that dies of it would never start again
         logging.getLogger(LOGGER).exception("what became of run %s cannot be read from its journal", run_id)
         return {"state": "killed", "exit_reason": "killed", "ended_at": now_ms(), "error_code": "INTERNAL"}
@@ -116,13 +118,13 @@ def _is_empty(journal: Path) -> bool:
     return journal.stat().st_size == 0
 
 
-def _end(run_id: str) -> None:
+def _clean_up(run_id: str) -> None:
     """The reaper may have been killed as well."""
     kill_processes_of(run_id)
     shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
 
 
-def mended_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
+def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
     """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal."""
     try:
         derived = DerivedRun(journal, make_codec)

@@ -14,12 +14,12 @@ import anyio
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.runs.live import Entry
+from agent_mux.service.runs.live import OutboxEntry
 from agent_mux.service.store.runs import RowChange, RunStore
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
-AT_ONCE = 100  # runs that are written in one transaction
-Values = dict[str, Any] | None
+BATCH_SIZE = 100  # runs that are written in one transaction
+RowValues = dict[str, Any] | None
 """Columns of a run; None: it is to be removed."""
 
 
@@ -27,8 +27,8 @@ Values = dict[str, Any] | None
 class _Change:
     number: int
     """In the order of coming."""
-    values: Values
-    entries: list[Entry] = field(default_factory=list)
+    values: RowValues
+    entries: list[OutboxEntry] = field(default_factory=list)
     """What others are told of it: written with it, or not at all."""
 
     def as_row(self) -> RowChange:
@@ -36,20 +36,20 @@ class _Change:
         return RowChange(self.values, [entry.statement for entry in self.entries])
 
 
-class Keeper:
+class WriteBehindQueue:
     """What is still to be written, the oldest first."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._waiting: dict[str, _Change] = {}
+        self._pending: dict[str, _Change] = {}
         self._writing: dict[str, _Change] = {}
         """Taken from those that wait, until the database has them."""
         self._number = 0
-        self._news = anyio.Event()
+        self._added = anyio.Event()
         self._written = anyio.Event()
         """Set when something was written; the next time has another."""
 
-    def put(self, run_id: str, values: Mapping[str, Any], entries: Iterable[Entry] = ()) -> None:
+    def put(self, run_id: str, values: Mapping[str, Any], entries: Iterable[OutboxEntry] = ()) -> None:
         """Write this, soon."""
         change = self._change(run_id)
         change.entries.extend(entries)
@@ -63,50 +63,50 @@ class Keeper:
 
     def _change(self, run_id: str) -> _Change:
         self._number += 1
-        self._news.set()
-        return self._waiting.setdefault(run_id, _Change(self._number, {}))
+        self._added.set()
+        return self._pending.setdefault(run_id, _Change(self._number, {}))
 
-    def forget(self, run_id: str) -> None:
+    def discard(self, run_id: str) -> None:
         """Nothing of this run needs to be written any more, but what others are to be told of it."""
-        for changes in (self._waiting, self._writing):
+        for changes in (self._pending, self._writing):
             change = changes.pop(run_id, None)
             if change is not None and change.entries:
                 changes[run_id] = _Change(change.number, {}, change.entries)
-        self._tell()
+        self._notify_written()
 
     def has(self, run_id: str) -> bool:
         """Something of this run is not written yet."""
-        return run_id in self._waiting or run_id in self._writing
+        return run_id in self._pending or run_id in self._writing
 
     def is_removing(self, run_id: str) -> bool:
         """This run never was one, and its row may still be there."""
-        changes = (self._waiting.get(run_id), self._writing.get(run_id))
+        changes = (self._pending.get(run_id), self._writing.get(run_id))
         return any(change is not None and change.values is None for change in changes)
 
     @property
     def has_removals(self) -> bool:
         """Rows of runs that never were may still be there."""
-        return any(change.values is None for change in (*self._waiting.values(), *self._writing.values()))
+        return any(change.values is None for change in (*self._pending.values(), *self._writing.values()))
 
-    async def caught_up(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything is written that was to be written when this was called."""
         last = self._number
-        while any(change.number <= last for change in (*self._writing.values(), *islice(self._waiting.values(), 1))):
+        while any(change.number <= last for change in (*self._writing.values(), *islice(self._pending.values(), 1))):
             await self._written.wait()
 
     async def run(self) -> None:
         """Write, until cancelled."""
         delay = FIRST_DELAY
         while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            while self._waiting:
+            await self._added.wait()
+            self._added = anyio.Event()
+            while self._pending:
                 try:
                     await self._write_some()
                 except AgentMuxError as error:
-                    logging.getLogger(LOGGER).warning("%d runs are not written yet: %s", len(self._waiting), error)
+                    logging.getLogger(LOGGER).warning("%d runs are not written yet: %s", len(self._pending), error)
                 except Exception:  # whatever the driver raises: the service goes on, and tries again
-                    logging.getLogger(LOGGER).exception("%d runs are not written yet", len(self._waiting))
+                    logging.getLogger(LOGGER).exception("%d runs are not written yet", len(self._pending))
                 else:
                     delay = FIRST_DELAY
                     continue
@@ -114,17 +114,17 @@ class Keeper:
                 delay = min(delay * 2, LONGEST_DELAY)
 
     async def _write_some(self) -> None:
-        self._writing = dict(islice(self._waiting.items(), AT_ONCE))
+        self._writing = dict(islice(self._pending.items(), BATCH_SIZE))
         for run_id in self._writing:
-            del self._waiting[run_id]
+            del self._pending[run_id]
         changes = dict(self._writing)
         try:
             await self._write(changes)
         except BaseException:
-            self._take_back()
+            self._requeue()
             raise
         self._writing = {}
-        self._tell()
+        self._notify_written()
 
     async def _write(self, changes: dict[str, _Change]) -> None:
         try:
@@ -150,17 +150,17 @@ class Keeper:
                     raise
                 logging.getLogger(LOGGER).exception("what became of run %s cannot be written", run_id)
 
-    def _take_back(self) -> None:
+    def _requeue(self) -> None:
         """They wait again, before the others, with what came meanwhile."""
         again, self._writing = self._writing, {}
         for run_id, change in again.items():
-            newer = self._waiting.pop(run_id, None)
+            newer = self._pending.pop(run_id, None)
             if newer is not None:
                 is_removed = change.values is None or newer.values is None
                 change.values = None if is_removed else {**(change.values or {}), **(newer.values or {})}
                 change.entries = [] if is_removed else change.entries + newer.entries
-        self._waiting = {**again, **self._waiting}
+        self._pending = {**again, **self._pending}
 
-    def _tell(self) -> None:
+    def _notify_written(self) -> None:
         written, self._written = self._written, anyio.Event()
         written.set()

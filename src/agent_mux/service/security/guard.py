@@ -9,47 +9,49 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
-from agent_mux.service.security.callers import Callers
+from agent_mux.service.security.authenticator import Authenticator
 from agent_mux.service.security.http_rules import (
-    Refused,
+    RequestRefused,
     add_headers,
-    bounded,
-    check_declared,
+    bounded_receive,
+    check_content_length,
+    head_size_status,
+    is_allowed_host,
     is_from_browser,
     is_json,
-    is_own_host,
-    is_own_site,
-    wrong_size,
+    is_same_site,
 )
 from agent_mux.service.security.tokens import Caller, needed_scope
-from agent_mux.service.settings import Settings
+from agent_mux.service.settings import ServiceSettings
 
 
 class Guard:
     """An ASGI application around another one."""
 
-    def __init__(self, application: ASGIApp, settings: Settings, callers: Callable[[], Callers]) -> None:
+    def __init__(
+        self, application: ASGIApp, settings: ServiceSettings, authenticator: Callable[[], Authenticator]
+    ) -> None:
         """`callers`: gives those who may ask, once the service is open."""
         self._application = application
         self._settings = settings
-        self._callers = callers
+        self._callers = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the life of the application, which is handed on."""
         if scope["type"] not in {"http", "websocket"}:
             await self._application(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _GuardedResponse(send)
         try:
-            receive = await self._let_in(scope, receive)
-        except Refused as refused:
-            await problems.of_http_error(refused)(scope, receive, answer)  # also instead of a WebSocket
+            receive = await self._admit(scope, receive)
+        except RequestRefused as refused:
+            await problems.http_error_response(refused)(scope, receive, answer)  # also instead of a WebSocket
         except AgentMuxError as error:
-            await problems.problem_of(error)(scope, receive, answer)
+            await problems.error_response(error)(scope, receive, answer)
         else:
             await self._serve(scope, receive, answer)
 
-    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_GuardedResponse") -> None:
         try:
             await self._application(scope, receive, answer)
         except Exception:
@@ -57,49 +59,53 @@ class Guard:
                 logging.getLogger(LOGGER).exception("an answer was cut off")
                 raise
 
-    async def _let_in(self, scope: Scope, receive: Receive) -> Receive:
+    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
         """Raises `Refused`, UNAUTHENTICATED, FORBIDDEN, UNAVAILABLE."""
         headers = Headers(scope=scope)
         self._check_head(scope, headers)
-        await self._check_caller(scope, headers)
+        await self._authorize(scope, headers)
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return receive
         limits = self._settings.limits
-        check_declared(headers.get("content-length"), limits.largest_body)
+        check_content_length(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
         if from_browser and not is_json(headers.get("content-type")):
-            raise Refused(415, "a body from a browser has to be application/json")
-        return bounded(receive, limits.largest_body, limits.body_within)
+            raise RequestRefused(415, "a body from a browser has to be application/json")
+        return bounded_receive(receive, limits.largest_body, limits.body_timeout)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
-        status = wrong_size(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
+        status = head_size_status(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
         if status is not None:
-            raise Refused(status, "the request has too many headers, or they or its path are too long; send less")
+            raise RequestRefused(
+                status, "the request has too many headers, or they or its path are too long; send less"
+            )
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not is_own_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
-            raise Refused(421, "this service does not go by that Host; `amux serve --allow-host NAME` allows one more")
+        if len(hosts) != 1 or not is_allowed_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
+            raise RequestRefused(
+                421, "this service does not go by that Host; `amux serve --allow-host NAME` allows one more"
+            )
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if len(headers.getlist("origin")) > 1 or not is_own_site(origin, site, hosts[0], self._settings.allowed_hosts):
-            raise Refused(403, "a page of another site sent this; only programs and own pages are served")
+        if len(headers.getlist("origin")) > 1 or not is_same_site(origin, site, hosts[0], self._settings.allowed_hosts):
+            raise RequestRefused(403, "a page of another site sent this; only programs and own pages are served")
 
-    async def _check_caller(self, scope: Scope, headers: Headers) -> None:
+    async def _authorize(self, scope: Scope, headers: Headers) -> None:
         needed = needed_scope(scope.get("method", "GET"), scope["path"])
         if needed is None:
             return
-        said = headers.getlist("authorization")
-        caller: Caller | None = await self._callers().caller(said[0] if len(said) == 1 else None)
-        if caller is None:
-            raise Refused(
+        values = headers.getlist("authorization")
+        authenticate: Caller | None = await self._callers().authenticate(values[0] if len(values) == 1 else None)
+        if authenticate is None:
+            raise RequestRefused(
                 401,
                 "a valid token is needed: `Authorization: Bearer amux_...`; `amux token create` makes one",
                 {"www-authenticate": "Bearer"},
             )
-        if not caller.may(needed):
-            raise Refused(403, f"this token has not the scope {needed}, which that needs")
-        scope.setdefault("state", {})["caller"] = caller
+        if not authenticate.may(needed):
+            raise RequestRefused(403, f"this token has not the scope {needed}, which that needs")
+        scope.setdefault("state", {})["caller"] = authenticate
 
 
-class _Answer:
+class _GuardedResponse:
     """What is sent, with our headers."""
 
     def __init__(self, send: Send) -> None:

@@ -38,20 +38,20 @@ from starlette.types import Message, Receive
 
 from agent_mux.service.sockets import is_wildcard
 
-MOST_HEADERS = 100
+MAX_HEADERS = 100
 LARGEST_HEADERS = 1 << 14  # bytes of all names and values
 LONGEST_TARGET = 1 << 13  # bytes of path and query
 
 
-def wrong_size(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
     """The status for a head that is too large; None: it is not. Source: RFC 9110, 15.5.15, and RFC 6585, section 5."""
     if len(target) > LONGEST_TARGET:
         return 414
     sizes = [len(name) + len(value) for name, value in headers]
-    return 431 if len(sizes) > MOST_HEADERS or sum(sizes) > LARGEST_HEADERS else None
+    return 431 if len(sizes) > MAX_HEADERS or sum(sizes) > LARGEST_HEADERS else None
 
 
-class Refused(HTTPException):
+class RequestRefused(HTTPException):
     """As any `HTTPException`, it becomes a problem: also when it is raised while a route reads its body."""
 
     def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
@@ -82,13 +82,13 @@ def is_json(content_type: str | None) -> bool:
     return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def check_declared(content_length: str | None, limit: int) -> None:
+def check_content_length(content_length: str | None, limit: int) -> None:
     """Raises `Refused` for a body that says itself that it is too large, before any of it is read."""
     if content_length is not None and content_length.isdigit() and int(content_length) > limit:
         raise _too_large(limit)
 
 
-def bounded(receive: Receive, limit: int, within: float) -> Receive:
+def bounded_receive(receive: Receive, limit: int, within: float) -> Receive:
     """`receive`, which raises `Refused` when the body becomes larger than `limit` bytes, or takes longer than `within`.
 
     The time counts from the first call: nobody waits for a body that is not read.
@@ -105,7 +105,7 @@ def bounded(receive: Receive, limit: int, within: float) -> Receive:
         with anyio.CancelScope(deadline=deadline) as scope:
             message = await receive()
         if scope.cancelled_caught:
-            raise Refused(408, f"the body did not come within {within:g} s", {"connection": "close"})
+            raise RequestRefused(408, f"the body did not come within {within:g} s", {"connection": "close"})
         size += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if size > limit:
@@ -115,20 +115,20 @@ def bounded(receive: Receive, limit: int, within: float) -> Receive:
     return receive_bounded
 
 
-def _too_large(limit: int) -> Refused:
-    return Refused(413, f"the body is larger than {limit} bytes; send less")
+def _too_large(limit: int) -> RequestRefused:
+    return RequestRefused(413, f"the body is larger than {limit} bytes; send less")
 
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
 
 
-def host_name(said: str) -> str | None:
+def host_name(value: str) -> str | None:
     """Name or address out of a `Host`, in small letters, without port and brackets; None: it is none."""
-    found = _HOST.fullmatch(said)
+    found = _HOST.fullmatch(value)
     return None if found is None else found[1].strip("[]").lower().rstrip(".")
 
 
-def is_own_host(said: str, bound: str, further: Collection[str] = ()) -> bool:
+def is_allowed_host(value: str, bound: str, extra_names: Collection[str] = ()) -> bool:
     """It means this server.
 
     Args:
@@ -136,12 +136,12 @@ def is_own_host(said: str, bound: str, further: Collection[str] = ()) -> bool:
         bound: The address that is listened on; one that stands for all: every address will do.
         further: Names that mean it, too.
     """
-    name = host_name(said)
+    name = host_name(value)
     if not name:
         return False
     if name == "localhost" or name.endswith(".localhost"):  # never looked up elsewhere: RFC 6761, section 6.3
         return True
-    if name == bound.strip("[]").lower() or name in {one.lower() for one in further}:
+    if name == bound.strip("[]").lower() or name in {one.lower() for one in extra_names}:
         return True
     address = _address(name)
     return address is not None and (address.is_loopback or is_wildcard(bound))
@@ -154,7 +154,7 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-_OWN = frozenset({"same-origin", "none"})
+_SAME_SITE = frozenset({"same-origin", "none"})
 """`none`: a person typed the address."""
 
 
@@ -163,14 +163,14 @@ def is_from_browser(origin: str | None, fetch_site: str | None) -> bool:
     return origin is not None or fetch_site is not None
 
 
-def is_own_site(origin: str | None, fetch_site: str | None, host: str, further: Collection[str] = ()) -> bool:
+def is_same_site(origin: str | None, fetch_site: str | None, host: str, extra_names: Collection[str] = ()) -> bool:
     """No page of another site sent it. `host`: what the request says; `further`: names of a proxy before us."""
-    if fetch_site is not None and fetch_site not in _OWN:
+    if fetch_site is not None and fetch_site not in _SAME_SITE:
         return False
-    return origin is None or _is_own_origin(origin, host, further)
+    return origin is None or _is_own_origin(origin, host, extra_names)
 
 
-def _is_own_origin(origin: str, host: str, further: Collection[str]) -> bool:
+def _is_own_origin(origin: str, host: str, extra_names: Collection[str]) -> bool:
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -179,4 +179,4 @@ def _is_own_origin(origin: str, host: str, further: Collection[str]) -> bool:
         return False  # also `null`: a page that is nobody's
     if parts.netloc.lower() == host.lower():
         return True
-    return host_name(parts.netloc) in {one.lower() for one in further}
+    return host_name(parts.netloc) in {one.lower() for one in extra_names}

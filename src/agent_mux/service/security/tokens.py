@@ -18,12 +18,12 @@ from typing import Literal, get_args
 Scope = Literal["read", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each includes those before it."""
-PUBLIC = frozenset({"/health", "/ready"})
-ADMIN = ("/v1/webhooks",)
+PUBLIC_PATHS = frozenset({"/health", "/ready"})
+ADMIN_PATHS = ("/v1/webhooks",)
 """With all below them."""
-ADMIN_WRITES = ("/v1/profiles",)
+ADMIN_WRITE_PATHS = ("/v1/profiles",)
 """The same, but everybody who may read may read them: they hold for the runs of others, too."""
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Caller:
         return any(SCOPES.index(own) >= SCOPES.index(scope) for own in self.scopes)
 
 
-ANYBODY = Caller("", frozenset(SCOPES))
+LOCAL_CALLER = Caller("", frozenset(SCOPES))
 """Whoever can connect, where no tokens are needed."""
 
 
 def needed_scope(method: str, path: str) -> Scope | None:
     """None: everybody may. A WebSocket begins as GET; whether its commands are obeyed is seen to there."""
-    if path in PUBLIC and method in READING:
+    if path in PUBLIC_PATHS and method in READ_METHODS:
         return None
-    is_read = method in READING
-    if _is_below(path, ADMIN) or (not is_read and _is_below(path, ADMIN_WRITES)):
+    is_read = method in READ_METHODS
+    if _is_below(path, ADMIN_PATHS) or (not is_read and _is_below(path, ADMIN_WRITE_PATHS)):
         return "admin"
     return "read" if is_read else "run"
 
@@ -57,7 +57,7 @@ def _is_below(path: str, places: tuple[str, ...]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
-def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
+def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
     """Those that there are; others are none of ours."""
     wanted = frozenset(names)
     return frozenset(scope for scope in SCOPES if scope in wanted)
@@ -67,7 +67,7 @@ PREFIX = "amux"
 _LETTERS = string.ascii_letters + string.digits
 _ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
 _FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
-NOBODY = "0" * 64
+UNMATCHED_HASH = "0" * 64
 """The hash of no secret: what an unknown id is compared with, so that it takes as long as a known one."""
 
 
@@ -84,7 +84,7 @@ class Token:
     @property
     def hash(self) -> str:
         """What is stored of the secret."""
-        return hash_of(self.secret)
+        return hash_secret(self.secret)
 
 
 def new_token(token_id: str | None = None) -> Token:
@@ -99,19 +99,19 @@ def read_token(text: str) -> Token | None:
     return None if found is None else Token(found[1], found[2])
 
 
-def bearer(authorization: str) -> Token | None:
+def bearer_token(authorization: str) -> Token | None:
     """The token in an `Authorization` header. Source: RFC 6750, section 2.1."""
-    scheme, _, told = authorization.partition(" ")
-    return read_token(told.strip()) if scheme.lower() == "bearer" else None
+    scheme, _, credentials = authorization.partition(" ")
+    return read_token(credentials.strip()) if scheme.lower() == "bearer" else None
 
 
-def hash_of(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """SHA-256, in hex."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def is_one_of(secret: str, *hashes: str | None) -> bool:
+def matches_any(secret: str, *hashes: str | None) -> bool:
     """The secret has one of these hashes. All are compared, each in constant time; None stands for one nobody has."""
-    own = hash_of(secret)
-    matches = [hmac.compare_digest(own, known or NOBODY) for known in hashes]
+    own = hash_secret(secret)
+    matches = [hmac.compare_digest(own, known or UNMATCHED_HASH) for known in hashes]
     return any(matches)

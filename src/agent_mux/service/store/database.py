@@ -35,7 +35,7 @@ BUSY_TIMEOUT = 10_000  # milliseconds that a writer of SQLite waits for another
 CONNECT_TIMEOUT = 5  # seconds for a connection to PostgreSQL
 POOL_TIMEOUT = 5.0  # seconds for one of the connections that there are
 POOL_SIZE = 8
-UNACKNOWLEDGED = 10_000  # milliseconds until a server that is silent on the network is given up
+TCP_USER_TIMEOUT = 10_000  # milliseconds until a server that is silent on the network is given up
 
 
 def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
@@ -77,7 +77,7 @@ def _no_driver() -> AgentMuxError:
 def _postgres_arguments(url: sqlalchemy.URL) -> dict[str, Any]:
     arguments = {
         "connect_timeout": CONNECT_TIMEOUT,
-        "tcp_user_timeout": UNACKNOWLEDGED,
+        "tcp_user_timeout": TCP_USER_TIMEOUT,
         "application_name": "agent-mux",
     }
     return {name: value for name, value in arguments.items() if name not in url.query}
@@ -103,7 +103,7 @@ def _prepare(engine: sqlalchemy.Engine, begin: str, *, foreign_keys: str) -> Non
 
 
 SCRIPTS = Path(__file__).parent / "migrations"
-ONE_AT_A_TIME = 7_232_941_120_001  # of PostgreSQL's advisory locks: any number that nobody else uses
+MIGRATION_LOCK = 7_232_941_120_001  # of PostgreSQL's advisory locks: any number that nobody else uses
 
 
 def upgrade(url: sqlalchemy.URL) -> None:
@@ -116,7 +116,7 @@ def upgrade(url: sqlalchemy.URL) -> None:
     try:
         with engine.begin() as connection:
             if connection.dialect.name == "postgresql":
-                connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})"))
+                connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             _upgrade(connection)
     finally:
         engine.dispose()
@@ -140,8 +140,8 @@ def configuration() -> Config:
     return config
 
 
-ANSWER_WITHIN = 10.0  # seconds for PostgreSQL
-OURS = (DataError, ProgrammingError, NotSupportedError)
+ANSWER_TIMEOUT = 10.0  # seconds for PostgreSQL
+PERMANENT_ERRORS = (DataError, ProgrammingError, NotSupportedError)
 """What was asked for cannot be, however often it is tried."""
 
 
@@ -186,28 +186,28 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
         """A connection to read with. Raises UNAVAILABLE when the database is away."""
-        with self._told():
+        with self._translated_errors():
             async with self._engine.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection, None]:
         """A transaction, which is there as a whole or not at all. Raises UNAVAILABLE when the database is away."""
-        with self._told():
+        with self._translated_errors():
             async with self._engine.begin() as connection:
                 yield connection
 
     @contextmanager
-    def _told(self) -> Generator[None, None, None]:
+    def _translated_errors(self) -> Generator[None, None, None]:
         """What the driver raises, in our words. Who writes knows what an `IntegrityError` means."""
         try:
             # Each connection to SQLite is a thread, and one whose statement is cancelled is never ended: it keeps the
             # process from leaving. A statement of SQLite is bounded by itself (`BUSY_TIMEOUT`): it is waited for.
-            with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_WITHIN):
+            with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_TIMEOUT):
                 yield
         except IntegrityError:
             raise
-        except OURS as error:
+        except PERMANENT_ERRORS as error:
             refused = f"the database {self.shown} refuses a statement: {_reason(error)}; please report this"
             raise AgentMuxError("INTERNAL", refused) from error
         except (DBAPIError, sqlalchemy.exc.TimeoutError, OSError) as error:
@@ -215,12 +215,12 @@ class Database:
             raise AgentMuxError("UNAVAILABLE", away) from error
 
 
-def checked_url(said: str | None, default: Path) -> sqlalchemy.URL:
+def checked_url(url_text: str | None, default: Path) -> sqlalchemy.URL:
     """The URL of a database; without one, that of a SQLite file. Raises VALIDATION_ERROR for one that cannot be."""
-    if said is None:
+    if url_text is None:
         return sqlalchemy.URL.create(DRIVERS["sqlite"], database=str(default))
     try:
-        url = sqlalchemy.make_url(said)
+        url = sqlalchemy.make_url(url_text)
     except sqlalchemy.exc.ArgumentError as error:
         raise AgentMuxError("VALIDATION_ERROR", "the database is no URL; sqlite:///PATH or postgresql://...") from error
     backend = url.get_backend_name()
@@ -231,10 +231,10 @@ def checked_url(said: str | None, default: Path) -> sqlalchemy.URL:
     return url.set(drivername=DRIVERS[backend])
 
 
-def has_password(said: str) -> bool:
+def has_password(url_text: str) -> bool:
     """The URL of a database has a password in it, wherever drivers look for one."""
     try:
-        url = sqlalchemy.make_url(said)
+        url = sqlalchemy.make_url(url_text)
     except sqlalchemy.exc.ArgumentError:
         return False
     return bool(url.password) or any("password" in name.lower() for name in url.query)

@@ -72,11 +72,11 @@ class RowChange(NamedTuple):
 
     values: Mapping[str, Any] | None
     """Columns; None: it is removed."""
-    also: Sequence[sa.Executable] = ()
+    statements: Sequence[sa.Executable] = ()
     """Statements that belong to it."""
 
 
-class Place(NamedTuple):
+class RunPosition(NamedTuple):
     """Where a page of a listing ends: the next one begins behind this run."""
 
     created_at: int
@@ -100,7 +100,7 @@ class RunFilter:
     until: int | None = None
 
     @property
-    def is_of_state(self) -> bool:
+    def depends_on_state(self) -> bool:
         """It asks for what is written behind the runs."""
         return bool(self.states) or any((self.exit_reason, self.model, self.session_id))
 
@@ -155,52 +155,53 @@ class RunStore:
     async def oldest(self, limit: int) -> list[EndedRun]:
         """Runs that are over: those first that ended first."""
         wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
-        ended = wanted.where(*self._is_over()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
+        ended = wanted.where(*self._ended_conditions()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
         async with self._database.reading() as connection:
-            return [EndedRun(*told) for told in await connection.execute(ended)]
+            return [EndedRun(*row) for row in await connection.execute(ended)]
 
     async def totals(self) -> tuple[int, int]:
         """Of the runs that are over: how many there are, and the bytes of their journals."""
         size = sa.func.coalesce(sa.func.sum(RUNS.c.journal_bytes), 0)
         async with self._database.reading() as connection:
-            told = await connection.execute(sa.select(sa.func.count(), size).where(*self._is_over()))
-            count, size = told.one()
+            row = await connection.execute(sa.select(sa.func.count(), size).where(*self._ended_conditions()))
+            count, size = row.one()
         return int(count), int(size)
 
-    def _is_over(self) -> tuple[sa.ColumnElement[bool], ...]:
+    def _ended_conditions(self) -> tuple[sa.ColumnElement[bool], ...]:
         return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
 
     async def write(self, changes: Mapping[str, RowChange]) -> None:
         """Change runs, or remove them: all or nothing. Those that are gone stay so."""
         async with self._database.writing() as connection:
-            for run_id, (values, also) in changes.items():
+            for run_id, (values, statements) in changes.items():
                 if values is None:
                     await self._remove(connection, [run_id])
                 elif values:
-                    told = {name: storable(value) for name, value in values.items()}
-                    await connection.execute(RUNS.update().where(*self._is(run_id)).values(**told))
-                for statement in also:
+                    row = {name: storable(value) for name, value in values.items()}
+                    await connection.execute(RUNS.update().where(*self._row_conditions(run_id)).values(**row))
+                for statement in statements:
                     await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
         """One run."""
-        return await self._one(*self._is(run_id))
+        return await self._one(*self._row_conditions(run_id))
 
-    async def asked_before(self, owner: str, idempotency_key: str) -> RunRow | None:
+    async def find_by_key(self, owner: str, idempotency_key: str) -> RunRow | None:
         """The run that this owner asked for under this key."""
         mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
         return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
 
-    async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunRow]:
+    async def page(self, wanted: RunFilter, *, after_position: RunPosition | None = None, limit: int) -> list[RunRow]:
         """Runs, the latest first."""
-        return await self._select(self.page_statement(wanted, behind=behind, limit=limit))
+        return await self._select(self.page_statement(wanted, after_position=after_position, limit=limit))
 
-    def page_statement(self, wanted: RunFilter, *, behind: Place | None, limit: int) -> sa.Select[Any]:
+    def page_statement(self, wanted: RunFilter, *, after_position: RunPosition | None, limit: int) -> sa.Select[Any]:
         """The query of a page."""
         conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
-        if behind is not None:
+        if after_position is not None:
             conditions.append(
-                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(behind.created_at, storable(behind.run_id))
+                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id)
+                < sa.tuple_(after_position.created_at, storable(after_position.run_id))
             )
         order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
         return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
@@ -221,7 +222,7 @@ class RunStore:
         await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
         await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
 
-    def _is(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    def _row_conditions(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
         return RUNS.c.instance == self._instance, RUNS.c.run_id == storable(run_id)
 
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
@@ -230,11 +231,11 @@ class RunStore:
 
     async def _select(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._database.reading() as connection:
-            told = (await connection.execute(statement)).mappings().all()
-            ids = [one["run_id"] for one in told]
+            row = (await connection.execute(statement)).mappings().all()
+            ids = [one["run_id"] for one in row]
             tags: dict[str, list[str]] = {}
             if ids:
                 pairs = sa.select(RUN_TAGS).where(RUN_TAGS.c.run_id.in_(ids)).order_by(RUN_TAGS.c.tag)
                 for run_id, tag in await connection.execute(pairs):
                     tags.setdefault(run_id, []).append(tag)
-        return [RunRow(**one, tags=tuple(tags.get(one["run_id"], ()))) for one in told]
+        return [RunRow(**one, tags=tuple(tags.get(one["run_id"], ()))) for one in row]

@@ -49,7 +49,7 @@ class DeliveryRow(msgspec.Struct, kw_only=True):
     last_error: str | None = None
 
 
-class DeliveryPlace(NamedTuple):
+class DeliveryPosition(NamedTuple):
     """Where a page of deliveries ends."""
 
     created_at: int
@@ -73,16 +73,16 @@ class WebhookStore:
         wanted = sa.select(*_WEBHOOK).where(WEBHOOKS.c.instance == self._instance)
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
-            return [_webhook(dict(one)) for one in found.mappings()]
+            return [_webhook_row(dict(one)) for one in found.mappings()]
 
     async def add(self, row: WebhookRow) -> None:
         """Remember a new one."""
-        values = _written({**msgspec.structs.asdict(row), "instance": self._instance})
+        values = _encoded_lists({**msgspec.structs.asdict(row), "instance": self._instance})
         await self._write(WEBHOOKS.insert().values(**values))
 
     async def change(self, webhook_id: str, values: Mapping[str, Any]) -> None:
         """Change columns."""
-        await self._write(WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_written(values)))
+        await self._write(WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_encoded_lists(values)))
 
     async def remove(self, webhook_id: str) -> None:
         """Forget one, with what was to be delivered."""
@@ -95,7 +95,7 @@ class WebhookStore:
 
     async def add_delivery(self, row: DeliveryRow) -> None:
         """Remember a message that is to be delivered."""
-        await self._write(adding(row))
+        await self._write(insert_delivery(row))
 
     async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
         """Those that are to be delivered, the one that is due first first."""
@@ -104,15 +104,15 @@ class WebhookStore:
         return await self._deliveries(wanted.order_by(table.next_at, table.delivery_id).limit(limit))
 
     async def page(
-        self, webhook_id: str, *, state: str | None = None, behind: DeliveryPlace | None = None, limit: int
+        self, webhook_id: str, *, state: str | None = None, after_position: DeliveryPosition | None = None, limit: int
     ) -> list[DeliveryRow]:
         """Deliveries, the latest first."""
         table = WEBHOOK_DELIVERIES.c
         wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
         if state is not None:
             wanted = wanted.where(table.state == state)
-        if behind is not None:
-            wanted = wanted.where(sa.tuple_(table.created_at, table.delivery_id) < sa.tuple_(*behind))
+        if after_position is not None:
+            wanted = wanted.where(sa.tuple_(table.created_at, table.delivery_id) < sa.tuple_(*after_position))
         return await self._deliveries(wanted.order_by(table.created_at.desc(), table.delivery_id.desc()).limit(limit))
 
     async def change_delivery(self, delivery_id: str, values: Mapping[str, Any]) -> None:
@@ -120,13 +120,13 @@ class WebhookStore:
         table = WEBHOOK_DELIVERIES
         await self._write(table.update().where(table.c.delivery_id == delivery_id).values(**values))
 
-    async def give_up(self, webhook_id: str, why: str) -> None:
+    async def fail_pending(self, webhook_id: str, why: str) -> None:
         """Whatever is still to be delivered to a webhook never will be."""
         table = WEBHOOK_DELIVERIES
         pending = table.update().where(table.c.webhook_id == webhook_id, table.c.state == "pending")
         await self._write(pending.values(state="failed", last_error=why))
 
-    async def forget_before(self, time: int) -> None:
+    async def delete_before(self, time: int) -> None:
         """Forget what is delivered or has failed, and was made before a time in milliseconds since the epoch."""
         table = WEBHOOK_DELIVERIES
         mine = sa.select(WEBHOOKS.c.webhook_id).where(WEBHOOKS.c.instance == self._instance)
@@ -143,7 +143,7 @@ class WebhookStore:
                 await connection.execute(statement)
 
 
-def adding(row: DeliveryRow) -> sa.Executable:
+def insert_delivery(row: DeliveryRow) -> sa.Executable:
     """Writes a delivery; nothing where it is there already, or its webhook is not any more."""
     table = WEBHOOK_DELIVERIES
     values = msgspec.structs.asdict(row)
@@ -153,10 +153,10 @@ def adding(row: DeliveryRow) -> sa.Executable:
     return table.insert().from_select(list(values), new)
 
 
-def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+def _encoded_lists(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: msgspec.json.encode(value).decode() if name in _LISTS else value for name, value in values.items()}
 
 
-def _webhook(told: Mapping[str, Any]) -> WebhookRow:
-    lists = {name: tuple(msgspec.json.decode(told[name])) for name in _LISTS}
-    return WebhookRow(**{**told, **lists})
+def _webhook_row(columns: Mapping[str, Any]) -> WebhookRow:
+    lists = {name: tuple(msgspec.json.decode(columns[name])) for name in _LISTS}
+    return WebhookRow(**{**columns, **lists})

@@ -17,22 +17,22 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.service.metrics import AttemptOutcome, Metrics
 from agent_mux.service.runs.live import now_ms
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore
-from agent_mux.service.webhooks.sender import Answer, Sender
+from agent_mux.service.webhooks.sender import AttemptResult, WebhookSender
 
-AT_ONCE = 4
+MAX_CONCURRENT_ATTEMPTS = 4
 """Attempts for one webhook."""
-LONGEST_SLEEP = 300.0  # seconds; the clock of the machine may be set
+MAX_SLEEP = 300.0  # seconds; the clock of the machine may be set
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds between two attempts to reach the database
 
 
-class Route:
+class DeliveryWorker:
     """The way to one webhook: delivers until it is cancelled."""
 
     def __init__(
         self,
         webhook: WebhookRow,
         store: WebhookStore,
-        sender: Sender,
+        sender: WebhookSender,
         metrics: Metrics,
         on_gone: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -56,39 +56,39 @@ class Route:
             async with anyio.create_task_group() as attempts:
                 while True:
                     self._news = anyio.Event()
-                    due_in = self._begin(await self._insist(self._look), attempts)
+                    due_in = self._start_due(await self._retry_database(self._next_deliveries), attempts)
                     with anyio.move_on_after(due_in):
                         await self._news.wait()
 
-    async def _look(self) -> list[DeliveryRow]:
-        return await self._store.next_deliveries(self.webhook.webhook_id, 2 * AT_ONCE)
+    async def _next_deliveries(self) -> list[DeliveryRow]:
+        return await self._store.next_deliveries(self.webhook.webhook_id, 2 * MAX_CONCURRENT_ATTEMPTS)
 
-    def _begin(self, rows: list[DeliveryRow], attempts: anyio.abc.TaskGroup) -> float:
+    def _start_due(self, rows: list[DeliveryRow], attempts: anyio.abc.TaskGroup) -> float:
         """Start what is due, as far as there is room. Seconds until there is more to do, if nothing happens before."""
         now = now_ms()
         for row in rows:
             if row.delivery_id in self._in_flight:
                 continue
-            if len(self._in_flight) >= AT_ONCE:
+            if len(self._in_flight) >= MAX_CONCURRENT_ATTEMPTS:
                 break
             if row.next_at > now:
-                return min((row.next_at - now) / 1000, LONGEST_SLEEP)
+                return min((row.next_at - now) / 1000, MAX_SLEEP)
             self._in_flight.add(row.delivery_id)
             attempts.start_soon(self._attempt, row)
-        return LONGEST_SLEEP
+        return MAX_SLEEP
 
     async def _attempt(self, row: DeliveryRow) -> None:
         webhook = self.webhook
         answer = await self._sender.send(webhook.url, _secrets(webhook), row.delivery_id, row.body.encode())
-        values, outcome = after(row, answer, now_ms(), random.random())  # noqa: S311  # nobody has to guess it
+        values, outcome = attempt_update(row, answer, now_ms(), random.random())  # noqa: S311  # nobody has to guess it
         self._metrics.webhook_attempts.labels(outcome).inc()
-        await self._insist(lambda: self._store.change_delivery(row.delivery_id, values))
+        await self._retry_database(lambda: self._store.change_delivery(row.delivery_id, values))
         if answer.is_gone:
-            await self._insist(lambda: self._on_gone(webhook.webhook_id))
+            await self._retry_database(lambda: self._on_gone(webhook.webhook_id))
         self._in_flight.discard(row.delivery_id)
         self.wake()
 
-    async def _insist(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+    async def _retry_database(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """What the database says, as soon as it is there."""
         delay = FIRST_DELAY
         while True:
@@ -100,7 +100,9 @@ class Route:
                 delay = min(delay * 2, LONGEST_DELAY)
 
 
-def after(row: DeliveryRow, answer: Answer, now: int, chance: float) -> tuple[dict[str, Any], AttemptOutcome]:
+def attempt_update(
+    row: DeliveryRow, answer: AttemptResult, now: int, jitter: float
+) -> tuple[dict[str, Any], AttemptOutcome]:
     """The columns that an attempt fills, and what it came to. `now`: ms since the epoch; `chance`: 0 to 1, random."""
     attempts = row.attempts + 1
     values: dict[str, Any] = {
@@ -111,7 +113,7 @@ def after(row: DeliveryRow, answer: Answer, now: int, chance: float) -> tuple[di
     }
     if answer.is_delivered:
         return {**values, "state": "delivered"}, "delivered"
-    delay = None if answer.is_gone else delay_after(attempts, chance, answer.asked_delay)
+    delay = None if answer.is_gone else retry_delay(attempts, jitter, answer.retry_after)
     if delay is None:
         return {**values, "state": "failed"}, "gone" if answer.is_gone else "given_up"
     return {**values, "next_at": now + int(delay * 1000)}, "refused" if answer.is_refused else "retry"
@@ -135,7 +137,7 @@ LONGEST_WAIT = 24 * HOUR
 """However long a receiver asks for."""
 
 
-def delay_after(attempts: int, chance: float, asked: float | None = None) -> float | None:
+def retry_delay(attempts: int, jitter: float, asked: float | None = None) -> float | None:
     """Seconds until the next attempt; None: there is no other one.
 
     Args:
@@ -145,5 +147,5 @@ def delay_after(attempts: int, chance: float, asked: float | None = None) -> flo
     """
     if attempts >= ATTEMPTS:
         return None
-    usual = DELAYS[attempts - 1] * (1 + JITTER * chance)
+    usual = DELAYS[attempts - 1] * (1 + JITTER * jitter)
     return max(usual, min(asked or 0.0, LONGEST_WAIT))

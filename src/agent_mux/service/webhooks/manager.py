@@ -20,22 +20,22 @@ from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.metrics import Metrics
-from agent_mux.service.runs.live import Entry, now_ms
+from agent_mux.service.runs.live import OutboxEntry, now_ms
 from agent_mux.service.store.runs import RunRow
-from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore, adding
+from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookStore, insert_delivery
 from agent_mux.service.views import RunView, pending_view
-from agent_mux.service.webhooks.delivery import Route
+from agent_mux.service.webhooks.delivery import DeliveryWorker
 from agent_mux.service.webhooks.schemas import APPROVAL, ENDED, EVENTS, INPUT, STARTED, TEST
-from agent_mux.service.webhooks.sender import Sender
+from agent_mux.service.webhooks.sender import WebhookSender
 from agent_mux.webhooks import new_secret
 
-MOST_WEBHOOKS = 50
-KEPT_FOR = 7 * 24 * 3600 * 1000  # milliseconds that a delivery is shown for
-TIDY_EVERY = 3600.0  # seconds
+MAX_WEBHOOKS = 50
+DELIVERY_RETENTION = 7 * 24 * 3600 * 1000  # milliseconds that a delivery is shown for
+CLEANUP_INTERVAL = 3600.0  # seconds
 GONE = "the receiver answered 410: it wants no more messages"
 
 
-class Webhooks:
+class WebhookManager:
     """Those of this instance."""
 
     def __init__(
@@ -46,16 +46,16 @@ class Webhooks:
         self.allow_private = allow_private
         self._tasks = tasks
         self._metrics = metrics
-        self._sender = Sender(allow_private=allow_private)
+        self._sender = WebhookSender(allow_private=allow_private)
         self._rows: dict[str, WebhookRow] = {}
-        self._routes: dict[str, Route] = {}
+        self._workers: dict[str, DeliveryWorker] = {}
 
     async def open(self) -> None:
         """Find out what there is, and begin to deliver. Raises UNAVAILABLE without a database."""
         for row in await self.store.all():
             self._rows[row.webhook_id] = row
-            self._serve(row)
-        self._tasks.start_soon(self._tidy)
+            self._start_worker(row)
+        self._tasks.start_soon(self._clean_up)
 
     # -- the list
 
@@ -74,8 +74,8 @@ class Webhooks:
 
     async def create(self, values: Mapping[str, Any], secret: str | None = None) -> WebhookRow:
         """A new one. `values`: columns. Raises LIMIT_EXCEEDED when there are enough."""
-        if len(self._rows) >= MOST_WEBHOOKS:
-            raise AgentMuxError("LIMIT_EXCEEDED", f"there are {MOST_WEBHOOKS} webhooks, and no more may be; delete one")
+        if len(self._rows) >= MAX_WEBHOOKS:
+            raise AgentMuxError("LIMIT_EXCEEDED", f"there are {MAX_WEBHOOKS} webhooks, and no more may be; delete one")
         told = {"events": EVENTS, **values}
         row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **told)
         self._rows[row.webhook_id] = row
@@ -84,7 +84,7 @@ class Webhooks:
         except BaseException:
             del self._rows[row.webhook_id]
             raise
-        self._serve(row)
+        self._start_worker(row)
         return row
 
     async def change(self, webhook_id: str, values: Mapping[str, Any]) -> WebhookRow:
@@ -98,10 +98,10 @@ class Webhooks:
         for name, value in told.items():
             setattr(row, name, value)
         if not row.is_enabled:
-            await self.store.give_up(webhook_id, row.disabled_reason or "the webhook was switched off")
-            self._stop(webhook_id)  # last: it may be the route itself that asks
-        elif webhook_id not in self._routes:
-            self._serve(row)
+            await self.store.fail_pending(webhook_id, row.disabled_reason or "the webhook was switched off")
+            self._stop_worker(webhook_id)  # last: it may be the route itself that asks
+        elif webhook_id not in self._workers:
+            self._start_worker(row)
         return row
 
     async def rotate(self, webhook_id: str, overlap: int, secret: str | None = None) -> WebhookRow:
@@ -120,7 +120,7 @@ class Webhooks:
         """Forget one, and what it had still to get. Raises NOT_FOUND."""
         self.get(webhook_id)
         await self.store.remove(webhook_id)
-        self._stop(webhook_id)
+        self._stop_worker(webhook_id)
         self._rows.pop(webhook_id, None)
 
     async def test(self, webhook_id: str) -> DeliveryRow:
@@ -137,72 +137,72 @@ class Webhooks:
 
     # -- what runs do
 
-    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:
         """`run.started`."""
-        return self._entries(STARTED, row, view, row.started_at or now_ms())
+        return self._outbox_entries(STARTED, row, view, row.started_at or now_ms())
 
-    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:
+    def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:
         """`run.approval_request` or `run.input_required`."""
         type_ = APPROVAL if pending.type == "approval" else INPUT
-        return self._entries(type_, row, view, pending.created_at, pending)
+        return self._outbox_entries(type_, row, view, pending.created_at, pending)
 
-    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:  # noqa: ARG002
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002
         """`run.ended`."""
-        return self._entries(ENDED, row, view, row.ended_at or now_ms())
+        return self._outbox_entries(ENDED, row, view, row.ended_at or now_ms())
 
-    def _entries(
+    def _outbox_entries(
         self, type_: str, row: RunRow, view: RunView, when: int, pending: PendingInteraction | None = None
-    ) -> list[Entry]:
-        wanted = [one for one in self._rows.values() if _wants(one, type_, row)]
+    ) -> list[OutboxEntry]:
+        wanted = [one for one in self._rows.values() if _matches(one, type_, row)]
         if not wanted:
             return []
         data = {"run": view, **({} if pending is None else {"interaction": pending_view(pending)})}
         body = to_json({"type": type_, "timestamp": iso(when), "data": data})
         about = f"{row.run_id}/{type_}/{pending.id if pending else ''}"
-        return [self._entry(one.webhook_id, about, DeliveryRow(
+        return [self._outbox_entry(one.webhook_id, about, DeliveryRow(
             delivery_id="", webhook_id=one.webhook_id, created_at=now_ms(), type=type_, run_id=row.run_id, body=body,
         )) for one in wanted]  # fmt: skip
 
-    def _entry(self, webhook_id: str, about: str, row: DeliveryRow) -> Entry:
+    def _outbox_entry(self, webhook_id: str, about: str, row: DeliveryRow) -> OutboxEntry:
         """The id says what the message is about: whoever is told of the same thing again knows."""
         row.delivery_id = "msg_" + hashlib.sha256(f"{webhook_id}/{about}".encode()).hexdigest()[:32]
-        return Entry(adding(row), lambda: self._wake(webhook_id))
+        return OutboxEntry(insert_delivery(row), lambda: self._wake(webhook_id))
 
     # -- delivering
 
-    def _serve(self, row: WebhookRow) -> None:
+    def _start_worker(self, row: WebhookRow) -> None:
         if row.is_enabled:
-            route = Route(row, self.store, self._sender, self._metrics, self._gone)
-            self._routes[row.webhook_id] = route
-            self._tasks.start_soon(route.run)
+            worker = DeliveryWorker(row, self.store, self._sender, self._metrics, self._disable_gone)
+            self._workers[row.webhook_id] = worker
+            self._tasks.start_soon(worker.run)
 
-    def _stop(self, webhook_id: str) -> None:
-        route = self._routes.pop(webhook_id, None)
-        if route is not None:
-            route.scope.cancel()
+    def _stop_worker(self, webhook_id: str) -> None:
+        worker = self._workers.pop(webhook_id, None)
+        if worker is not None:
+            worker.scope.cancel()
 
     def _wake(self, webhook_id: str) -> None:
-        route = self._routes.get(webhook_id)
-        if route is not None:
-            route.wake()
+        worker = self._workers.get(webhook_id)
+        if worker is not None:
+            worker.wake()
 
-    async def _gone(self, webhook_id: str) -> None:
+    async def _disable_gone(self, webhook_id: str) -> None:
         if webhook_id in self._rows:
             await self.change(webhook_id, {"is_enabled": False, "disabled_reason": GONE})
 
-    async def _tidy(self) -> None:
+    async def _clean_up(self) -> None:
         while True:
             try:
-                await self.store.forget_before(now_ms() - KEPT_FOR)
+                await self.store.delete_before(now_ms() - DELIVERY_RETENTION)
                 for row in self.all():
                     if row.previous_until is not None and row.previous_until < now_ms():
                         await self.change(row.webhook_id, {"previous_secret": None, "previous_until": None})
             except AgentMuxError as error:
                 logging.getLogger(LOGGER).warning("old deliveries of webhooks are still there: %s", error)
-            await anyio.sleep(TIDY_EVERY)
+            await anyio.sleep(CLEANUP_INTERVAL)
 
 
-def _wants(webhook: WebhookRow, type_: str, run: RunRow) -> bool:
+def _matches(webhook: WebhookRow, type_: str, run: RunRow) -> bool:
     return (
         webhook.is_enabled
         and type_ in webhook.events

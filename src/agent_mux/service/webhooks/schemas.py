@@ -12,7 +12,7 @@ from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.store.webhooks import DeliveryRow, DeliveryState, WebhookRow
 from agent_mux.service.views import present
-from agent_mux.service.webhooks.sender import PORTS, why_not
+from agent_mux.service.webhooks.sender import PORTS, address_refusal
 from agent_mux.webhooks import key_of
 
 STARTED, ENDED = "run.started", "run.ended"
@@ -21,7 +21,7 @@ EVENTS = (STARTED, APPROVAL, INPUT, ENDED)
 TEST = "webhook.test"
 LONGEST_URL = 2048
 LONGEST_TEXT = 500
-MOST_ITEMS = 50
+MAX_ITEMS = 50
 
 
 class WebhookChange(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -102,60 +102,64 @@ class DeliveryPage(Shape, kw_only=True):
     """Give it as `cursor` for the next page; absent on the last one."""
 
 
-def chosen(told: WebhookChange, adapters: AdapterRegistry, *, allow_private: bool) -> dict[str, Any]:
+def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_private: bool) -> dict[str, Any]:
     """The columns that a request fills. Raises `ValidationError` with every bad field."""
     wrong: list[FieldError] = []
-    if not isinstance(told.url, UnsetType) and (why := _wrong_url(told.url, allow_private=allow_private)):
-        wrong.append(FieldError("url", told.url, why))
-    if not isinstance(told.events, UnsetType) and not (told.events and set(told.events) <= set(EVENTS)):
-        wrong.append(FieldError("events", told.events, "one or more of " + ", ".join(EVENTS)))
-    if not isinstance(told.agents, UnsetType):
-        unknown = [name for name in told.agents if name not in adapters]
+    if not isinstance(change.url, UnsetType) and (why := _url_refusal(change.url, allow_private=allow_private)):
+        wrong.append(FieldError("url", change.url, why))
+    if not isinstance(change.events, UnsetType) and not (change.events and set(change.events) <= set(EVENTS)):
+        wrong.append(FieldError("events", change.events, "one or more of " + ", ".join(EVENTS)))
+    if not isinstance(change.agents, UnsetType):
+        unknown = [name for name in change.agents if name not in adapters]
         wrong += [FieldError("agents", name, "names of agents, as `amux adapters list` has them") for name in unknown]
-    if not isinstance(told.tags, UnsetType) and not (len(told.tags) <= MOST_ITEMS and all(map(_is_text, told.tags))):
-        allowed = f"at most {MOST_ITEMS} texts of 1 to {LONGEST_TEXT} characters"
-        wrong.append(FieldError("tags", told.tags, allowed))
-    if told.description and not _is_text(told.description):
-        wrong.append(FieldError("description", told.description, f"at most {LONGEST_TEXT} characters"))
+    if not isinstance(change.tags, UnsetType) and not (
+        len(change.tags) <= MAX_ITEMS and all(map(_is_valid_text, change.tags))
+    ):
+        allowed = f"at most {MAX_ITEMS} texts of 1 to {LONGEST_TEXT} characters"
+        wrong.append(FieldError("tags", change.tags, allowed))
+    if change.description and not _is_valid_text(change.description):
+        wrong.append(FieldError("description", change.description, f"at most {LONGEST_TEXT} characters"))
     if wrong:
         raise ValidationError(wrong)
-    values = {name: getattr(told, name) for name in WebhookChange.__struct_fields__}
+    values = {name: getattr(change, name) for name in WebhookChange.__struct_fields__}
     values["is_enabled"] = values.pop("enabled")
-    if not isinstance(told.agents, UnsetType):
-        values["agents"] = [adapters.get(name).agent for name in told.agents]
+    if not isinstance(change.agents, UnsetType):
+        values["agents"] = [adapters.get(name).agent for name in change.agents]
     return {
-        name: _once(value) if isinstance(value, list) else value for name, value in values.items() if value is not UNSET
+        name: _unique(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not UNSET
     }
 
 
-def checked_secret(said: str) -> str:
+def validated_secret(url: str) -> str:
     """Raises `ValidationError` for what is no secret; it does not say what it was."""
     try:
-        key_of(said)
+        key_of(url)
     except AgentMuxError as error:
         raise ValidationError([FieldError("secret", "(not shown)", error.message)]) from error
-    return said
+    return url
 
 
-def _is_text(said: str) -> bool:
-    return 0 < len(said) <= LONGEST_TEXT
+def _is_valid_text(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_TEXT
 
 
-def _once(items: Iterable[str]) -> tuple[str, ...]:
+def _unique(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def _wrong_url(said: str, *, allow_private: bool) -> str | None:
+def _url_refusal(text: str, *, allow_private: bool) -> str | None:
     allowed = f"an http or https URL of at most {LONGEST_URL} characters, without a user, a password or a fragment"
     try:
-        url = httpx.URL(said)
+        url = httpx.URL(text)
     except (httpx.InvalidURL, ValueError):
         return allowed
-    fits = url.scheme in PORTS and url.host and not url.userinfo and not url.fragment and len(said) <= LONGEST_URL
+    fits = url.scheme in PORTS and url.host and not url.userinfo and not url.fragment and len(text) <= LONGEST_URL
     if not fits or not 0 < (url.port or 1) < 1 << 16:
         return allowed
     try:
-        return why_not(url.host, allow_private=allow_private)
+        return address_refusal(url.host, allow_private=allow_private)
     except ValueError:  # a name: it is looked up when there is something to deliver
         return None
 

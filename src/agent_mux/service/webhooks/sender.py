@@ -29,7 +29,7 @@ from anyio import to_thread
 from agent_mux._util.version import __version__
 from agent_mux.webhooks import ID, SIGNATURE, TIMESTAMP, sign
 
-MOST_TRIED = 3
+MAX_ADDRESSES = 3
 """Addresses of one name."""
 METADATA = frozenset({ip_address("fd00:ec2::254"), ip_address("100.100.100.200"), ip_address("168.63.129.16")})
 """Of clouds, besides the link-local ones: what answers there hands out credentials."""
@@ -38,7 +38,7 @@ Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
-class RefusedError(Exception):
+class AddressRefusedError(Exception):
     """No message goes there. Says why."""
 
 
@@ -48,25 +48,25 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
-async def addresses_for(host: str, port: int, *, allow_private: bool, look_up: Resolve = resolve) -> list[str]:
+async def addresses_for(host: str, port: int, *, allow_private: bool, resolver: Resolve = resolve) -> list[str]:
     """Where a message for this host may go. Raises `RefusedError`, and `OSError` for a name that nobody knows."""
-    found = await look_up(host, port)
-    fit = [address for address in found if why_not(address, allow_private=allow_private) is None]
+    found = await resolver(host, port)
+    fit = [address for address in found if address_refusal(address, allow_private=allow_private) is None]
     if not fit:
-        reasons = [why_not(address, allow_private=allow_private) for address in found]
-        raise RefusedError(reasons[0] if reasons and reasons[0] else f"{host} has no address")
-    return fit[:MOST_TRIED]
+        reasons = [address_refusal(address, allow_private=allow_private) for address in found]
+        raise AddressRefusedError(reasons[0] if reasons and reasons[0] else f"{host} has no address")
+    return fit[:MAX_ADDRESSES]
 
 
-def why_not(said: str, *, allow_private: bool) -> str | None:
+def address_refusal(value: str, *, allow_private: bool) -> str | None:
     """What keeps messages from an address; None: nothing."""
-    address = _meant(ip_address(said.partition("%")[0]))
+    address = _effective_address(ip_address(value.partition("%")[0]))
     if address in METADATA or address.is_link_local:
-        return f"{said} is link-local or of a cloud's metadata service"
+        return f"{value} is link-local or of a cloud's metadata service"
     if address.is_multicast or address.is_unspecified or _is_reserved(address):
-        return f"{said} is no address of a host"
+        return f"{value} is no address of a host"
     if not allow_private and not address.is_global:
-        return f"{said} is a private address, and private webhooks are not allowed (--allow-private-webhooks)"
+        return f"{value} is a private address, and private webhooks are not allowed (--allow-private-webhooks)"
     return None
 
 
@@ -74,7 +74,7 @@ def _is_reserved(address: Address) -> bool:
     return address.is_reserved and not address.is_loopback
 
 
-def _meant(address: Address) -> Address:
+def _effective_address(address: Address) -> Address:
     """The IPv4 address in an IPv6 address that stands for one: a router on the way takes it out."""
     if isinstance(address, IPv4Address):
         return address
@@ -91,15 +91,15 @@ def _meant(address: Address) -> Address:
 _ASKS_TO_WAIT = frozenset({429, 502, 503, 504})
 
 
-def asked_delay(status: int, headers: Mapping[str, str], now: float) -> float | None:
+def retry_after(status: int, headers: Mapping[str, str], now: float) -> float | None:
     """What `Retry-After` says, in seconds; None: nothing, or nothing readable. Source: RFC 9110, section 10.2.3."""
-    said = headers.get("retry-after", "").strip()
-    if status not in _ASKS_TO_WAIT or not said:
+    value = headers.get("retry-after", "").strip()
+    if status not in _ASKS_TO_WAIT or not value:
         return None
-    if said.isascii() and said.isdigit():
-        return float(said[:9])
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
     try:
-        when = parsedate_to_datetime(said)
+        when = parsedate_to_datetime(value)
     except ValueError:
         return None
     return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now)
@@ -111,13 +111,13 @@ PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AttemptResult:
     """What became of an attempt."""
 
     status: int | None = None
     error: str | None = None
     """Why there is no good answer: one line, without the URL, which may have a secret in it."""
-    asked_delay: float | None = None
+    retry_after: float | None = None
     """Seconds that the receiver wants to be left alone for."""
     is_refused: bool = False
     """It was not sent: it may not go there."""
@@ -133,28 +133,28 @@ class Answer:
         return self.status == 410
 
 
-class Sender:
+class WebhookSender:
     """Sends messages."""
 
-    def __init__(self, *, allow_private: bool, look_up: Resolve = resolve) -> None:
+    def __init__(self, *, allow_private: bool, resolver: Resolve = resolve) -> None:
         self._allow_private = allow_private
-        self._look_up = look_up
+        self._look_up = resolver
         self._trusted: ssl.SSLContext | None = None
 
-    async def send(self, url: str, secrets: Sequence[str], id_: str, body: bytes) -> Answer:
+    async def send(self, url: str, secrets: Sequence[str], id_: str, body: bytes) -> AttemptResult:
         """Try it. Raises nothing for what the network or the receiver does."""
         try:
             with anyio.fail_after(WHOLE_TIMEOUT):
                 return await self._send(httpx.URL(url), secrets, id_, body)
-        except RefusedError as error:
-            return Answer(error=str(error), is_refused=True)
+        except AddressRefusedError as error:
+            return AttemptResult(error=str(error), is_refused=True)
         except Exception as error:  # noqa: BLE001  # what somebody's receiver does must not end the service
-            return Answer(error=_reason(error))
+            return AttemptResult(error=_reason(error))
 
-    async def _send(self, url: httpx.URL, secrets: Sequence[str], id_: str, body: bytes) -> Answer:
+    async def _send(self, url: httpx.URL, secrets: Sequence[str], id_: str, body: bytes) -> AttemptResult:
         host = url.raw_host.decode()
         port = url.port or PORTS[url.scheme]
-        addresses = await addresses_for(host, port, allow_private=self._allow_private, look_up=self._look_up)
+        addresses = await addresses_for(host, port, allow_private=self._allow_private, resolver=self._look_up)
         if self._trusted is None:
             self._trusted = await to_thread.run_sync(ssl.create_default_context)
         now = int(time.time())
@@ -174,7 +174,9 @@ class Sender:
                 continue
         return await self._post(url, host, last, headers, body)
 
-    async def _post(self, url: httpx.URL, host: str, address: str, headers: dict[str, str], body: bytes) -> Answer:
+    async def _post(
+        self, url: httpx.URL, host: str, address: str, headers: dict[str, str], body: bytes
+    ) -> AttemptResult:
         # A client for each attempt: a connection that is used again for another name at the same address would have
         # the certificate of the first name.
         async with httpx.AsyncClient(
@@ -189,12 +191,14 @@ class Sender:
                 await response.aclose()
 
 
-def _answer(response: httpx.Response) -> Answer:
+def _answer(response: httpx.Response) -> AttemptResult:
     status = response.status_code
     if 200 <= status < 300:
-        return Answer(status)
+        return AttemptResult(status)
     moved = "; redirects are not followed, give the webhook the new URL" if 300 <= status < 400 else ""
-    return Answer(status, f"the receiver answered {status}{moved}", asked_delay(status, response.headers, time.time()))
+    return AttemptResult(
+        status, f"the receiver answered {status}{moved}", retry_after(status, response.headers, time.time())
+    )
 
 
 def _reason(error: Exception) -> str:

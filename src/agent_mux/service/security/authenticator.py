@@ -13,16 +13,16 @@ import anyio.abc
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs.live import now_ms
-from agent_mux.service.security.tokens import ANYBODY, Caller, bearer, is_one_of, scopes_of
+from agent_mux.service.security.tokens import LOCAL_CALLER, Caller, bearer_token, matches_any, parse_scopes
 from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
-FRESH = 1.0  # seconds for which what was read of the tokens is good
-GOOD_WITHOUT_DATABASE = 600.0  # seconds
-USE_NOTED_EVERY = 60_000  # milliseconds
+CACHE_TIME = 1.0  # seconds for which what was read of the tokens is good
+STALE_TIME = 600.0  # seconds
+USE_RECORD_INTERVAL = 60_000  # milliseconds
 
 
-class Callers:
+class Authenticator:
     """The tokens that there are, as this server knows them."""
 
     def __init__(self, store: TokenStore, host: str) -> None:
@@ -33,12 +33,12 @@ class Callers:
         self._host = host
         self._rows: Mapping[str, TokenRow] = {}
         self._read_at = float("-inf")
-        self._noted: dict[str, int] = {}
+        self._recorded: dict[str, int] = {}
         self._lock = anyio.Lock()
 
     async def open(self) -> None:
         """Read them. Raises CONFIG_ERROR when others than this machine could connect, and none needs a token."""
-        rows = await self._known()
+        rows = await self._current_rows()
         if not self._is_loopback and not any(row.is_valid(now_ms()) for row in rows.values()):
             raise AgentMuxError(
                 "CONFIG_ERROR",
@@ -46,34 +46,34 @@ class Callers:
                 "`amux token create NAME --scope run` (and the same --database), or listen on 127.0.0.1",
             )
 
-    def note_uses(self, tasks: anyio.abc.TaskGroup) -> None:
+    def record_uses(self, tasks: anyio.abc.TaskGroup) -> None:
         """From now on. `tasks`: lives as long as the service."""
         self._tasks = tasks
 
     @property
-    def need_token(self) -> bool:
+    def requires_token(self) -> bool:
         """Requests needed one when that was last looked at."""
         return not self._is_loopback or bool(self._rows)
 
-    async def caller(self, authorization: str | None) -> Caller | None:
+    async def authenticate(self, authorization: str | None) -> Caller | None:
         """Who shows this header; None: nobody who is let in, for whatever reason. Raises UNAVAILABLE."""
-        rows = await self._known()
+        rows = await self._current_rows()
         if not rows:
-            return ANYBODY if self._is_loopback else None
-        token = bearer(authorization or "")
+            return LOCAL_CALLER if self._is_loopback else None
+        token = bearer_token(authorization or "")
         if token is None:
             return None
         now, row = now_ms(), rows.get(token.id)
         hashes = (None, None) if row is None else (row.hash, row.previous_hash_at(now))
-        if not is_one_of(token.secret, *hashes) or row is None or not row.is_valid(now):
+        if not matches_any(token.secret, *hashes) or row is None or not row.is_valid(now):
             return None
-        self._note(row, now)
-        return Caller(row.name, scopes_of(row.scopes.split()))
+        self._record_use(row, now)
+        return Caller(row.name, parse_scopes(row.scopes.split()))
 
-    async def _known(self) -> Mapping[str, TokenRow]:
+    async def _current_rows(self) -> Mapping[str, TokenRow]:
         async with self._lock:  # one asks for all who wait
             age = anyio.current_time() - self._read_at
-            if age >= FRESH:
+            if age >= CACHE_TIME:
                 await self._read(age)
             return self._rows
 
@@ -82,13 +82,13 @@ class Callers:
             self._rows = {row.id: row for row in await self._store.all()}
             self._read_at = anyio.current_time()
         except AgentMuxError:
-            if age >= GOOD_WITHOUT_DATABASE:
+            if age >= STALE_TIME:
                 raise
 
-    def _note(self, row: TokenRow, now: int) -> None:
-        last = max(self._noted.get(row.id, 0), row.last_used_at or 0)
-        if self._tasks is not None and now - last >= USE_NOTED_EVERY:
-            self._noted[row.id] = now
+    def _record_use(self, row: TokenRow, now: int) -> None:
+        last = max(self._recorded.get(row.id, 0), row.last_used_at or 0)
+        if self._tasks is not None and now - last >= USE_RECORD_INTERVAL:
+            self._recorded[row.id] = now
             self._tasks.start_soon(self._write_use, row.id, now)
 
     async def _write_use(self, token_id: str, now: int) -> None:
