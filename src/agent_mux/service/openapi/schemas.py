@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 
 REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
@@ -139,7 +139,7 @@ def _relocated(value: Any) -> Any:
 
 
 def _describe(component: Schema, kind: type) -> None:
-    meanings = meanings_of(kind)
+    meanings = field_descriptions_of(kind)
     for known in msgspec.structs.fields(kind):
         description, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
         if description and shape is not None:
