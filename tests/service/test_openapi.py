@@ -77,7 +77,7 @@ def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch
     known = {name: about for name, about in TAGS.items() if name != "cost"}
     monkeypatch.setattr(document_module, "TAGS", known)
     made = application.make_application(ServiceSettings(config_dir=Path("unused")))
-    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
+    with pytest.raises(ValueError, match=r"tags without a description in TAGS: cost"):
         openapi_document(made)
 
 

@@ -92,4 +92,4 @@ def test_another_server_in_the_directory_is_one_sentence(tmp_path: Path) -> None
 def test_a_database_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     done = amux(tmp_path, "serve", "--port", "0", AGENT_MUX_DATABASE_URL="sqlite:////dev/null/x")
     assert (done.returncode, done.stderr.count("\n")) == (7, 1)
-    assert "the database sqlite:////dev/null/x cannot be used" in done.stderr
+    assert "cannot use the database sqlite:////dev/null/x" in done.stderr

@@ -36,7 +36,7 @@ ROUTERS = (
 
 
 class _GuardedApplication(FastAPI):
-    """With the guard in front of everything, also of what answers when something of ours fails."""
+    """A FastAPI application behind the guard, which also covers the responses of FastAPI's own error handling."""
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics, **chosen: Any) -> None:
         super().__init__(**chosen)
@@ -44,35 +44,39 @@ class _GuardedApplication(FastAPI):
         self._metrics = metrics
 
     def build_middleware_stack(self) -> ASGIApp:
-        """As FastAPI makes it, behind the guard; what the guard refuses is counted, too."""
+        """Return FastAPI's stack behind the guard and the metrics middleware, which also counts refused requests."""
         guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.authenticator)
         return MetricsMiddleware(guard, self._metrics)
 
 
 def make_application(settings: ServiceSettings, adapters: AdapterRegistry | None = None) -> FastAPI:
-    """All routes; the service opens with the application's life, and is `application.state.service` then."""
-    metrics_of_service = Metrics()
+    """Build the application with all routes.
+
+    The service opens when the application starts and closes when it ends; in between it is `application.state.service`.
+    An `AgentMuxError` that keeps it from opening is `application.state.failure`.
+    """
+    service_metrics = Metrics()
 
     @asynccontextmanager
-    async def life(application: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
         try:
-            async with open_service(settings, adapters, metrics_of_service) as service:
+            async with open_service(settings, adapters, service_metrics) as service:
                 application.state.service = service
                 yield
         except AgentMuxError as error:
-            application.state.failure = error  # whoever serves it wants the sentence
+            application.state.failure = error  # the server reports its message
             raise
 
     application = _GuardedApplication(
         settings,
-        metrics_of_service,
+        service_metrics,
         title="agent-mux",
         version=__version__,
-        lifespan=life,
-        docs_url=None,  # its page loads scripts from elsewhere
+        lifespan=lifespan,
+        docs_url=None,  # the page loads scripts from other sites
         redoc_url=None,
         openapi_url="/openapi.json",
-        redirect_slashes=False,  # a path is what it is; its Location would repeat a Host that somebody else chose
+        redirect_slashes=False,  # the Location of a redirect would repeat the Host that the client sent
         generate_unique_id_function=lambda route: route.name,
     )
     for router in ROUTERS:
@@ -84,11 +88,15 @@ def make_application(settings: ServiceSettings, adapters: AdapterRegistry | None
 
 
 def head_routes(router: APIRouter) -> APIRouter:
-    """A route for HEAD beside each one for GET. The OpenAPI document leaves them out: they say nothing of their own."""
-    made = APIRouter()
+    """Return a router that answers HEAD wherever `router` answers GET, except for streams.
+
+    The server omits the body of such a response (RFC 9110, section 9.3.2). Streams have none: only reading a stream
+    shows whether there are events. The OpenAPI document omits these routes.
+    """
+    head_router = APIRouter()
     for route in router.routes:
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and not _is_stream(route.name):
-            made.add_api_route(
+            head_router.add_api_route(
                 route.path,
                 route.endpoint,
                 methods=["HEAD"],
@@ -96,9 +104,9 @@ def head_routes(router: APIRouter) -> APIRouter:
                 include_in_schema=False,
                 route_class_override=type(route),
             )
-    return made
+    return head_router
 
 
 def _is_stream(name: str) -> bool:
-    said = DESCRIBED.get(name)
-    return said is not None and said.is_stream
+    spec = DESCRIBED.get(name)
+    return spec is not None and spec.is_stream

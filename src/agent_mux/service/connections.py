@@ -1,22 +1,16 @@
-"""Connections that want something: those that do not say what within a while are closed, and there are not too many.
+"""Client connections: uvicorn's HTTP and WebSocket protocols with limits on time, number and unread data.
 
-uvicorn has a time limit for a connection that is silent between two requests, and none for one that sends its request a
-byte at a time, or that never sends one. Here, the time counts from the connection, or from the first byte behind the
-request before, to the end of the head of the request. Bodies have their own limit: see `security.bodies`.
+uvicorn has a time limit for a connection that is idle between two requests, but none for one that sends its request a
+byte at a time or never sends one. `HttpConnection` limits the time from the connection, or from the first byte after
+the previous request, to the end of the request's head. Bodies have their own limit: see `security.http_rules`.
 
-Readers of events stay for hours and are not counted against anybody: only when there are as many connections as there
-may be, one that waits for a request has to go for a new one, the oldest first.
+Readers of events stay connected for hours and are not limited. Only when the maximum number of connections is reached,
+the connection that has waited longest for a request is closed in favour of the new one.
 
-
-Connections of WebSockets: uvicorn's, with what bounds them.
-
-uvicorn writes a message when less than 64 KiB wait for the reader, and reads the next one when the last was taken; so a
-connection that stalls holds 64 KiB and one message each way. What is added here are the three cases that it leaves
-open: a flood of pings whose answers nobody reads, a reader that answers no ping and takes no bytes either, and a server
-that stops while the last events of a run are on their way.
-
-
-The sockets that a server listens on. Bound before anything else is opened: a port in use is told at once.
+uvicorn writes a WebSocket message only while less than 64 KiB wait for the reader, and reads the next message once the
+previous one was received, so a stalled WebSocket holds 64 KiB and one message in each direction. `BoundedWebSocket`
+adds three limits: a flood of pings whose pongs the client does not read, a reader that neither answers pings nor reads,
+and a server that stops while the last events of a run are in transit.
 """
 
 import asyncio
@@ -34,39 +28,39 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
 from agent_mux.service.security.http_rules import HEADERS
 
-LINGER = 2.0  # seconds for the other side to read why it is not served
+LINGER = 2.0  # seconds for a refused client to read the response
 MAX_CONNECTIONS = 4096
 RESERVED_FILES = 256
-"""Open files that are left for the agents' pipes, journals and the database."""
+"""Open files reserved for the agents' pipes, journals and the database."""
 
 
 def default_max_connections() -> int:
-    """How many there may be: bounded by the files that this process may have open."""
+    """Return the maximum number of connections, bounded by the limit on open files of this process."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else max(min(MAX_CONNECTIONS, files - RESERVED_FILES), 64)
 
 
 class ConnectionRegistry(ServerState):
-    """Those that a server has."""
+    """The connections of one server."""
 
     def __init__(self, max_connections: int, head_timeout: float) -> None:
         super().__init__()
         self.max_connections = max_connections
         self.head_timeout = head_timeout
         self.waiting: dict[HttpConnection, None] = {}
-        """For a request, those that wait longest first."""
+        """Connections that wait for a request, the longest-waiting first."""
 
 
 class HttpConnection(H11Protocol):
-    """One connection."""
+    """One HTTP connection with a deadline for the head of each request."""
 
     server_state: ConnectionRegistry
     _timer: asyncio.TimerHandle | None = None
     _is_closing = False
-    """It was told why, and whatever it still sends is dropped."""
+    """Whether the final response was sent; further input is dropped."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """It is there: wait for its request, if there is room for it."""
+        """Start the deadline for the first request, or refuse the connection when there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self.server_state.max_connections:
             self._enforce_limit()
@@ -78,13 +72,11 @@ class HttpConnection(H11Protocol):
         if oldest is not None:
             oldest.close_idle(None)
         else:
-            logging.getLogger(LOGGER).warning(
-                "a connection was refused: there are %d", self.server_state.max_connections
-            )
+            logging.getLogger(LOGGER).warning("refused a connection: %d are open", self.server_state.max_connections)
             self.close_idle(503)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes of a request, or of its body."""
+        """Receive bytes of a request or of its body."""
         if self._is_closing:
             return
         super().data_received(data)
@@ -98,20 +90,20 @@ class HttpConnection(H11Protocol):
 
     @property
     def _is_busy(self) -> bool:
-        """A request is being answered, or the connection is a WebSocket now."""
+        """Whether a request is being answered, or the connection was upgraded to a WebSocket."""
         is_websocket = self not in self.connections
         return is_websocket or (self.cycle is not None and not self.cycle.response_complete)
 
     def on_response_complete(self) -> None:
-        """It may ask again."""
+        """Wait for the next request on this connection."""
         super().on_response_complete()
-        if self._is_busy:  # it had asked already
+        if self._is_busy:  # the next request was pipelined
             self._stop_timer()
         elif not self.transport.is_closing():
-            self.server_state.waiting[self] = None  # uvicorn's own timer runs, until there is a byte
+            self.server_state.waiting[self] = None  # until the next byte, uvicorn's own timer runs
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Remove the connection from the registry."""
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -126,14 +118,17 @@ class HttpConnection(H11Protocol):
             self._timer = None
 
     def close_idle(self, status: int | None) -> None:
-        """Close it. `status`: is said before, where nothing was said yet."""
+        """Close the connection.
+
+        `status`: sent before closing, unless a response was already started; None: send nothing.
+        """
         self._stop_timer()
         if status is not None and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             self._send_problem(status)
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP, or has too large a head: the parser knows which."""
+        """Answer input that is not HTTP or has too large a head, with the status that the parser suggests."""
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
         self._stop_timer()
@@ -144,42 +139,48 @@ class HttpConnection(H11Protocol):
         self._close_after_response()
 
     def _close_after_response(self) -> None:
-        """Close it when the other side does, or soon: at once, what it still sends would cut off what it is told."""
+        """Close when the client does, or after `LINGER`.
+
+        Closing at once would discard the response while the client still sends.
+        """
         self._is_closing = True
         self.transport.write_eof()
         self._timer = self.loop.call_later(LINGER, self.transport.abort)
 
     def _send_problem(self, status: int, detail: str = "") -> None:
-        said = problems.status_response(status, detail)
-        headers: Any = [*said.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
+        response = problems.status_response(status, detail)
+        headers: Any = [*response.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
         head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])
-        for event in (head, h11.Data(data=bytes(said.body)), h11.EndOfMessage()):
+        for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
 
 
-LARGEST_MESSAGE = 1 << 20  # bytes of one that comes in; larger ones close the connection with 1009
+LARGEST_MESSAGE = 1 << 20  # bytes of an incoming message; a larger one closes the connection with code 1009
 PING_INTERVAL = 20.0  # seconds
-PONG_TIMEOUT = 60.0  # seconds; a slow reader has to read what was sent before the ping
-CLOSE_DELAY = 3.0  # seconds for what is still to be sent when the server stops, or the connection is given up
+PONG_TIMEOUT = 60.0  # seconds; a slow reader first reads what was sent before the ping
+CLOSE_DELAY = 3.0  # seconds to send pending data when the server stops or the client is unresponsive
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
-    """One connection."""
+    """One WebSocket connection that cannot accumulate unread data."""
 
     def handle_ping(self) -> None:
-        """Answer, unless the answers before are not read. Source: RFC 6455, section 5.5.3: the latest one is enough."""
+        """Send a pong, unless earlier pongs are unread.
+
+        Answering the latest ping is enough (RFC 6455, section 5.5.3).
+        """
         if self.writable.is_set():
             super().handle_ping()
         else:
             self.conn.data_to_send()
 
     def keepalive_timeout(self) -> None:
-        """Nobody is there any more: what was not sent by now never will be."""
+        """Close a connection whose client answers no ping, and abort it if the close does not get through."""
         super().keepalive_timeout()
         self.loop.call_later(CLOSE_DELAY, self.transport.abort)
 
     def shutdown(self) -> None:
-        """The server stops. The runs are over, so the connections end by themselves; those that do not are closed."""
+        """Let the connection end together with its run when the server stops; close it after `CLOSE_DELAY`."""
         if self.handshake_complete and not self.close_sent:
             self.loop.call_later(CLOSE_DELAY, super().shutdown)
         else:

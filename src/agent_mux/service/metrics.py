@@ -1,10 +1,9 @@
-"""What the service counts and measures, for Prometheus. Each application has a registry of its own.
+"""Prometheus metrics of the service. Each application has its own registry.
 
-Nothing here is touched for an event: what runs have emitted is read from them when somebody asks. Values of labels are
-bounded: names of agents that are registered, templates of routes, methods and statuses that exist.
+Recording costs nothing per event: the counts of live runs are read from them at collection time. Label values are
+bounded: registered agent names, route templates, known methods and statuses.
 
-
-ASGI middleware that counts requests and streams. The outermost one: what others refuse is counted, too.
+`MetricsMiddleware` is the outermost ASGI middleware, so that refused requests are counted, too.
 """
 
 import time
@@ -36,27 +35,29 @@ AttemptOutcome = Literal["delivered", "retry", "given_up", "refused", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What is looked at when somebody asks."""
+    """What the collector reads at collection time."""
 
     alive: Callable[[], Iterable[LiveRun]]
+    """Return the runs that have not ended."""
     waiting: Callable[[], int]
+    """Return how many runs wait in the queue."""
 
 
 class Metrics:
-    """All of them. Also an observer of runs."""
+    """All metrics of one application. Also an observer of runs."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
         self.life: LiveState | None = None
         """Set while the service is open."""
         self.events: Tally[tuple[str, str]] = Tally()
-        """Of runs that are over: by agent and type."""
+        """Events of ended runs, by agent and type."""
         self._runs_ended = Counter(
-            "agent_mux_runs_ended", "Runs that are over.", ("agent", "exit_reason"), registry=registry
+            "agent_mux_runs_ended", "Runs that have ended.", ("agent", "exit_reason"), registry=registry
         )
         self._run_seconds = Histogram(
             "agent_mux_run_duration_seconds",
-            "Time from the start of a run's agent to the end.",
+            "Time from the start of a run's agent to its end.",
             ("agent",),
             buckets=RUN_SECONDS,
             registry=registry,
@@ -69,35 +70,35 @@ class Metrics:
             registry=registry,
         )
         self.requests = Counter(
-            "agent_mux_http_requests", "Requests that were answered.", ("route", "method", "status"), registry=registry
+            "agent_mux_http_requests", "Answered requests.", ("route", "method", "status"), registry=registry
         )
         self.request_seconds = Histogram(
             "agent_mux_http_request_duration_seconds",
-            "Time to the end of an answer; streams are not in it.",
+            "Time to the end of the response, streams excluded.",
             ("route", "method"),
             buckets=REQUEST_SECONDS,
             registry=registry,
         )
-        self.streams = Counter("agent_mux_streams", "Streams that were opened.", ("kind",), registry=registry)
-        self.readers = Gauge("agent_mux_readers", "Streams that are open.", ("kind",), registry=registry)
+        self.streams = Counter("agent_mux_streams", "Opened streams.", ("kind",), registry=registry)
+        self.readers = Gauge("agent_mux_readers", "Currently open streams.", ("kind",), registry=registry)
         self.webhook_attempts = Counter(
-            "agent_mux_webhook_attempts", "Attempts to deliver to a webhook.", ("outcome",), registry=registry
+            "agent_mux_webhook_attempts", "Delivery attempts to webhooks.", ("outcome",), registry=registry
         )
-        Info("agent_mux_build", "The version that runs.", registry=registry).info({"version": __version__})
+        Info("agent_mux_build", "Version of the running service.", registry=registry).info({"version": __version__})
         ProcessCollector(registry=registry)
         registry.register(_LiveCollector(self))
 
-    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:  # noqa: ARG002  # as observers are called
-        """How long it waited."""
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:  # noqa: ARG002  # the observer protocol
+        """Record how long the run waited for its start."""
         self._wait_seconds.labels(row.agent).observe(max(0, (row.started_at or 0) - row.created_at) / 1000)
         return ()
 
     def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:  # noqa: ARG002
-        """Nothing is counted."""
+        """Count nothing."""
         return ()
 
     def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002
-        """How, and after how long."""
+        """Record the exit reason, the duration and the events of a run."""
         self._runs_ended.labels(row.agent, row.exit_reason or "").inc()
         if row.started_at is not None:
             self._run_seconds.labels(row.agent).observe((row.duration_ms or 0) / 1000)
@@ -107,7 +108,7 @@ class Metrics:
 
 
 class _LiveCollector(Collector):
-    """What there is at the moment."""
+    """The metrics that are computed at collection time."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -117,13 +118,13 @@ class _LiveCollector(Collector):
         alive = [] if life is None else list(life.alive())
         yield _states(alive)
         yield GaugeMetricFamily(
-            "agent_mux_queue_length", "Runs that wait for a place.", value=0 if life is None else life.waiting()
+            "agent_mux_queue_length", "Runs waiting to start.", value=0 if life is None else life.waiting()
         )
         yield _events(self._metrics.events, alive)
 
 
 def _states(alive: Iterable[LiveRun]) -> Metric:
-    family = GaugeMetricFamily("agent_mux_runs", "Runs that are alive.", labels=("agent", "state"))
+    family = GaugeMetricFamily("agent_mux_runs", "Runs that have not ended.", labels=("agent", "state"))
     states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL)
     for labels, count in sorted(states.items()):
         family.add_metric(labels, count)
@@ -131,7 +132,7 @@ def _states(alive: Iterable[LiveRun]) -> Metric:
 
 
 def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> Metric:
-    family = CounterMetricFamily("agent_mux_events", "Events that runs have emitted.", labels=("agent", "type"))
+    family = CounterMetricFamily("agent_mux_events", "Events emitted by runs.", labels=("agent", "type"))
     events = Tally(before)
     for run in alive:
         for type_, count in run.event_counts.items():
@@ -143,19 +144,19 @@ def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl": "jsonl"}
-"""Types of content that are sent for as long as there is some; how long says nothing about us."""
+"""Content types of streams. Their duration is excluded from the request durations: it depends on the run."""
 NO_ROUTE = "(none)"
 
 
 class MetricsMiddleware:
-    """Counts."""
+    """ASGI middleware that counts requests and streams."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let it pass."""
+        """Pass the request on and record its outcome."""
         if scope["type"] == "http":
             await self._request(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -197,12 +198,12 @@ class MetricsMiddleware:
 
 
 class _RequestOutcome:
-    """What became of one request."""
+    """Status and stream kind of one request, filled while it is answered."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.status = 500
-        """If nothing was answered, it is what is answered further out."""
+        """500 until a response starts: without one, an outer layer answers 500."""
         self.stream: Stream | None = None
 
     def begins(self, message: Message) -> None:

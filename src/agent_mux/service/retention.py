@@ -1,7 +1,8 @@
-"""Runs that are over are forgotten at some time, where that is wanted: by their age, their number, their size.
+"""Deletes ended runs that exceed the configured age, number or total journal size.
 
-Those that ended first go first, rows and journals together, a few at a time and behind everything else. By default
-nothing is ever removed. Journals that no row knows are never touched: `amux run` of the same user writes there, too.
+The runs that ended first are deleted first, rows and journals together, a few at a time in the background. Without
+limits nothing is deleted. Journals without a row are never touched: `amux run` of the same user writes to the same
+directory.
 """
 
 import logging
@@ -18,7 +19,7 @@ from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.runs import EndedRun, RunStore
 
 SWEEP_INTERVAL = 60.0  # seconds
-BATCH_SIZE = 50  # runs that are removed in one transaction
+BATCH_SIZE = 50  # runs deleted in one transaction
 DAY = 86_400_000  # milliseconds
 
 DeleteRuns = Callable[[Sequence[str]], Awaitable[None]]
@@ -26,20 +27,20 @@ DeleteRuns = Callable[[Sequence[str]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What is kept; None: everything."""
+    """The limits on ended runs, and their enforcement. None: no limit."""
 
     store: RunStore
     delete_runs: DeleteRuns
     keep_ms: float | None = None
-    """After the end of a run."""
+    """Milliseconds to keep a run after its end."""
     keep_runs: int | None = None
     keep_bytes: int | None = None
-    """Of journals, together."""
+    """Total bytes of journals."""
     now: Callable[[], int] = now_ms
 
     @classmethod
     def from_settings(cls, settings: ServiceSettings, store: RunStore, delete_runs: DeleteRuns) -> Self:
-        """As the settings say. Raises `ValidationError` for limits below 0."""
+        """Build it from the service's settings. Raises `ValidationError` for limits below 0."""
         limits = {name: getattr(settings, name) for name in ("keep_days", "keep_runs", "keep_bytes")}
         wrong = [
             FieldError(name, limit, "a number >= 0, or None") for name, limit in limits.items() if not _is_limit(limit)
@@ -56,22 +57,22 @@ class Retention:
 
     @property
     def is_enabled(self) -> bool:
-        """There is a limit."""
+        """Whether any limit is set."""
         return any(limit is not None for limit in (self.keep_ms, self.keep_runs, self.keep_bytes))
 
     async def run(self) -> None:
-        """Sweep now and then, until cancelled."""
+        """Sweep at regular intervals until cancelled."""
         while True:
             try:
                 await self.sweep()
             except AgentMuxError as error:
-                logging.getLogger(LOGGER).warning("runs that are too many are not removed yet: %s", error)
-            except Exception:  # whatever the driver raises: the service goes on
-                logging.getLogger(LOGGER).exception("runs that are too many are not removed yet")
+                logging.getLogger(LOGGER).warning("cannot delete expired runs yet: %s", error)
+            except Exception:  # the driver may raise anything; the service keeps running
+                logging.getLogger(LOGGER).exception("cannot delete expired runs yet")
             await anyio.sleep(SWEEP_INTERVAL)
 
     async def sweep(self) -> int:
-        """Forget what is too old or too much. Gives how many that were. Raises UNAVAILABLE without the database."""
+        """Delete the runs that exceed a limit and return how many. Raises UNAVAILABLE without the database."""
         count, size = await self.store.totals()
         removed = 0
         while True:

@@ -1,7 +1,4 @@
-"""Listening: uvicorn, with an end that tells the truth.
-
-When it is to stop, the runs are ended first, and whoever watches them sees how; then the connections are closed.
-"""
+"""The uvicorn server. It ends the runs before it closes connections, so that readers receive the final events."""
 
 import logging
 import socket
@@ -28,19 +25,19 @@ from agent_mux.service.service import Service
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.sockets import listening_sockets
 
-CONNECTION_GRACE = 5  # seconds for what is still being sent when all runs are over
-FORCED_GRACE = 2.0  # seconds for writing down how the runs ended, when nobody wants to wait for it
+CONNECTION_GRACE = 5  # seconds to send pending data once all runs have ended
+FORCED_GRACE = 2.0  # seconds to store the outcomes of runs after a second signal
 KEEP_ALIVE = 15  # seconds without a request
-SIGNAL_POLL_INTERVAL = 0.1  # seconds between two looks at what a signal said
+SIGNAL_POLL_INTERVAL = 0.1  # seconds
 
 
 class HttpServer(uvicorn.Server):
-    """A uvicorn server of our application."""
+    """A uvicorn server for the service's application."""
 
     def __init__(
         self, application: FastAPI, settings: ServiceSettings, *, on_start: Callable[[], None] = lambda: None
     ) -> None:
-        """`on_start`: is called when it listens."""
+        """`on_start`: called once it listens."""
         super().__init__(
             uvicorn.Config(
                 application,
@@ -48,10 +45,10 @@ class HttpServer(uvicorn.Server):
                 port=settings.port,
                 lifespan="on",
                 log_config=None,
-                log_level=logging.CRITICAL,  # what goes wrong in a request is logged by us, once and without secrets
+                log_level=logging.CRITICAL,  # request errors are logged by us, once and without secrets
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # whoever is not the proxy could say anything
+                proxy_headers=False,  # any client could forge them
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=CONNECTION_GRACE,
                 h11_max_incomplete_event_size=LARGEST_HEADERS + LONGEST_TARGET,
@@ -60,7 +57,7 @@ class HttpServer(uvicorn.Server):
                 ws_max_size=LARGEST_MESSAGE,
                 ws_ping_interval=PING_INTERVAL,
                 ws_ping_timeout=PONG_TIMEOUT,
-                ws_per_message_deflate=False,  # it costs time and memory for each connection, and most are local
+                ws_per_message_deflate=False,  # costs time and memory per connection, and most clients are local
             )
         )
         self.server_state = ConnectionRegistry(
@@ -70,22 +67,22 @@ class HttpServer(uvicorn.Server):
         self._settings = settings
         self._on_start = on_start
         self.started_event = threading.Event()
-        """Set when it listens, or never will: `started` says which."""
+        """Set when startup has ended; `started` is true if it succeeded."""
 
     @property
     def service(self) -> Service:
-        """What it serves, once it is started."""
+        """The open service. Only available once the server has started."""
         service: Service = self._application.state.service
         return service
 
     @property
     def url(self) -> str:
-        """Where it listens, once it is started: with the port that was free, if any was wanted."""
+        """The URL that it listens on, with the actual port. Only available once the server has started."""
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until a signal says stop. Raises what keeps it from starting, as `AgentMuxError`."""
+        """Serve until a signal. Raises `AgentMuxError` when it cannot start."""
         own = [] if sockets else listening_sockets(self._settings.host, self._settings.port)
         try:
             super().run(sockets or own)
@@ -97,16 +94,16 @@ class HttpServer(uvicorn.Server):
         """Open the service and listen. Raises `AgentMuxError` when it cannot."""
         try:
             await super().startup(sockets)
-        except SystemExit as leaving:  # uvicorn's way to say that the application did not open
+        except SystemExit as exit_:  # uvicorn raises it when the application's lifespan fails
             failure = getattr(self._application.state, "failure", None)
-            raise failure or AgentMuxError("INTERNAL", "the service did not open") from leaving
+            raise failure or AgentMuxError("INTERNAL", "the service failed to start") from exit_
         else:
             self._on_start()
         finally:
             self.started_event.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the runs, then the connections. After a second signal: kill the runs, and wait for nothing."""
+        """End the runs, then close the connections. A second signal kills the runs and skips waiting."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
             await self.service.runs.close()
@@ -120,7 +117,10 @@ class HttpServer(uvicorn.Server):
             live.handle.kill()
         scope.deadline = anyio.current_time() + FORCED_GRACE
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # as uvicorn calls it
-        """SIGINT or SIGTERM: stop; another one: quickly. It is the regular end, so the exit code is 0."""
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
+        """Handle SIGINT or SIGTERM: stop gracefully; a second signal forces it.
+
+        The exit code is 0, since this is a regular end.
+        """
         self.force_exit = self.should_exit
         self.should_exit = True

@@ -1,12 +1,8 @@
-"""Who this server is: one process for each directory, known by an id that stays the same.
+"""The service without HTTP: everything that the routes use, opened and closed in the right order.
 
-The runs of a database belong to an instance: only the server that has the journals of a run can show and mend it.
-
-
-What a service is to do. `amux serve` fills it in; tests and embedders do it themselves.
-
-
-The service without HTTP: everything that the routes need, opened and closed in the right order."""
+One process serves a directory, under an instance id that the directory keeps. The rows of a database belong to an
+instance: only the server that has a run's journal can read and recover that run.
+"""
 
 import contextlib
 import time
@@ -41,7 +37,7 @@ from agent_mux.settings.allowed_directories import Roots
 
 
 class SharedDetection:
-    """What is installed, as far as the last look says."""
+    """Detection of installed agents for concurrent requests, which share one pass."""
 
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
@@ -49,7 +45,7 @@ class SharedDetection:
         self._looked_at = float("-inf")
 
     async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
-        """Every agent, by name. `fresh`: nothing that was remembered when this was asked."""
+        """Return every agent by name. `fresh`: detect again instead of using results from before this call."""
         asked = time.monotonic()
         async with self._lock:
             if fresh and self._looked_at < asked:
@@ -64,7 +60,10 @@ LOCK_FILE = "server.lock"
 
 @contextlib.contextmanager
 def exclusive_instance(directory: Path) -> Iterator[str]:
-    """Be the only server of this directory; gives its id. Raises CONFIG_ERROR when another one runs."""
+    """Lock the directory for this server and yield its instance id.
+
+    Raises CONFIG_ERROR when another server holds it.
+    """
     try:
         make_directory(directory)
         lock = FileLock(directory / LOCK_FILE, timeout=0, mode=PRIVATE_FILE)
@@ -73,7 +72,7 @@ def exclusive_instance(directory: Path) -> Iterator[str]:
         other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
         raise AgentMuxError("CONFIG_ERROR", other) from error
     except OSError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"{directory} cannot be used: {error.strerror or error}") from error
+        raise AgentMuxError("CONFIG_ERROR", f"cannot use {directory}: {error.strerror or error}") from error
     try:
         yield _read_instance_id(directory / ID_FILE)
     finally:
@@ -88,19 +87,19 @@ def _read_instance_id(path: Path) -> str:
     try:
         return str(ULID.from_str(text))
     except ValueError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"{path} has no id in it; restore it or remove it") from error
+        raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it") from error
 
 
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 DATABASE_FILE = "service.db"
 MAX_READERS = 4
-"""How many requests read the agents' files at a time."""
+"""Maximum number of requests that read the agents' files at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service, open."""
+    """The parts of one open service."""
 
     settings: ServiceSettings
     instance: str
@@ -121,7 +120,10 @@ def _database_of(settings: ServiceSettings) -> Database:
 
 @asynccontextmanager
 async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
-    """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
+    """Open the database that a service with these settings uses, whether that service runs or not.
+
+    Raises CONFIG_ERROR.
+    """
     database = _database_of(settings)
     await database.open()
     try:
@@ -134,15 +136,19 @@ async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
 async def open_service(
     settings: ServiceSettings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Service]:
-    """A service that works; leaving the block aborts its runs and remembers how they ended.
+    """Open a service. Leaving the block aborts its runs and stores their outcomes.
 
-    `metrics`: where it counts; default: a place of its own.
+    Args:
+        settings: Options of the service.
+        adapters: The agents to offer; None: all registered ones.
+        metrics: Where it counts; None: metrics of its own.
 
-    Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
+    Raises:
+        AgentMuxError: CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
     metrics = metrics or Metrics()
     roots = Roots(settings.roots or (Path.cwd(),))
-    _database_of(settings)  # what cannot be a database is told before anything is written
+    _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
         async with open_database(settings) as database:
             authenticator = Authenticator(TokenStore(database), settings.host)
@@ -166,7 +172,7 @@ async def open_service(
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.places.waiting)
                 authenticator.record_uses(tasks)
                 await runs.open()
-                retention = Retention.from_settings(settings, store, runs.forget)
+                retention = Retention.from_settings(settings, store, runs.delete_many)
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
                 try:
@@ -192,5 +198,5 @@ async def open_service(
 async def in_thread(
     service: Service, call: Callable[_Arguments, _Result], *arguments: _Arguments.args, **more: _Arguments.kwargs
 ) -> _Result:
-    """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
+    """Run a call that reads files in a thread. Their number is limited, so that they do not delay runs."""
     return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)

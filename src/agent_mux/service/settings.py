@@ -1,4 +1,4 @@
-""""""
+"""Options of the service. `amux serve` fills them in from its flags; tests and embedders construct them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,51 +10,51 @@ DEFAULT_PORT = 8642
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """What one connection may cost."""
+    """Limits on what a connection may cost."""
 
     head_timeout: float = 10.0
-    """Seconds for the head of a request: from the connection, or from its first byte."""
+    """Seconds for the head of a request, from the connection or from its first byte."""
     body_timeout: float = 60.0
-    """Seconds for a whole body: one of 16 MiB needs 2.3 Mbit/s."""
+    """Seconds for a whole body; 16 MiB in that time need 2.3 Mbit/s."""
     largest_body: int = 16 << 20
-    """Bytes."""
+    """Maximum bytes of a request body."""
     connections: int | None = None
-    """How many there may be; None: 4096, or what the limit for open files allows."""
+    """Maximum number of connections; None: 4096, or what the limit on open files allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Everything that can be chosen."""
+    """All options of a service."""
 
     config_dir: Path
-    """The global directory: settings, profiles, journals; what the service keeps is below its `service`."""
+    """Global directory: settings, profiles, journals. The service keeps its own files in `service` below it."""
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    """0: any that is free."""
+    """Port to listen on; 0 chooses a free one."""
     database: str | None = None
     """URL of the database; None: a SQLite file in the service's directory."""
     max_concurrent_runs: int | None = 8
-    """How many agents work at a time; further runs wait. None: all at once."""
+    """Maximum number of concurrent runs; further ones wait. None: no limit."""
     max_concurrent_runs_per_agent: Mapping[str, int] = field(default_factory=dict)
-    """The same for single agents, by name."""
+    """Maximum number of concurrent runs of single agents, by name."""
     queue_limit: int | None = 1000
-    """How many runs may wait; more are refused."""
+    """Maximum number of waiting runs; further ones are refused. None: no limit."""
     allow_private_webhooks: bool = False
-    """Receivers of webhooks may be on this machine, and in networks that are not the Internet."""
+    """Whether webhooks may point to this machine and to private networks."""
     keep_days: float | None = None
-    """Runs that ended longer ago are forgotten, with their journals. None: none is, whatever its age."""
+    """Delete runs, with their journals, that ended longer ago. None: no limit."""
     keep_runs: int | None = None
-    """How many runs that are over are kept: those that ended last. None: all."""
+    """Keep only the N most recently ended runs. None: all."""
     keep_bytes: int | None = None
-    """How large the journals of the runs that are over may be, together. None: as large as the disk."""
+    """Maximum total size of ended runs' journals. None: no limit."""
     roots: Sequence[Path] = ()
-    """The directories that runs may work in, with all below them; none: the current one."""
+    """Directories that runs may work in, including everything below; empty: the current directory."""
     allowed_hosts: Sequence[str] = ()
-    """Names besides those of the address itself under which clients may call the service: those of a reverse proxy."""
+    """Additional Host names under which clients reach the service, such as that of a reverse proxy."""
 
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
 
     @property
     def directory(self) -> Path:
-        """What the service keeps: its database, its identity, its lock."""
+        """The service's own directory: database, instance id, lock."""
         return self.config_dir / "service"

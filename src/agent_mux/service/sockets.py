@@ -1,4 +1,7 @@
-""""""
+"""The sockets that the server listens on, and which of their addresses are local.
+
+They are bound before anything else is opened, so that a port in use is reported at once.
+"""
 
 import contextlib
 import ipaddress
@@ -7,14 +10,14 @@ import socket
 from agent_mux.errors import AgentMuxError
 
 BACKLOG = 2048
-_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # to recognise them
+_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not bound
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets for every address that a name has, all with the same port; 0: any that is free.
+    """Bind a socket for every address of a host name, all with the same port; port 0 chooses a free one.
 
     Raises:
-        AgentMuxError: VALIDATION_ERROR for what is no address of this machine, CONFIG_ERROR for a port in use.
+        AgentMuxError: VALIDATION_ERROR for an address that this machine does not have, CONFIG_ERROR for a port in use.
     """
     sockets: list[socket.socket] = []
     with contextlib.ExitStack() as opened:
@@ -27,21 +30,23 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def is_loopback(host: str) -> bool:
-    """Only this machine can connect there: every address of the name says so. Raises VALIDATION_ERROR."""
+    """Return whether every address of the host is a loopback address. Raises VALIDATION_ERROR for an unknown host."""
     return all(ipaddress.ip_address(address[0].partition("%")[0]).is_loopback for _, address in _addresses(host, 0))
 
 
 def is_wildcard(host: str) -> bool:
-    """It stands for every address of this machine."""
+    """Return whether the host stands for every address of this machine."""
     return host in _WILDCARDS
 
 
 def _addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
     try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise _no_address(host) from error
-    return list(dict.fromkeys((int(family), (str(place[0]), int(place[1]))) for family, _, _, _, place in found))
+    return list(
+        dict.fromkeys((int(family), (str(address[0]), int(address[1]))) for family, _, _, _, address in addresses)
+    )
 
 
 def _bind(one: socket.socket, address: tuple[str, int], port: int) -> None:
@@ -60,4 +65,6 @@ def _bind(one: socket.socket, address: tuple[str, int], port: int) -> None:
 
 
 def _no_address(host: str) -> AgentMuxError:
-    return AgentMuxError("VALIDATION_ERROR", f"{host!r} is no address of this machine; try 127.0.0.1, ::1 or localhost")
+    return AgentMuxError(
+        "VALIDATION_ERROR", f"{host!r} is not an address of this machine; try 127.0.0.1, ::1 or localhost"
+    )

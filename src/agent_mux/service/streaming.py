@@ -1,10 +1,7 @@
-"""Events on their way to one reader: in batches, as many as are at hand, at the reader's own speed.
+"""Streams of events to one reader: chunks of what is available, at the reader's own speed.
 
-What a reader has not taken yet is not kept for it: it has a position, and the run has the events. So a reader that
-stalls costs one chunk and what the socket holds, and keeps nobody waiting.
-
-
-The events of a stored session on their way to one reader: made as they are taken, some at a time.
+Nothing is queued for a reader: it has a position, and the run has the events. A stalled reader costs one chunk and the
+socket's buffer, and delays no other reader. The events of a stored session are derived in threads while they are sent.
 """
 
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
@@ -24,45 +21,45 @@ from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 
-PING_INTERVAL = 15.0  # seconds without an event; proxies and clients give up on silent connections
+PING_INTERVAL = 15.0  # seconds without an event; proxies and clients drop silent connections
 PING = b": ping\n\n"
-LARGEST_CHUNK = 1 << 16  # bytes that are handed over at once, but for an event that is larger
+LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger event is a chunk of its own
 
 
 Frame = Callable[[int, bytes], bytes]
-"""Makes of the number and the JSON of an event what is sent."""
+"""Encode the number and the JSON of an event for transport."""
 
 
 def as_sse(number: int, line: bytes) -> bytes:
-    """A Server-Sent Event. JSON has no line breaks, so one `data` field holds it. Source: HTML, section 9.2."""
+    """Encode a Server-Sent Event. JSON has no line breaks, so a single `data` field holds it."""
     return b"id: %d\ndata: %b\n\n" % (number, line)
 
 
 def as_json_line(_: int, line: bytes) -> bytes:
-    """A line, as `amux run --json` prints it."""
+    """Encode a line as `amux run --json` prints it."""
     return line + b"\n"
 
 
 def as_snapshot(line: bytes) -> bytes:
-    """A Server-Sent Event of another name: no event of the run, and no number to go on behind."""
+    """Encode a Server-Sent Event of type `run`. It has no id, since it is no event of the run."""
     return b"event: run\ndata: %b\n\n" % line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSelection:
-    """Which events, and how."""
+    """Which events to send, and whether with accumulated text."""
 
     start: int = 0
     types: Collection[str] | None = None
-    """None: all."""
+    """Event types to send; None: all."""
     accumulated: bool = True
-    """With the text so far in each delta."""
+    """Whether delta events carry the accumulated text."""
 
 
 def batch_chunks(
     encoded: EncodedEvents, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
-    """What is sent of a batch, in chunks."""
+    """Encode the selected events of a batch, joined into chunks."""
     first, events = batch
     chunk: list[bytes] = []
     size = 0
@@ -82,7 +79,7 @@ def batch_chunks(
 async def event_stream(
     runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
-    """What is sent: the events, and at the end of the run its result, whose number is that behind the last event."""
+    """Yield the encoded events of a run, and its result at the end, numbered one above the last event."""
     end = selection.start
     async with aclosing(runs.batches(run_id, selection.start)) as batches:
         async for batch in batches:
@@ -97,7 +94,7 @@ async def event_stream(
 async def event_stream_with_snapshots(
     runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection
 ) -> AsyncGenerator[bytes, None]:
-    """The same as Server-Sent Events, and between them how the run is: before the events that made it so."""
+    """Yield the same as Server-Sent Events, with a snapshot of the run before the events that changed it."""
     end = selection.start
     async with aclosing(runs.updates(run_id, selection.start)) as updates:
         async for view, batch in updates:
@@ -112,18 +109,18 @@ async def event_stream_with_snapshots(
 
 
 class ChunkStream(Response):
-    """An answer that is sent chunk by chunk, until there are no more or the reader is gone."""
+    """A response that is sent chunk by chunk until there are no more or the reader disconnects."""
 
     def __init__(self, chunks: AsyncGenerator[bytes, None], *, media_type: str, ping: bytes = b"") -> None:
-        """`ping`: is sent whenever nothing else was for a while; empty: nothing is."""
+        """`ping`: sent after each silent `PING_INTERVAL`; empty: none."""
         self._chunks = chunks
         self._ping = ping
         self._is_silent = True
         self.status_code, self.media_type, self.background = 200, media_type, None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as ASGI has it
-        """Send it all."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # the ASGI signature
+        """Send the whole stream."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cancel_on_disconnect, receive, tasks.cancel_scope)
@@ -136,7 +133,7 @@ class ChunkStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send, chunk: bytes) -> None:
-        # No lock against the pings: what the server is handed is written as a whole, in whatever order.
+        # No lock against the pings: the server writes each message as a whole, in any order.
         self._is_silent = False
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
@@ -155,11 +152,11 @@ class ChunkStream(Response):
 
 
 EVENTS_PER_CHUNK = 256
-"""Events that are made at once, in a thread."""
+"""Events of a stored session that are derived at once, in a thread."""
 
 
 def open_session_events(sessions: Sessions, session: str, selection: SessionFilter) -> Generator[AgentEvent]:
-    """Find a session now, and read it when its events are taken. Raises as `Sessions.find` does."""
+    """Find a session and return its events, which are read lazily. Raises as `Sessions.find` does."""
     known = sessions.find(session, selection)
     return (event for event in sessions.events_of(known))
 
@@ -167,7 +164,7 @@ def open_session_events(sessions: Sessions, session: str, selection: SessionFilt
 async def session_event_stream(
     service: Service, events: Generator[AgentEvent], frame: Frame, *, accumulated: bool
 ) -> AsyncGenerator[bytes, None]:
-    """What is sent."""
+    """Yield the encoded events of a stored session."""
     start = 0
     try:
         while chunk := await in_thread(service, _next_events, events):

@@ -1,8 +1,8 @@
-"""A run over a WebSocket: its events go out, commands come in, and their answers go out between the events.
+"""A run over a WebSocket: events and command results go out, commands come in.
 
-Every text message is one JSON object: the lines of `amux run --interactive --json`. Events are read at the speed of the
-client, as those of every other reader: what it has not taken is not kept for it. Commands are carried out one after the
-other; `abort`, `kill` and `status` wait for none of those before them.
+Every text message is one JSON object, the same as the lines of `amux run --interactive --json`. Events are read at the
+client's speed, as for every other reader: nothing is queued for a slow client. Commands are executed one after the
+other; `abort`, `kill` and `status` do not wait for earlier ones.
 """
 
 from collections.abc import Callable
@@ -21,31 +21,31 @@ from agent_mux.service.runs.readers import EncodedEvents
 from agent_mux.service.streaming import EventSelection
 
 MAX_WAITING_COMMANDS = 32
-"""Commands that wait for the one that is carried out. More are refused: a client that waits for answers has one."""
-LONGEST_REASON = 123  # bytes. Source: RFC 6455, section 5.5
-ANSWER_GRACE = 2.0  # seconds for commands that were told when the run ended
+"""Commands that may wait for the one being executed; further ones are refused. A client that awaits results has one."""
+LONGEST_REASON = 123  # bytes; RFC 6455, section 5.5
+ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run ends
 
 
 def plain_frame(_: int, line: bytes) -> str:
-    """An event as `amux run --json` prints it."""
+    """Encode an event as `amux run --json` prints it."""
     return line.decode()
 
 
 def numbered_frame(number: int, line: bytes) -> str:
-    """An event and its number: what to go on behind. Answers to commands are never in such an envelope."""
+    """Encode an event with its number, from which a client can resume. Command results have no such envelope."""
     return f'{{"id":{number},"event":{line.decode()}}}'
 
 
 def close_code(error: AgentMuxError) -> tuple[int, str]:
-    """Code and reason of a connection that ends with an error: 4000 and the status of an answer that has the same."""
+    """Return code and reason for closing with an error: 4000 plus the HTTP status of the same error."""
     reason = f"{error.code}: {error.message}".encode()[:LONGEST_REASON]
     return 4000 + STATUS.get(error.code, 500), reason.decode(errors="ignore")
 
 
 class RunWebSocket:
-    """One client of one run."""
+    """The connection of one client to one run."""
 
-    def __init__(  # noqa: PLR0913  # who talks, to what, and how
+    def __init__(  # noqa: PLR0913  # the connection, the run and the format
         self,
         websocket: WebSocket,
         runs: RunManager,
@@ -56,12 +56,12 @@ class RunWebSocket:
         frame: Callable[[int, bytes], str] = plain_frame,
         may_command: bool = True,
     ) -> None:
-        """`may_command`: else every command but `status` is refused."""
+        """`may_command`: whether commands other than `status` are allowed."""
         self._websocket = websocket
         self._runs = runs
         self._encoded = encoded
         self._run_id = run_id
-        self._wanted = selection
+        self._selection = selection
         self._frame = frame
         self._may_command = may_command
         self._is_open = True
@@ -73,7 +73,7 @@ class RunWebSocket:
         self._commands_done = anyio.Event()
 
     async def serve(self) -> None:
-        """Until the run is over, or the client is gone. What it had asked for by then is done nevertheless."""
+        """Serve until the run has ended or the client has left. Commands received by then are executed nevertheless."""
         async with anyio.create_task_group() as self._tasks:
             self._tasks.start_soon(self._run_commands)
             try:
@@ -90,12 +90,12 @@ class RunWebSocket:
     async def _send_events_or_close(self) -> None:
         try:
             await self._send_events()
-        except AgentMuxError as error:  # the journal is gone, or the database
+        except AgentMuxError as error:  # the journal or the database is unavailable
             await self._close(*close_code(error))
 
     async def _send_events(self) -> None:
-        end = self._wanted.start
-        types = self._wanted.types
+        end = self._selection.start
+        types = self._selection.types
         async with aclosing(self._runs.batches(self._run_id, end)) as batches:
             async for first, events in batches:
                 for number, event in enumerate(events, first):
@@ -116,12 +116,12 @@ class RunWebSocket:
     def _no_result(self) -> tuple[int, str]:
         try:
             self._runs.require_open()
-        except AgentMuxError as error:  # the run waited for a place, and will wait again when the service is back
+        except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
             return 1012, error.message
-        return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was forgotten"))
+        return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
 
     def _line(self, number: int, event: Any) -> bytes:
-        return self._encoded.line(self._run_id, number, event, accumulated=self._wanted.accumulated)
+        return self._encoded.line(self._run_id, number, event, accumulated=self._selection.accumulated)
 
     async def _send(self, text: str) -> None:
         async with self._sending:
@@ -129,7 +129,7 @@ class RunWebSocket:
                 try:
                     await self._websocket.send_text(text)
                 except WebSocketDisconnect:
-                    self._is_open = False  # whoever listens is told, too
+                    self._is_open = False  # `_receive` gets the disconnect, too
 
     async def _close(self, code: int, reason: str = "") -> None:
         async with self._sending:
@@ -165,23 +165,27 @@ class RunWebSocket:
         if isinstance(command, commands.Status):
             return None
         if not self._may_command:
-            return AgentMuxError("FORBIDDEN", "this token may watch runs and tell them nothing; use one that may run")
+            return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
         is_urgent = isinstance(command, commands.Abort | commands.Kill)
         if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
             return AgentMuxError(
-                "LIMIT_EXCEEDED", f"{MAX_WAITING_COMMANDS} commands wait; wait for answers, and send it again"
+                "LIMIT_EXCEEDED",
+                f"{MAX_WAITING_COMMANDS} commands are waiting; await their results first",
             )
         return None
 
     async def _abort(self) -> None:
-        """The answer comes before the end, and the end comes even if the client does not wait for it."""
+        """Abort the run.
+
+        The acknowledgement precedes the end of the run, and the abort continues if the client leaves.
+        """
         with anyio.CancelScope(shield=True):
             live = self._runs.find(self._run_id)
             if live is not None:
                 await live.handle.abort()
 
     async def _run_commands(self) -> None:
-        """Carry out what was told, in its order. Each one whole: a client that leaves cuts no message in half."""
+        """Execute queued commands in order, each to its end: a client that leaves interrupts none."""
         with anyio.CancelScope(shield=True):
             async with aclosing(self._command_receiver) as received:
                 async for command in received:
@@ -200,8 +204,8 @@ class RunWebSocket:
 
 
 def _parse_command(text: str | None) -> commands.AnyCommand:
-    """What a message says. Raises `NoCommand`: unlike a line that a person types, text that is no JSON is no prompt."""
+    """Parse a message. Raises `NoCommand`; unlike a line typed by a person, text that is not JSON is not a prompt."""
     command = commands.read_command(text.encode()) if text is not None and text.lstrip().startswith("{") else None
     if command is None:
-        raise commands.NoCommand("a message is a text that is a JSON object with a type, as `amux schema command` says")
+        raise commands.NoCommand("a message has to be a JSON object with a type; see `amux schema command`")
     return command

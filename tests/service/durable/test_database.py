@@ -84,7 +84,9 @@ async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, da
     async with database.writing() as connection:
         await connection.execute(sa.text("UPDATE alembic_version SET version_num = 'of_the_future'"))
     again = Database(address(database_url))
-    with pytest.raises(AgentMuxError, match="newer agent-mux \\(revision of_the_future\\)") as caught:
+    with pytest.raises(
+        AgentMuxError, match="newer agent-mux created the database \\(revision of_the_future\\)"
+    ) as caught:
         await again.open()
     assert caught.value.code == "CONFIG_ERROR"
     await again.close()
@@ -231,12 +233,12 @@ async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
 @pytest.mark.parametrize(
     ("said", "what"),
     [
-        ("nonsense", "no URL"),
+        ("nonsense", "not a URL"),
         ("mysql://localhost/x", "'mysql'"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("sqlite:///file::memory:?cache=shared&uri=true", "in memory"),
-        ("sqlite:///file:x?mode=memory&uri=true", "in memory"),
+        ("sqlite://", "in-memory"),
+        ("sqlite:///:memory:", "in-memory"),
+        ("sqlite:///file::memory:?cache=shared&uri=true", "in-memory"),
+        ("sqlite:///file:x?mode=memory&uri=true", "in-memory"),
     ],
 )
 async def test_urls_that_cannot_be(said: str, what: str) -> None:
@@ -247,7 +249,7 @@ async def test_urls_that_cannot_be(said: str, what: str) -> None:
 
 async def test_a_database_that_cannot_be_used_is_told_without_its_password() -> None:
     database = Database(address("postgresql://somebody:hunter22@127.0.0.1:9/none"))
-    with pytest.raises(AgentMuxError, match="cannot be used: ") as caught:
+    with pytest.raises(AgentMuxError, match="cannot use the database ") as caught:
         await database.open()
     assert caught.value.code == "CONFIG_ERROR"
     assert "hunter22" not in caught.value.message

@@ -131,7 +131,7 @@ async def test_a_row_that_is_refused_for_good_costs_itself_only(kept: Kept, capl
         kept.keeper.put(run_id, {"n": 1})
     await kept.keeper.flush()
     assert set(kept.store.rows) == {"a", "b"}
-    assert "what became of run bad cannot be written" in caplog.text
+    assert "cannot write the changes of run bad" in caplog.text
 
 
 async def test_a_run_that_never_was_is_removed_whatever_was_to_be_written(kept: Kept) -> None:

@@ -1,10 +1,10 @@
-"""What a path says of itself beyond its parameters: what it reads, what it answers, and what can go wrong.
+"""What the document states about an operation beyond its parameters: bodies, responses, errors, and general texts.
 
     @router.get("/{run_id}")
-    @described(Answer(RunView), errors=("RUN_NOT_FOUND",))
+    @described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
     async def get_run(...): ...
 
-The function's name is the operation's id, its docstring the description. Every path has to be described: a test asks.
+The function's name is the operation id, its docstring the description. A test checks that every operation is described.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,117 +15,120 @@ from agent_mux.errors import AnyCode
 
 JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
-"""Operation -> its parameters, as expressions on the answer: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
+"""Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaRef:
-    """A schema that is made by hand: its name among the components."""
+    """Reference to a schema by its name among the components."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSpec:
-    """One answer of a path that is no problem."""
+    """One successful response of an operation."""
 
     shape: Any = None
-    """Of a JSON body: a type that msgspec knows, or a `Component`."""
+    """Type of the JSON body: one that msgspec supports, or a `SchemaRef`; None: no JSON body."""
     status: int = 200
-    description: str = "Done."
+    description: str = "Success."
     other_media: Mapping[str, Any] = field(default_factory=dict)
-    """Bodies of other media types: their shapes; several in a tuple. Of a stream, the shape of each event in it."""
+    """Media type -> type of the body, several in a tuple. For a stream, the type of each event in it."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Name -> what it says."""
+    """Header name -> description."""
     links: Links = field(default_factory=dict)
+    """Operations that take values from this response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodySpec:
-    """What a path reads."""
+    """The JSON body of a request."""
 
     shape: Any
-    """A type that msgspec knows, or a `Component`."""
+    """A type that msgspec supports, or a `SchemaRef`."""
     is_required: bool = True
     examples: Mapping[str, Any] = field(default_factory=dict)
-    """Name -> a body that works."""
+    """Name -> a valid body."""
     omitted: tuple[str, ...] = ()
-    """Fields of the shape that the path has already said."""
+    """Fields of the shape that the path determines."""
     constraints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Field -> what its schema says besides its type."""
+    """Field -> further schema keywords."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What the schema says of the fields together."""
+    """Schema keywords for the object as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationSpec:
-    """All of it."""
+    """Everything that `described` records about an operation."""
 
-    answers: tuple[ResponseSpec, ...]
+    responses: tuple[ResponseSpec, ...]
     body: BodySpec | None = None
     errors: tuple[AnyCode, ...] = ()
-    """Besides those that every path has: see `words.EVERYWHERE`."""
+    """Error codes besides `COMMON_ERRORS`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Name -> an example that works."""
+    """Parameter name -> a valid example."""
     is_stream: bool = False
-    """It answers for as long as there is something to tell."""
+    """Whether the response lasts as long as there are events."""
 
 
 DESCRIBED: dict[str, OperationSpec] = {}
-"""By the name of the function."""
+"""Function name -> its specification."""
 
 
 def described(
-    *answers: ResponseSpec,
+    *responses: ResponseSpec,
     body: BodySpec | None = None,
     errors: tuple[AnyCode, ...] = (),
     parameters: Mapping[str, Any] | None = None,
     is_stream: bool = False,
 ) -> Callable[[_Function], _Function]:
-    """Say what a path answers and reads. See `Description`."""
-    spec = OperationSpec(answers=answers, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream)
+    """Record the responses, the body and the errors of a route. See `OperationSpec`."""
+    spec = OperationSpec(
+        responses=responses, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream
+    )
 
-    def remember(function: _Function) -> _Function:
+    def record(function: _Function) -> _Function:
         DESCRIBED[function.__name__] = spec
         return function
 
-    return remember
+    return record
 
 
 COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
-"""What can go wrong wherever a token is wanted."""
+"""Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
-    408: "It is too slow.",
-    413: "Its body is too large.",
-    414: "Its target is too long.",
-    415: "A body from a browser is not JSON.",
-    421: "It is for another host.",
-    431: "Its headers are too large.",
+    408: "The request arrived too slowly.",
+    413: "The request body is too large.",
+    414: "The request target is too long.",
+    415: "A request body from a browser is not JSON.",
+    421: "The Host header names another host.",
+    431: "The request headers are too large.",
 }
-"""Requests that are refused whatever they ask for."""
-INTRODUCTION = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
+"""Status -> why a request is refused, whatever its operation."""
+INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, answer their requests.
 
-JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`.
-What is too slow (408) or too large (413, 414, 431), from a browser and not JSON (415), or for another host (421) is
-refused whatever it asks for."""
+JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
+is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
+too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
+(421) are refused by every operation."""
 TAGS: Mapping[str, str] = {
-    "runs": "Start runs, find them, forget them.",
-    "events": "What happens in a run: Server-Sent Events or JSON lines.",
-    "commands": "Tell a run something: prompts, answers, interruption.",
-    "agents": "The agents that can be driven, and what is installed.",
-    "models": "The models that agents offer, and their prices.",
-    "sessions": "The conversations that the agents stored themselves.",
-    "cost": "What stored sessions cost.",
-    "profiles": "Options of runs under a name.",
-    "webhooks": "Other programs that are told of runs.",
-    "health": "Whether the process lives, and whether it can work.",
+    "runs": "Start, list and delete runs.",
+    "events": "Events of a run as Server-Sent Events or JSON lines.",
+    "commands": "Send commands to a run: prompts, answers, interruption.",
+    "agents": "Supported agents and their installations.",
+    "models": "Models that agents offer, and their prices.",
+    "sessions": "Sessions stored by the agents themselves.",
+    "cost": "Cost of stored sessions.",
+    "profiles": "Named sets of run options.",
+    "webhooks": "Notify other programs about runs.",
+    "health": "Liveness, readiness and metrics.",
 }
 PATH_PARAMETERS: Mapping[str, str] = {
-    "run_id": "Id of a run: a ULID.",
-    "webhook_id": "Id of a webhook: a ULID.",
-    "agent": "Name of an agent, or an alias.",
-    "model": "Name of a model, or one that means it. It may have slashes.",
-    "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
+    "run_id": "Run id: a ULID.",
+    "webhook_id": "Webhook id: a ULID.",
+    "agent": "Agent name or alias.",
+    "model": "Model name or alias. It may contain slashes.",
+    "session_id": "The agent's own session id, percent-encoded, or an unambiguous prefix of it.",
 }

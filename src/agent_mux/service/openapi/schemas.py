@@ -1,7 +1,4 @@
-"""What the document says in words.
-
-Types as schemas below `#/components/schemas`, with what the source says of each field.
-"""
+"""Schemas below `#/components/schemas`, made from types and the descriptions of their fields."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,14 +11,14 @@ from agent_mux._util.field_descriptions import field_descriptions_of
 REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
 SCHEMA_NAMES: Mapping[str, str] = {"CommandResult": "Told", "ProblemDetails": "Problem"}
-"""Class name -> name of its schema in the document, where they differ: the document's names are stable."""
+"""Class name -> schema name, where they differ: published schema names are stable."""
 
 
 class ComponentSchemas:
-    """The schemas of one document, by name."""
+    """The schemas of one document by name."""
 
-    def __init__(self, types: Iterable[Any], more: Mapping[str, Schema]) -> None:
-        """`types`: what is sent; `more`: whole JSON Schemas with their `$defs`, by name."""
+    def __init__(self, types: Iterable[Any], full_schemas: Mapping[str, Schema]) -> None:
+        """Collect the schemas of `types` and the whole JSON Schemas `full_schemas` with their `$defs`."""
         self.schemas: dict[str, Schema] = {}
         wanted = list(types)
         schemas, parts = _schema_components(wanted)
@@ -31,17 +28,17 @@ class ComponentSchemas:
                 _describe(parts[schema_name(kind)], kind)
         for part in parts.values():
             without_nulls(part)
-        for name, schema in more.items():
-            self._add_whole(name, schema)
+        for name, schema in full_schemas.items():
+            self._add_full(name, schema)
         for name, part in parts.items():
             self._add(name, part)
 
-    def of(self, shape: Any) -> Schema:
-        """The schema of one of the types."""
+    def for_response(self, shape: Any) -> Schema:
+        """Return the schema of a response type."""
         return next(schema for kind, schema in self._schemas if kind is shape)
 
-    def read(self, kind: type) -> Schema:
-        """The schema of a struct that is read: null says as much as nothing. What it is made of joins the others."""
+    def for_request(self, kind: type) -> Schema:
+        """Return the schema of a request type, where null means absent. Nested types join the components."""
         _, parts = _schema_components((kind,))
         for one in _structs(inspect.type_info(kind), set()):
             _describe(parts[schema_name(one)], one)
@@ -50,13 +47,13 @@ class ComponentSchemas:
             self._add(name, part)
         return whole
 
-    def _add_whole(self, name: str, schema: Schema) -> None:
-        moved: Schema = _relocated(schema)
-        for part, shape in moved.pop("$defs", {}).items():
+    def _add_full(self, name: str, schema: Schema) -> None:
+        relocated: Schema = _relocated(schema)
+        for part, shape in relocated.pop("$defs", {}).items():
             self._add(part, shape)
-        moved.pop("$schema", None)
-        if moved.get("$ref") != REF_PREFIX + name:
-            self._add(name, moved)
+        relocated.pop("$schema", None)
+        if relocated.get("$ref") != REF_PREFIX + name:
+            self._add(name, relocated)
 
     def _add(self, name: str, schema: Schema) -> None:
         before = self.schemas.setdefault(name, schema)
@@ -95,7 +92,7 @@ def _published(key: str, value: Any) -> Any:
 
 
 def without_nulls(component: Schema) -> None:
-    """What is None by default is left out of what we send; it is never null."""
+    """Remove null from optional fields of a response schema: absent fields are omitted, never null."""
     for name, shape in component.get("properties", {}).items():
         if shape.get("default", ...) is None:
             del shape["default"]
@@ -105,7 +102,6 @@ def without_nulls(component: Schema) -> None:
 
 
 def _equal_apart_from_descriptions(one: Schema, other: Schema) -> bool:
-    """They differ in descriptions alone."""
     return bool(_without_descriptions(one) == _without_descriptions(other))
 
 
@@ -121,7 +117,7 @@ def _without_descriptions(value: Any) -> Any:
 
 
 def _relocated(value: Any) -> Any:
-    """The same with references to where components are."""
+    """Return the value with references pointing to the components."""
     match value:
         case {"discriminator": {"mapping": mapping}}:
             kinds = {kind: place.replace("#/$defs/", REF_PREFIX) for kind, place in mapping.items()}
@@ -147,7 +143,7 @@ def _describe(component: Schema, kind: type) -> None:
 
 
 def _structs(info: Any, seen: set[type]) -> Iterator[type]:
-    """Every struct that a type is made of."""
+    """Yield every struct that a type contains."""
     match info:
         case inspect.StructType(cls=kind, fields=fields):
             if kind not in seen:

@@ -1,6 +1,4 @@
-"""`/v1/agents` and `/v1/detect`: which agents there are, what they can do, and what is installed.
-
-`/v1/models`: the models that agents offer, and what they cost."""
+"""`/v1/agents`, `/v1/detect` and `/v1/models`: agents, their capabilities, installations and models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,9 +32,9 @@ REPLAY = {"agent": "replay"}
 @router.get("/agents")
 @described(ResponseSpec(list[AgentView], links={"get_agent": {"agent": "$response.body#/0/agent"}}))
 async def list_agents(service: CurrentService) -> Response:
-    """Every agent that can be driven, and what is installed.
+    """List every supported agent with its installation.
 
-    What was found on the machine is remembered for less than a minute; `POST /v1/detect` looks again.
+    Results of detection are cached for less than a minute; `POST /v1/detect` detects again.
     """
     views = await in_thread(service, _known, service.mux.adapters)
     found = await service.detecting.all()
@@ -46,7 +44,7 @@ async def list_agents(service: CurrentService) -> Response:
 @router.get("/agents/{agent}")
 @described(ResponseSpec(AgentView), errors=("AGENT_NOT_FOUND",), parameters=REPLAY)
 async def get_agent(agent: str, service: CurrentService) -> Response:
-    """One agent."""
+    """Get one agent."""
     adapter = service.mux.adapters.get(agent)
     return json_answer(with_detected(agent_view(adapter), await service.mux.detector.detect(adapter.agent)))
 
@@ -54,21 +52,21 @@ async def get_agent(agent: str, service: CurrentService) -> Response:
 @router.get("/agents/{agent}/capabilities")
 @described(ResponseSpec(CapabilitiesView), errors=("AGENT_NOT_FOUND",), parameters=REPLAY)
 async def get_capabilities(agent: str, service: CurrentService) -> Response:
-    """What an agent can do, as recordings and live tests have proven."""
+    """Get the capabilities of an agent, as proven by recordings and live tests."""
     return json_answer(capabilities_json(service.mux.adapters.get(agent)))
 
 
 @router.get("/detect")
 @described(ResponseSpec(list[DetectedView]))
 async def list_detected(service: CurrentService) -> Response:
-    """What is installed, as far as it is remembered: for less than a minute."""
+    """List the installed agents. Results are cached for less than a minute."""
     return _detected(await service.detecting.all())
 
 
 @router.post("/detect")
 @described(ResponseSpec(list[DetectedView]))
 async def detect_agents(service: CurrentService) -> Response:
-    """Look for the agents on the machine again, and ask for their versions. It takes some seconds at most."""
+    """Detect installed agents and their versions again. Takes a few seconds at most."""
     service.runs.require_open()
     return _detected(await service.detecting.all(fresh=True))
 
@@ -91,21 +89,21 @@ models_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawP
 @models_router.get("")
 @described(ResponseSpec(list[ModelView]))
 async def list_models(service: CurrentService) -> Response:
-    """The models of all agents. Prices are US dollars for a million tokens."""
+    """List the models of all agents. Prices are US dollars per million tokens."""
     return json_answer(await in_thread(service, models_json, service.mux.models))
 
 
 @models_router.get("/{agent}")
 @described(ResponseSpec(list[ModelView]), errors=("AGENT_NOT_FOUND",), parameters={"agent": "replay"})
 async def list_models_of_agent(agent: str, service: CurrentService) -> Response:
-    """The models of one agent. None are known of one that takes whatever its command takes."""
+    """List the models of one agent; empty for an agent that passes any model name on to its own command."""
     return json_answer(await in_thread(service, models_json, service.mux.models, agent))
 
 
 @models_router.get("/{agent}/{model:path}")
 @described(ResponseSpec(ModelView), errors=("AGENT_NOT_FOUND", "NOT_FOUND"), parameters={"agent": "replay"})
 async def get_model(agent: str, model: str, service: CurrentService) -> Response:
-    """The model that a name means, and how it does: `status` is ok, alias or deprecated."""
+    """Get the model that a name or alias stands for. `status` is ok, alias or deprecated."""
     return json_answer(await in_thread(service, _model, service.mux.models, agent, model))
 
 

@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/...`: tell a run something. One path for each command; the body has its fields."""
+"""`/v1/runs/{id}/...`: commands to a run, one path for each. The body has the fields of the command."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -51,7 +51,7 @@ TEXT_OR_OPTION = {
         for one, other in (("text", "option"), ("option", "text"))
     ]
 }
-"""Exactly one of them is said."""
+"""Exactly one of them is required."""
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "input": {"next": {"text": "now the tests"}},
     "steer": {"sooner": {"text": "only the first file"}},
@@ -63,7 +63,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def run_command(run_id: RunId, request: Request, service: CurrentService) -> Response:
+    async def send(run_id: RunId, request: Request, service: CurrentService) -> Response:
         payload = await json_body(request, dict[str, Any])
         try:
             command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
@@ -73,12 +73,12 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
             ) from error
         why = commands.unfit(command)
         if why:
-            raise ValidationError([FieldError("(body)", sorted(payload), f"what makes sense, but {why}")])
+            raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {why}")])
         done = await service.runs.execute(run_id, command)
         return json_answer(CommandResult(**done, run=await service.runs.get(run_id, full=False)))
 
-    run_command.__name__ = f"{name.replace('-', '_')}_run"
-    run_command.__doc__ = kind.__doc__
+    send.__name__ = f"{name.replace('-', '_')}_run"
+    send.__doc__ = kind.__doc__
     required = [one.name for one in msgspec.structs.fields(kind) if one.required]
     body = BodySpec(
         shape=kind,
@@ -88,8 +88,8 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         constraints={name: limit for name, limit in CONSTRAINTS.items() if name in required},
         extra=TEXT_OR_OPTION if kind is commands.Answer else {},
     )
-    return described(ResponseSpec(CommandResult, description="It is carried out."), body=body, errors=_ERRORS)(
-        run_command
+    return described(ResponseSpec(CommandResult, description="The command was executed."), body=body, errors=_ERRORS)(
+        send
     )
 
 
@@ -100,6 +100,6 @@ for _name, _kind in COMMANDS.items():
 @router.get("/{run_id}/interactions")
 @described(ResponseSpec(PendingPage), errors=("RUN_NOT_FOUND",))
 async def list_interactions(run_id: RunId, service: CurrentService) -> Response:
-    """What the agent waits for now, in the order it asked."""
+    """List the interactions that the agent waits for, in the order of its requests."""
     view = await service.runs.get(run_id, full=False)
     return json_answer(PendingPage(pending=view.pending or []))

@@ -1,6 +1,4 @@
-"""`/v1/runs/{id}/events`: what happens in a run, as Server-Sent Events or as JSON lines, from any event on.
-
-`/v1/runs/{id}/ws`: a run both ways, events out and commands in. See `conversation.py`."""
+"""`/v1/runs/{id}/events` and `/v1/runs/{id}/ws`: the events of a run, as a stream or over a WebSocket with commands."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -35,32 +33,34 @@ _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_js
 @router.get("/{run_id}/events")
 @described(
     ResponseSpec(
-        description="The events, and at the end the result. The end of the stream is the end of the run.",
+        description="The events, then the result. The stream ends with the run.",
         other_media=dict.fromkeys((SSE, JSONL), (SchemaRef("AgentEvent"), SchemaRef("RunResult"))),
     ),
-    ResponseSpec(status=204, description="The run is over, and there is nothing behind that id."),
+    ResponseSpec(status=204, description="The run has ended and nothing follows that id."),
     errors=("RUN_NOT_FOUND",),
     is_stream=True,
 )
-async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
+async def read_events(  # noqa: PLR0913, PLR0917  # query parameters
     run_id: RunId,
     service: CurrentService,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that the reader has; it wins over `after`.")
+        str | None, Header(description="Id of the last received event; overrides `after`.")
     ] = None,
-    after: Annotated[int | None, Query(ge=-1, le=1 << 53, description="As `Last-Event-ID`: -1 is before all.")] = None,
-    types: Annotated[str | None, Query(description="Only these types of events, with commas between them.")] = None,
-    accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
-    snapshots: Annotated[bool, Query(description="Also tell how the run is, whenever that changes.")] = False,
+    after: Annotated[
+        int | None, Query(ge=-1, le=1 << 53, description="Like `Last-Event-ID`; -1 starts at the first event.")
+    ] = None,
+    types: Annotated[str | None, Query(description="Only these event types, comma-separated.")] = None,
+    accumulated: Annotated[bool, Query(description="Include accumulated text in delta events.")] = True,
+    snapshots: Annotated[bool, Query(description="Include snapshots of the run whenever it changes.")] = False,
 ) -> Response:
-    """The events of a run, from the first or behind a `Last-Event-ID`, until it is over; at the end its result.
+    """Stream the events of a run, from the first or after `Last-Event-ID`, until its end; its result comes last.
 
-    The `id` of an event is its number, from 0. Server-Sent Events, unless `Accept` asks for `application/jsonl`: then
-    the same lines that `amux run --json` prints. 204: there is nothing behind that id, and there never will be.
+    The `id` of an event is its number, from 0. The format is Server-Sent Events, or with `Accept: application/jsonl`
+    the lines of `amux run --json`. 204: the run has ended, and the stream after that id is empty.
 
-    With `snapshots`, messages of the name `run` say how the run is, as `GET /v1/runs/{id}` does: the first one at once,
-    and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.
+    With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs/{id}` returns it: one at the
+    start, and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.
     """
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(last_event_id, after)
@@ -78,7 +78,7 @@ async def read_events(  # noqa: PLR0913, PLR0917  # one for each parameter
 
 
 def _start(last_event_id: str | None, after: int | None) -> int:
-    """The number of the first event that is wanted. A client that reconnects knows better than its URL."""
+    """Return the number of the first event to send. `Last-Event-ID` of a reconnecting client overrides its URL."""
     if last_event_id is None or not last_event_id.strip():
         return 0 if after is None else after + 1
     value = last_event_id.strip()
@@ -88,28 +88,28 @@ def _start(last_event_id: str | None, after: int | None) -> int:
 
 
 async def is_past_end(service: Service, run_id: str, start: int) -> bool:
-    """There are no events from this number on, and there never will be, and the result was seen, too.
+    """Return whether the run has ended and neither events nor the result follow this number.
 
-    Raises RUN_NOT_FOUND, also for a journal that is gone, and `ValidationError` for a number that no event has yet.
+    Raises RUN_NOT_FOUND, also for a missing journal, and `ValidationError` for a number beyond the events so far.
     """
     view = await service.runs.get(run_id, full=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
-        await service.runs.check_readable(view)  # later, the answer will have begun
+        await service.runs.check_readable(view)  # before the response starts
         return False
     if view.state in TERMINAL and start == count + 1:
         return True
-    raise ValidationError([FieldError("Last-Event-ID", start - 1, f"the id of an event; there are {count}, from 0")])
+    raise ValidationError(
+        [FieldError("Last-Event-ID", start - 1, f"the id of an event; the run has {count}, numbered from 0")]
+    )
 
 
 def parse_types(value: str | None) -> frozenset[str] | None:
-    """The types that are wanted; None: all. Raises `ValidationError` for one that there is not."""
+    """Return the selected event types; None: all. Raises `ValidationError` for unknown ones."""
     if value is None:
         return None
     selection = frozenset(part.strip() for part in value.split(",") if part.strip())
-    unknown = [
-        FieldError("types", one, "types of events, as `amux schema event` has them") for one in selection - TYPES
-    ]
+    unknown = [FieldError("types", one, "event types; see `amux schema event`") for one in selection - TYPES]
     if unknown:
         raise ValidationError(unknown)
     return selection
@@ -120,10 +120,10 @@ _BOOLEANS = {"true": True, "false": False}
 
 @router.websocket("/{run_id}/ws")
 async def connect_run(run_id: str, websocket: WebSocket) -> None:
-    """Events and commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
+    """Send events and receive commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
 
-    1000: the run is over, and its result was the last message. 4404, 4422 and the like: 4000 and the status that an
-    HTTP answer would have had. The query is read here, so that a browser, too, is told what is wrong with it.
+    Close codes: 1000 after the result, else 4000 plus the HTTP status of the error, such as 4404. The query is
+    validated here, after the handshake, so that browsers receive the error, too.
     """
     await websocket.accept()
     try:
@@ -173,6 +173,6 @@ def _parse_bool(name: str, value: str) -> bool:
 
 
 def _may_command(websocket: WebSocket) -> bool:
-    """To watch, the scope `read` is enough, which whoever is here has; to say something, it takes `run`."""
+    """Return whether the caller may send commands: reading needs the scope `read`, commands need `run`."""
     caller = getattr(websocket.state, "caller", None)
     return caller is None or bool(caller.may("run"))

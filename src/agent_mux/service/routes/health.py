@@ -1,6 +1,4 @@
-"""`/health` and `/ready`: whether the process lives, and whether it can work. Nothing secret; no token is needed.
-
-`/metrics`: what the service counts and measures, in the formats of Prometheus and OpenMetrics."""
+"""`/health`, `/ready` and `/metrics`: liveness, readiness, and metrics for Prometheus. The first two need no token."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +13,7 @@ from agent_mux.service.routes.requests import CurrentService, json_answer
 
 
 class Health(Shape, kw_only=True):
-    """The process lives."""
+    """State of the service."""
 
     status: Literal["ok", "ready"]
     version: str
@@ -27,14 +25,14 @@ router = APIRouter(tags=["health"])
 @router.get("/health")
 @described(ResponseSpec(Health))
 async def health() -> Response:
-    """The process lives and answers."""
+    """Check that the process is alive."""
     return json_answer(Health(status="ok", version=__version__))
 
 
 @router.get("/ready")
 @described(ResponseSpec(Health), errors=("UNAVAILABLE",))
 async def ready(service: CurrentService) -> Response:
-    """It can take runs: the database answers, and it is not shutting down. Else 503."""
+    """Check that the service can start runs: the database answers and it is not shutting down. Otherwise 503."""
     await service.database.ping()
     service.runs.require_open()
     return json_answer(Health(status="ready", version=__version__))
@@ -43,6 +41,6 @@ async def ready(service: CurrentService) -> Response:
 @router.get("/metrics")
 @described(ResponseSpec(other_media={"text/plain": str, "application/openmetrics-text": str}))
 async def read_metrics(service: CurrentService, accept: Annotated[str, Header()] = "") -> Response:
-    """Metrics: OpenMetrics if `Accept` asks for `application/openmetrics-text`, else the text format of Prometheus."""
+    """Get metrics in the Prometheus text format, or in OpenMetrics with `Accept: application/openmetrics-text`."""
     encode, content_type = choose_encoder(accept)
     return Response(encode(service.metrics.registry), headers={"content-type": content_type})

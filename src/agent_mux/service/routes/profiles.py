@@ -1,4 +1,4 @@
-"""`/v1/profiles`: options of runs under a name."""
+"""`/v1/profiles`: named run options."""
 
 from typing import Annotated, Any
 
@@ -13,28 +13,32 @@ from agent_mux.service.service import in_thread
 from agent_mux.settings.profiles import Profiles, Scope
 
 router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=RawPathRoute)
-Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Of the profile: {PROFILE_NAMES}.")]
+Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Profile name: {PROFILE_NAMES}.")]
 
 
 @router.get("")
 @described(ResponseSpec(list[ProfileView]))
 async def list_profiles(service: CurrentService) -> Response:
-    """All profiles, by name: those of the project that the service runs in, and the global ones."""
+    """List all profiles by name: those of the project that the service runs in, and the global ones."""
     return json_answer(await in_thread(service, profile_views, service.mux.profiles))
 
 
 @router.get("/{name}")
 @described(ResponseSpec(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
 async def get_profile(name: Name, service: CurrentService) -> Response:
-    """One profile, without its secrets, and which of its files says what."""
+    """Get one profile, without its secrets, and which file each option comes from."""
     return json_answer(profile_view(await in_thread(service, service.mux.profiles.get, name)))
 
 
 @router.put("/{name}")
 @described(
     ResponseSpec(
-        ProfileChanged, description="It is written.", links={"get_profile": {"name": "$response.body#/profile"},
-                                                         "delete_profile": {"name": "$response.body#/profile"}},
+        ProfileChanged,
+        description="The profile was written.",
+        links={
+            "get_profile": {"name": "$response.body#/profile"},
+            "delete_profile": {"name": "$response.body#/profile"},
+        },
     ),
     body=BodySpec(
         shape=SchemaRef("ProfileFields"),
@@ -43,14 +47,14 @@ async def get_profile(name: Name, service: CurrentService) -> Response:
     ),
     errors=("CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
     parameters={"name": "review"},
-)  # fmt: skip
+)
 async def set_profile(
     name: Name,
     request: Request,
     service: CurrentService,
-    scope: Annotated[Scope, Query(description="Which of the two places it is in.")] = "global",
+    scope: Annotated[Scope, Query(description="Where to write the profile.")] = "global",
 ) -> Response:
-    """Make a profile, or replace all that it says. Keys and units as in its file."""
+    """Create or replace a profile. Keys and units are those of profile files."""
     fields = await json_body(request, dict[str, Any])
     path = await in_thread(service, _set, service.mux.profiles, name, fields, scope)
     return json_answer(ProfileChanged(profile=name, scope=scope, path=path))
@@ -58,15 +62,15 @@ async def set_profile(
 
 @router.delete("/{name}")
 @described(
-    ResponseSpec(ProfileChanged, description="It is removed."),
+    ResponseSpec(ProfileChanged, description="The profile was deleted."),
     errors=("PROFILE_NOT_FOUND", "CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
 )
 async def delete_profile(
     name: Name,
     service: CurrentService,
-    scope: Annotated[Scope | None, Query(description="Which one, where it is in both places.")] = None,
+    scope: Annotated[Scope | None, Query(description="Which profile to delete if both scopes have it.")] = None,
 ) -> Response:
-    """Remove a profile. Where the project has one and there is a global one, say which is meant."""
+    """Delete a profile. `scope` is required when both the project and the global scope have it."""
     path = await in_thread(service, _delete, service.mux.profiles, name, scope)
     return json_answer(ProfileChanged(profile=name, path=path))
 

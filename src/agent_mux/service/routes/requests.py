@@ -1,15 +1,4 @@
-"""What routes have in common: reading a body, answering with JSON, finding the service.
-
-Where a page of a listing ends, as one word that clients hand back: a time, and the id of what was last.
-
-
-Which stored sessions are wanted: the parameters of sessions, of searching in them, and of their cost.
-
-
-Paths with parameters that may hold anything: names and ids that others chose.
-
-What was sent is taken apart before it is decoded. So a `%2F` in a parameter is part of it, and parts nothing.
-"""
+"""What routes share: request bodies, JSON responses, dependencies, page cursors, and routes for raw paths."""
 
 import base64
 import binascii
@@ -35,32 +24,35 @@ _Kind = TypeVar("_Kind")
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A value as JSON: a shape of `views`, or plain."""
+    """Return a JSON response for a view or a plain value."""
     return Response(to_json_bytes(value), status, headers, "application/json")
 
 
 async def json_body(request: Request, kind: type[_Kind]) -> _Kind:
-    """The body of a request. An empty one is an empty object. Raises `ValidationError` for what is no such thing."""
+    """Decode the body of a request; an empty body is an empty object. Raises `ValidationError`."""
     body = await request.body()
     try:
         return msgspec.convert(normalized(msgspec.json.decode(body or b"{}")), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(
-            [FieldError("(body)", f"{len(body)} bytes", f"JSON of the right shape ({error})")]
+            [FieldError("(body)", f"{len(body)} bytes", f"JSON with the documented fields ({error})")]
         ) from error
 
 
 def current_service(connection: HTTPConnection) -> Service:
-    """The service that is open. Raises `ValidationError` for a request that nobody behind here can take."""
+    """Return the open service. Raises `ValidationError` for a target that no route accepts."""
     check_target(connection)
     service: Service = connection.app.state.service
     return service
 
 
-def run_id_of(run_id: Annotated[str, Path(description="Id of a run: a ULID.")]) -> str:
-    """The id in a path. Raises RUN_NOT_FOUND for what can be none: nothing else ever comes near to a file."""
+def run_id_of(run_id: Annotated[str, Path(description="Run id: a ULID.")]) -> str:
+    """Return the run id of a path.
+
+    Raises RUN_NOT_FOUND for an invalid one, before it can become part of a file name.
+    """
     if RUN_ID.fullmatch(run_id) is None:
-        raise AgentMuxError("RUN_NOT_FOUND", "that is no id of a run; GET /v1/runs lists those there are")
+        raise AgentMuxError("RUN_NOT_FOUND", "not a run id; list runs with GET /v1/runs")
     return run_id
 
 
@@ -68,7 +60,7 @@ RunId = Annotated[str, Depends(run_id_of)]
 
 
 def current_caller(connection: HTTPConnection) -> Caller:
-    """Who asks: the guard found out."""
+    """Return the caller that the guard authenticated."""
     caller: Caller = connection.state.caller
     return caller
 
@@ -78,27 +70,30 @@ CurrentService = Annotated[Service, Depends(current_service)]
 
 
 def format_cursor(time: int, id_: str) -> str:
-    """The `next` of a page. `time`: milliseconds since the epoch."""
+    """Return the `next` of a page from its last item. `time`: milliseconds since the epoch."""
     return base64.urlsafe_b64encode(f"{time}.{id_}".encode()).decode()
 
 
 def parse_cursor(cursor: str) -> tuple[int, str]:
-    """Time and id in a cursor. Raises `ValidationError` for what is none."""
+    """Return time and id of a cursor. Raises `ValidationError`."""
     try:
         text = base64.urlsafe_b64decode(cursor.encode()).decode()
     except (ValueError, binascii.Error):
         text = ""
     time, _, id_ = text.partition(".")
     if not (time.isascii() and time.isdigit() and len(time) <= 15) or "\0" in id_:
-        raise ValidationError([FieldError("(cursor)", cursor, "the `next` of the page before")])
+        raise ValidationError([FieldError("(cursor)", cursor, "the `next` of the previous page")])
     return int(time), id_
 
 
 class RawPathRoute(APIRoute):
-    """A route that is matched as it was sent; its parameters are decoded one by one."""
+    """A route that matches the path before percent-decoding and decodes each parameter on its own.
+
+    Names and ids that others chose may contain any character: a `%2F` belongs to its parameter and separates nothing.
+    """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether it is meant, and with which parameters."""
+        """Match the raw path and return its decoded parameters."""
         raw = scope.get("raw_path")
         raw_scope = scope if raw is None else {**scope, "path": raw.decode("latin-1").partition("?")[0]}
         match, child = super().matches(raw_scope)
@@ -111,16 +106,16 @@ def _decoded(value: object) -> object:
     return unquote(value) if isinstance(value, str) else value
 
 
-LARGEST = 1 << 53  # beyond it, not every whole number is a float
+LARGEST = 1 << 53  # larger whole numbers have no exact float
 NO_NUL = "text without NUL characters"
 REPEATED = frozenset({"tag", "state"})
-"""Query parameters that may stand several times."""
+"""Query parameters that may occur several times."""
 
 
 def normalized(value: Any, path: str = "") -> Any:
-    """The same with `5.0` as 5: JSON knows one kind of numbers. Source: RFC 8259, section 6.
+    """Return decoded JSON with whole floats as integers, such as `5.0` as 5 (RFC 8259, section 6).
 
-    Raises `ValidationError` for a NUL character: databases, paths and arguments of programs cannot have one.
+    Raises `ValidationError` for a NUL character, which databases, paths and program arguments cannot contain.
     """
     match value:
         case float() if value.is_integer() and abs(value) < LARGEST:
@@ -137,7 +132,7 @@ def normalized(value: Any, path: str = "") -> Any:
 
 
 def check_target(connection: HTTPConnection) -> None:
-    """Refuse a path or a query with a NUL character, and a parameter that is said twice: which one would count?"""
+    """Refuse a path or query with a NUL character and repeated parameters, which would be ambiguous."""
     query = connection.query_params.multi_items()
     if "\0" in connection.scope["path"] or any("\0" in text for pair in query for text in pair):
         raise ValidationError([FieldError("(path)", "a NUL character", NO_NUL)])

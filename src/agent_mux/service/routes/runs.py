@@ -1,4 +1,4 @@
-"""`/v1/runs`: start runs, find them, forget them."""
+"""`/v1/runs`: start, list and delete runs."""
 
 from typing import Annotated, Any
 
@@ -24,7 +24,7 @@ from agent_mux.service.views import RunPage, RunView
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 LARGEST_PAGE = 200
 LONGEST_KEY = 255
-LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
 LONGEST_NAME = 200  # characters
 MAX_TAGS = 32
 _RUN_LINKS: Links = {
@@ -40,14 +40,14 @@ STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
     ResponseSpec(
         RunView,
         201,
-        "It is started, or waits for a place.",
+        "The run was started or queued.",
         headers={"Location": "Path of the run."},
         links=_RUN_LINKS,
     ),
     ResponseSpec(
         RunView,
         200,
-        "The same was asked for before, under this key: the run of then.",
+        "A request with this key created this run before.",
         headers={"Location": "Path of the run.", "Idempotent-Replayed": "`true`."},
     ),
     body=BodySpec(
@@ -70,12 +70,16 @@ async def create_run(
     caller: CurrentCaller,
     idempotency_key: Annotated[
         str | None,
-        Header(min_length=1, max_length=LONGEST_KEY, description="Chosen by the client: the same key, the same run."),
+        Header(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            description="Chosen by the client; a repeated key returns the same run.",
+        ),
     ] = None,
 ) -> Response:
-    """Start a run. The body has the options of `amux run`, as in a profile: camelCase, times in milliseconds.
+    """Start a run. The body has the options of `amux run` as in a profile: camelCase, times in milliseconds.
 
-    With an `Idempotency-Key` that was used before for the same request, the run of then is the answer (200).
+    Repeating a request with the same `Idempotency-Key` returns the run that it created (200).
     """
     payload = await json_body(request, dict[str, Any])
     view, is_new = await service.runs.create(payload, owner=caller.name, idempotency_key=idempotency_key)
@@ -89,37 +93,36 @@ async def create_run(
 
 @router.get("")
 @described(ResponseSpec(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}))
-async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
+async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
     service: CurrentService,
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Registered name of an agent.")] = None,
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Agent name.")] = None,
     state: Annotated[
-        list[State] | None, Query(max_length=len(STATES), description="One or more; `alive` and `over` are several.")
+        list[State] | None,
+        Query(max_length=len(STATES), description="One or more states; `alive` and `over` stand for groups."),
     ] = None,
     exit_reason: Annotated[
-        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Why it ended: `completed`, ...")
+        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Exit reason: `completed`, ...")
     ] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of the model.")] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Model name.")] = None,
     session_id: Annotated[
-        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own id of the session.")
+        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own session id.")
     ] = None,
     project_id: Annotated[
-        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="What it is counted to.")
+        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="Project id of the run.")
     ] = None,
     owner: Annotated[
-        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that asked for it.")
+        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that created the run.")
     ] = None,
     tag: Annotated[
         list[Annotated[str, Query(max_length=LONGEST_TAG)]] | None,
-        Query(max_length=MAX_TAGS, description="It has all of these."),
+        Query(max_length=MAX_TAGS, description="Runs with all of these tags."),
     ] = None,
-    since: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Asked for at or after: ms since the epoch.")
-    ] = None,
-    until: Annotated[int | None, Query(ge=0, le=LATEST, description="Asked for before: ms since the epoch.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    since: Annotated[int | None, Query(ge=0, le=LATEST, description="Created at or after: ms since the epoch.")] = None,
+    until: Annotated[int | None, Query(ge=0, le=LATEST, description="Created before: ms since the epoch.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
+    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
-    """The runs, the latest first."""
+    """List runs, latest first."""
     wanted = RunFilter(
         agent=agent,
         states=_states(state or []),
@@ -144,16 +147,16 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
 @router.get("/{run_id}")
 @described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
 async def get_run(run_id: RunId, service: CurrentService) -> Response:
-    """One run, with its request and, when it is over, its result."""
+    """Get one run with its request and, after its end, its result."""
     return json_answer(await service.runs.get(run_id))
 
 
 @router.delete("/{run_id}", status_code=204)
 @described(
-    ResponseSpec(status=204, description="It is forgotten."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION")
+    ResponseSpec(status=204, description="The run was deleted."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION")
 )
 async def delete_run(run_id: RunId, service: CurrentService) -> Response:
-    """Forget a run that is over: its row and its journal."""
+    """Delete an ended run with its journal."""
     await service.runs.delete(run_id)
     return Response(status_code=204)
 

@@ -1,10 +1,8 @@
-"""`/v1/sessions`: the conversations that the agents stored themselves. Nothing here writes.
+"""`/v1/sessions` and `/v1/cost`: sessions that the agents stored themselves, and what they cost. Read-only.
 
-Ids come from the agents and may hold anything. They are compared with those of the sessions that were found, and
-nothing is made of them, no path either.
-
-
-`/v1/cost`: what the agents' stored sessions cost."""
+Session ids come from the agents and may contain anything. They are only compared with the ids of sessions that were
+found; no path is derived from them.
+"""
 
 import re
 from typing import Annotated, Any
@@ -28,13 +26,13 @@ from agent_mux.sessions.summary import SessionFilter, SessionSummary
 LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096
 MAX_TAGS = 32
-LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
 Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
 
 
-def _session_filter(  # noqa: PLR0913, PLR0917  # one for each parameter
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of an agent, or an alias.")] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Only those with this model.")] = None,
+def _session_filter(  # noqa: PLR0913, PLR0917  # query parameters
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Agent name or alias.")] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Sessions with this model.")] = None,
     since: Annotated[
         int | None, Query(ge=0, le=LATEST, description="Changed at or after: milliseconds since the epoch.")
     ] = None,
@@ -42,10 +40,10 @@ def _session_filter(  # noqa: PLR0913, PLR0917  # one for each parameter
         int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
     ] = None,
     tag: Annotated[
-        list[Tag] | None, Query(max_length=MAX_TAGS, description="Only those of runs with all of these tags.")
+        list[Tag] | None, Query(max_length=MAX_TAGS, description="Sessions of runs with all of these tags.")
     ] = None,
     cwd: Annotated[
-        str | None, Query(max_length=LONGEST_PATH, description="Only those held in this directory, or below.")
+        str | None, Query(max_length=LONGEST_PATH, description="Sessions in this directory or below it.")
     ] = None,
 ) -> SessionFilter:
     return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
@@ -56,7 +54,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPath
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
 LONGEST_FILE_NAME = 80  # characters
-LONGEST_TEXT = 1000  # characters that are searched for
+LONGEST_TEXT = 1000  # characters of a search text
 _ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
 _MEDIA_TYPES = {
     "json": (JSON, "json"),
@@ -68,54 +66,54 @@ _INERT = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "x-content-type-options": "nosniff",
 }
-"""What agents said is nobody's program, also where somebody opens it in place."""
-Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")]
-Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="How many are left out at the beginning.")]
+"""Headers that keep exported agent output from running as a script, even when it is opened in place."""
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")]
+Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="Number of results to skip.")]
 
 
 @router.get("")
 @described(
     ResponseSpec(
         list[SessionSummary],
-        headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'},
+        headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.'},
         links={"get_session": {"agent": "$response.body#/0/agent", "session_id": "$response.body#/0/nativeId"}},
     ),
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
 )
-async def list_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
+async def list_sessions(  # noqa: PLR0913, PLR0917  # query parameters
     request: Request,
     service: CurrentService,
     wanted: SessionQuery,
-    sort: Annotated[Sort, Query(description="The latest, the dearest or the longest first.")] = "date",
+    sort: Annotated[Sort, Query(description="Order: latest, most expensive or longest first.")] = "date",
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
-    """The stored sessions of an agent, or of all agents: the latest first."""
+    """List stored sessions of one agent or of all agents, latest first."""
     found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, sort, offset + limit + 1)
     return _page_response(request, found, offset, limit)
 
 
 @router.get("/search")
 @described(
-    ResponseSpec(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last one.'}),
+    ResponseSpec(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.'}),
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
     parameters={"q": "hello"},
 )
-async def search_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
+async def search_sessions(  # noqa: PLR0913, PLR0917  # query parameters
     request: Request,
     service: CurrentService,
     wanted: SessionQuery,
     q: Annotated[
         str,
-        Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="What was said or done, in any case."),
+        Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="Text to find, case-insensitive."),
     ],
     sort: Annotated[
-        SearchOrder, Query(description="Where it is found most often, the latest or the dearest first.")
+        SearchOrder, Query(description="Order: most matches, latest or most expensive first.")
     ] = "relevance",
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> Response:
-    """Find sessions by what was said in them, or by what tools were given and answered."""
+    """Search sessions for text in messages and in the inputs and outputs of tools."""
     found = await in_thread(service, _search, service.mux.sessions, q, wanted, sort, offset + limit + 1)
     return _page_response(request, found, offset, limit)
 
@@ -123,13 +121,13 @@ async def search_sessions(  # noqa: PLR0913, PLR0917  # one for each parameter
 @router.get("/{agent}/{session_id}")
 @described(ResponseSpec(Session), errors=_ERRORS)
 async def get_session(agent: str, session_id: str, service: CurrentService) -> Response:
-    """One session, with all its messages."""
+    """Get one session with all its messages."""
     return json_answer(await in_thread(service, service.mux.sessions.get, *_session_reference(agent, session_id)))
 
 
 @router.get("/{agent}/{session_id}/events")
 @described(
-    ResponseSpec(description="One event a line, as JSON.", other_media={JSONL: SchemaRef("AgentEvent")}),
+    ResponseSpec(description="One event per line, as JSON.", other_media={JSONL: SchemaRef("AgentEvent")}),
     errors=_ERRORS,
     is_stream=True,
 )
@@ -137,9 +135,9 @@ async def read_session_events(
     agent: str,
     session_id: str,
     service: CurrentService,
-    accumulated: Annotated[bool, Query(description="False: deltas without the text so far.")] = True,
+    accumulated: Annotated[bool, Query(description="Include accumulated text in delta events.")] = True,
 ) -> Response:
-    """One session as the events that a run of it would have had."""
+    """Get a session as the events of an equivalent run."""
     events = await in_thread(service, open_session_events, service.mux.sessions, *_session_reference(agent, session_id))
     chunks = session_event_stream(service, events, as_json_line, accumulated=accumulated)
     return ChunkStream(chunks, media_type=JSONL)
@@ -149,9 +147,9 @@ async def read_session_events(
 @described(
     ResponseSpec(
         Session,
-        description="The document, to be saved: it is never shown in place.",
+        description="The document, as an attachment.",
         other_media={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
-        headers={"Content-Disposition": "`attachment`, with a file name."},
+        headers={"Content-Disposition": "`attachment` with a file name."},
     ),
     errors=_ERRORS,
 )
@@ -159,9 +157,9 @@ async def export_session(
     agent: str,
     session_id: str,
     service: CurrentService,
-    form: Annotated[Format, Query(alias="format", description="Of the document.")] = "json",
+    form: Annotated[Format, Query(alias="format", description="Format of the document.")] = "json",
 ) -> Response:
-    """One session as a document: JSON, JSON lines, Markdown, or one HTML file that needs no other and does nothing."""
+    """Export a session as JSON, JSON lines, Markdown, or one self-contained HTML file without scripts."""
     named, wanted = _session_reference(agent, session_id)
     text = await in_thread(service, service.mux.sessions.export, named, form, wanted)
     media_type, suffix = _MEDIA_TYPES[form]
@@ -170,13 +168,13 @@ async def export_session(
 
 
 def file_name(agent: str, session_id: str, suffix: str) -> str:
-    """A name that every system can take, whatever the id is."""
+    """Return a file name that is valid on every system, whatever the session id contains."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{agent}-{session_id}")[:LONGEST_FILE_NAME]
     return f"{name}.{suffix}"
 
 
 def _session_reference(agent: str, session_id: str) -> tuple[str, SessionFilter]:
-    """The agent is said in front, so that an id with a colon is not taken for another's."""
+    """Return the session with its agent as prefix, so that a colon in the id is not taken for one."""
     return f"{agent}:{session_id}", SessionFilter(agent=agent)
 
 
@@ -203,11 +201,13 @@ cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
 @cost_router.get("")
 @described(ResponseSpec(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
 async def report_cost(
-    service: CurrentService, wanted: SessionQuery, by: Annotated[GroupBy, Query(description="Sum up by.")] = "agent"
+    service: CurrentService,
+    wanted: SessionQuery,
+    by: Annotated[GroupBy, Query(description="Grouping of the report.")] = "agent",
 ) -> Response:
-    """What the stored sessions cost, in US dollars. Each model call counts once, also where a fork has a copy of it.
+    """Report the cost of stored sessions in US dollars. A model call that a fork copied counts once.
 
-    What agents tell themselves (native) and what price lists say (computed) are kept apart; calls that nobody can
+    Costs reported by agents (native) and costs computed from price lists (computed) are separate; calls without a known
     price are counted. Times and models are those of the calls.
     """
     return json_answer(await in_thread(service, _cost_report, service.mux.sessions, wanted, by))

@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: who is told of runs. For administrators: a webhook sees the runs of everybody."""
+"""`/v1/webhooks`: notify other programs about runs. Only for administrators: a webhook receives everybody's runs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -53,7 +53,9 @@ LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
 
 @router.post("", status_code=201)
 @described(
-    ResponseSpec(WebhookView, 201, "It is made.", headers={"Location": "Path of the webhook."}, links=_WEBHOOK_LINKS),
+    ResponseSpec(
+        WebhookView, 201, "The webhook was created.", headers={"Location": "Path of the webhook."}, links=_WEBHOOK_LINKS
+    ),
     body=BodySpec(
         shape=NewWebhook,
         examples={"ends": {"url": "https://hooks.example.com/amux", "events": ["run.ended"], "tags": ["nightly"]}},
@@ -62,7 +64,7 @@ LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
     errors=("LIMIT_EXCEEDED",),
 )
 async def create_webhook(request: Request, service: CurrentService) -> Response:
-    """Make a webhook. The answer is the only one that has its secret."""
+    """Create a webhook. The response contains its secret, which is not shown again."""
     change = await json_body(request, NewWebhook)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
@@ -73,14 +75,14 @@ async def create_webhook(request: Request, service: CurrentService) -> Response:
 @router.get("")
 @described(ResponseSpec(list[WebhookView]))
 async def list_webhooks(service: CurrentService) -> Response:
-    """Every webhook, the first one first."""
+    """List all webhooks in order of creation."""
     return json_answer([webhook_view(row) for row in service.webhooks.all()])
 
 
 @router.get("/{webhook_id}")
 @described(ResponseSpec(WebhookView), errors=_NOT_FOUND)
 async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
-    """One webhook."""
+    """Get one webhook."""
     return json_answer(webhook_view(service.webhooks.get(webhook_id)))
 
 
@@ -93,7 +95,7 @@ async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
     errors=_NOT_FOUND,
 )
 async def change_webhook(webhook_id: str, request: Request, service: CurrentService) -> Response:
-    """Change some of it. Switched off, it gets nothing, and what it had still to get is given up."""
+    """Change fields of a webhook. Disabling it discards its pending deliveries."""
     service.webhooks.get(webhook_id)
     change = await json_body(request, WebhookChange)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
@@ -101,16 +103,16 @@ async def change_webhook(webhook_id: str, request: Request, service: CurrentServ
 
 
 @router.delete("/{webhook_id}", status_code=204)
-@described(ResponseSpec(status=204, description="It is forgotten."), errors=_NOT_FOUND)
+@described(ResponseSpec(status=204, description="The webhook was deleted."), errors=_NOT_FOUND)
 async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
-    """Forget it, and what it had still to get."""
+    """Delete a webhook with its pending deliveries."""
     await service.webhooks.remove(webhook_id)
     return Response(status_code=204)
 
 
 @router.post("/{webhook_id}/secret")
 @described(
-    ResponseSpec(WebhookView, description="With the new secret."),
+    ResponseSpec(WebhookView, description="The webhook with its new secret."),
     body=BodySpec(
         shape=NewSecret,
         is_required=False,
@@ -120,7 +122,7 @@ async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
     errors=_NOT_FOUND,
 )
 async def rotate_secret(webhook_id: str, request: Request, service: CurrentService) -> Response:
-    """Give it a new secret. For `overlap` milliseconds (a day) messages have signatures of both."""
+    """Replace the secret. For `overlap` milliseconds (default: a day) messages carry signatures of both secrets."""
     service.webhooks.get(webhook_id)
     change = await json_body(request, NewSecret)
     if not 0 <= change.overlap <= LONGEST_OVERLAP:
@@ -131,9 +133,9 @@ async def rotate_secret(webhook_id: str, request: Request, service: CurrentServi
 
 
 @router.post("/{webhook_id}/test", status_code=202)
-@described(ResponseSpec(DeliveryView, 202, "It is on its way."), errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"))
+@described(ResponseSpec(DeliveryView, 202, "The message was queued."), errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"))
 async def test_webhook(webhook_id: str, service: CurrentService) -> Response:
-    """Send it a `webhook.test`. What becomes of it is among the deliveries."""
+    """Send a `webhook.test` message. Its outcome appears among the deliveries."""
     return json_answer(delivery_view(await service.webhooks.test(webhook_id)), 202)
 
 
@@ -142,11 +144,11 @@ async def test_webhook(webhook_id: str, service: CurrentService) -> Response:
 async def list_deliveries(
     webhook_id: str,
     service: CurrentService,
-    state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    state: Annotated[DeliveryState | None, Query(description="Deliveries in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
+    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
-    """What was sent, and what is to be sent, the latest first; for a week."""
+    """List pending and finished deliveries of the last week, latest first."""
     service.webhooks.get(webhook_id)
     after_position = DeliveryPosition(*parse_cursor(cursor)) if cursor else None
     rows = await service.webhooks.store.page(webhook_id, state=state, after_position=after_position, limit=limit + 1)

@@ -1,6 +1,8 @@
-"""Who is told of the life of every run: metrics, webhooks. Not of its events: nothing here costs anything for each.
+"""A run that this process started: its handle, its row, and the observers of its lifecycle.
 
-A run that this process has started: its handle, and what is to be remembered of it."""
+Observers, such as metrics and webhooks, see the start, the interactions and the end of every run, not its events: they
+cost nothing per event.
+"""
 
 import time
 from collections import Counter
@@ -24,41 +26,44 @@ from agent_mux.service.views import RunView, pending_view, present
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """What is written in the same transaction as the change of a run that it tells of: both are there, or none."""
+    """A statement to write in the same transaction as the change of a run that it reports (transactional outbox)."""
 
     statement: Executable
-    """It may be written twice, if the database went away while it was: it has to be the same then as once."""
+    """Has to be idempotent: it is repeated if the database fails while it is written."""
     written: Callable[[], None]
-    """Is called when it is in the database."""
+    """Called once it is in the database."""
 
 
 class RunLifecycleObserver(Protocol):
-    """Is called at once, in the order of what happens. It must not block or raise."""
+    """Called synchronously, in the order of what happens. Must not block or raise."""
 
     def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:
-        """Its agent was started: it waits no more."""
+        """Handle the start of the run's agent."""
 
     def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:
-        """Its agent needs a person: neither a policy nor the approval mode has an answer."""
+        """Handle an interaction that needs a person: neither a policy nor the approval mode decides it."""
 
     def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:
-        """It is over. `events`: how many of each type this process has seen; none of a run of before a crash."""
+        """Handle the end of a run.
+
+        `events`: number of events by type that this process has seen; empty for a run that a crash interrupted.
+        """
 
 
 class RecordChange(Protocol):
-    """Is told what changed in a row, and what is to be written with it."""
+    """Records a changed row, and what to write with it."""
 
     def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[OutboxEntry] = (), /) -> None:
-        """Write this, soon."""
+        """Write these columns and entries soon."""
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class LiveRun:
-    """One run, from its start until nobody needs its handle any more."""
+    """One run, from its start until its handle is released."""
 
     def __init__(
         self, row: RunRow, handle: RunHandle, remember: RecordChange, observers: Sequence[RunLifecycleObserver] = ()
@@ -68,7 +73,7 @@ class LiveRun:
         self._record_change = remember
         self._observers = observers
         self.event_counts: Counter[str] = Counter()
-        """How many events of each type there are so far."""
+        """Number of events by type so far."""
         self._revision = 0
         self._snapshot_key: object = None
         self._news: anyio.Event | None = None
@@ -82,23 +87,23 @@ class LiveRun:
 
     @property
     def changed(self) -> anyio.Event:
-        """Set when something may be different; the next time it is another one. Take it first, and look then."""
+        """An event that is set at the next change. Get it before reading the state: each change replaces it."""
         if self._news is None:
             self._news = anyio.Event()
         return self._news
 
     def notify_changed(self) -> None:
-        """Something may be different."""
+        """Wake everybody who waits for a change."""
         if self._news is not None:
             self._news.set()
             self._news = None
 
     def _on_state(self, state: RunState) -> None:
-        if state in TERMINAL:  # the end is told with its result
+        if state in TERMINAL:  # recorded together with the result
             return
         if self.row.started_at is None:
-            began = {"state": state, "started_at": self.handle.header.started_at}
-            self._change(began, lambda one: one.started(self.row, self._summary))
+            started = {"state": state, "started_at": self.handle.header.started_at}
+            self._change(started, lambda one: one.started(self.row, self._summary))
         else:
             self._change({"state": state})
 
@@ -106,7 +111,7 @@ class LiveRun:
         self, values: dict[str, Any], entries_of: Callable[[RunLifecycleObserver], Iterable[OutboxEntry]] = lambda _: ()
     ) -> None:
         for name, value in values.items():
-            if name != "result":  # it may be long, and the handle has it
+            if name != "result":  # it may be long, and the handle holds it
                 setattr(self.row, name, value)
         self._record_change(self.row.run_id, values, [entry for one in self._observers for entry in entries_of(one)])
         self.notify_changed()
@@ -116,11 +121,11 @@ class LiveRun:
         return self.view(full=False)
 
     def interaction_requested(self, pending: PendingInteraction) -> None:
-        """Its agent waits for a person."""
+        """Notify observers that the agent waits for a person."""
         self._change({}, lambda one: one.interaction_requested(self.row, self._summary, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
-        """It is over: what it came to."""
+        """Record the result."""
         self._result = result
         self._change(
             {
@@ -135,7 +140,7 @@ class LiveRun:
         )
 
     def view(self, *, full: bool) -> RunView:
-        """As it is now. `whole`: with the request and the result."""
+        """Return the current view. `full`: with the request and the result."""
         handle = self.handle
         view = view_of(self.row, full=full)
         view.state, view.event_count = handle.state, handle.event_count
@@ -148,14 +153,14 @@ class LiveRun:
             view.pending = [pending_view(one) for one in handle.interaction.pending]
             view.queue_position = present(handle.queue_position)
         key = _snapshot_key(view)
-        if key != self._snapshot_key:  # a number that is larger than those of a server before this one
+        if key != self._snapshot_key:  # larger than the revisions of earlier server processes
             self._snapshot_key, self._revision = key, max(self._revision + 1, time.time_ns() // 1000)
         view.revision = self._revision
         return view
 
 
 def ended_values(result: RunResult) -> dict[str, Any]:
-    """The columns of a run that a result fills."""
+    """Return the columns that a result determines."""
     cost = result.cost
     return {
         "exit_reason": result.exit_reason,
@@ -171,7 +176,7 @@ def ended_values(result: RunResult) -> dict[str, Any]:
 
 
 def view_of(row: RunRow, *, full: bool) -> RunView:
-    """A run as it is remembered. `whole`: with the request and the result."""
+    """Return the view of a stored run. `full`: with the request and the result."""
     return RunView(
         run_id=row.run_id,
         agent=row.agent,
@@ -199,6 +204,6 @@ def view_of(row: RunRow, *, full: bool) -> RunView:
 
 
 def _snapshot_key(view: RunView) -> object:
-    """What makes it another one."""
+    """Return what a new revision depends on."""
     pending = [one.id for one in view.pending] if view.pending else []
     return view.state, view.queue_position, view.is_busy, pending, view.model, view.session_id, view.journal

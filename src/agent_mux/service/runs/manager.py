@@ -1,6 +1,4 @@
-"""The runs of a service: the one place that starts them, finds them and lets go of them.
-
-One at a time for each key: what is done to one run, or under one idempotency key, waits for nothing else."""
+"""The runs of a service: the one place that starts, finds, controls and deletes them."""
 
 import logging
 from collections import OrderedDict, deque
@@ -43,15 +41,15 @@ from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import Roots
 
 MAX_RECENT_RUNS = 64
-"""Runs that are over whose latest events stay in memory: most readers come while a run is new."""
-FLUSH_TIMEOUT = 5.0  # seconds at the end for a database that is away
-WRITE_WAIT = 1.0  # seconds that a listing waits for what just happened to be written
+"""Ended runs whose handles stay in memory with their latest events: most readers come while a run is new."""
+FLUSH_TIMEOUT = 5.0  # seconds to wait for an unavailable database when closing
+WRITE_WAIT = 1.0  # seconds that a listing waits for recent changes to be written
 
 
 class RunManager:
-    """Every run of this instance, alive or remembered."""
+    """Every run of this instance, live or stored."""
 
-    def __init__(  # noqa: PLR0913  # what it is made of
+    def __init__(  # noqa: PLR0913  # its collaborators
         self,
         mux: AgentMux,
         store: RunStore,
@@ -61,7 +59,10 @@ class RunManager:
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
-        """`tasks`: lives as long as the service. `journals`: where the client writes. `roots`: what runs may use."""
+        """`tasks`: lives as long as the service.
+
+        `journals`: where `mux` writes. `roots`: directories that runs may use.
+        """
         self._mux = mux
         self._store = store
         self._tasks = tasks
@@ -75,17 +76,17 @@ class RunManager:
         self._live: dict[str, LiveRun] = {}
         self._recent: OrderedDict[str, LiveRun] = OrderedDict()
         self._run_ended = anyio.Event()
-        """Set when a run is over; the next one has another."""
+        """Set when a run has ended, and then replaced."""
         self._new_interactions: deque[tuple[LiveRun, PendingInteraction]] = deque()
         self._interaction_added = anyio.Event()
         self._is_closing = False
 
-    # -- beginning and end
+    # -- opening and closing
 
     async def open(self) -> None:
-        """End what is left of the runs of before, and begin those again that waited; the rest is found out meanwhile.
+        """Clean up after interrupted runs and start queued ones again.
 
-        Raises UNAVAILABLE without a database.
+        The outcomes of interrupted runs are recovered in the background. Raises UNAVAILABLE without a database.
         """
         rows = await self._store.unfinished()
         self._tasks.start_soon(self._write_queue.run)
@@ -96,35 +97,35 @@ class RunManager:
         self._tasks.start_soon(self._notify_queue_positions)
 
     async def close(self) -> None:
-        """No new runs. Those that wait stay asked for; those that work are aborted, each within its grace period.
+        """Stop: accept no runs, keep queued ones for the next start, abort the others within their grace periods.
 
-        What came of them is written, unless the database is away: then the next start finds it in the journals. Twice
-        is once.
+        Outcomes are stored unless the database is unavailable; then the next start recovers them from the journals. A
+        second call does nothing.
         """
         if self._is_closing:
             return
         self._is_closing = True
-        working = [live for live in self._live.values() if not (live.row.is_complete and live.handle.withdraw())]
+        to_abort = [live for live in self._live.values() if not (live.row.is_complete and live.handle.withdraw())]
         async with anyio.create_task_group() as tasks:
-            for live in working:
+            for live in to_abort:
                 tasks.start_soon(live.handle.abort)
         while self._live:
             await self._run_ended.wait()
         with anyio.move_on_after(FLUSH_TIMEOUT) as scope:
             await self._write_queue.flush()
         if scope.cancelled_caught:
-            late = (
-                "the database is away: what became of the last runs will be read from their journals at the next start"
+            warning = (
+                "the database is unavailable; the next start recovers the outcomes of the last runs from their journals"
             )
-            logging.getLogger(LOGGER).warning(late)
+            logging.getLogger(LOGGER).warning(warning)
 
     def require_open(self) -> None:
-        """Raises UNAVAILABLE when no new runs are taken any more."""
+        """Raise UNAVAILABLE while the service is shutting down."""
         if self._is_closing:
-            raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later, or elsewhere")
+            raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
 
     def _recovered_entries(self, row: RunRow, values: Mapping[str, Any]) -> Iterable[OutboxEntry]:
-        """A run of before a crash is over: what observers have to say of it."""
+        """Return the entries of all observers for a run that a crash interrupted."""
         for name, value in values.items():
             setattr(row, name, value)
         view = view_of(row, full=False)
@@ -133,43 +134,46 @@ class RunManager:
     async def _restart(self, row: RunRow) -> None:
         try:
             request = request_of(msgspec.json.decode(row.request))
-            said = confined({**request.said, "cwd": row.cwd}, self._roots)
-            self._start(row, await self._plan({**said, "run_id": row.run_id}))
+            options = confined({**request.options, "cwd": row.cwd}, self._roots)
+            self._start(row, await self._plan({**options, "run_id": row.run_id}))
         except AgentMuxError as error:
             self._recovery.mark_lost(
                 row, f"the server was stopped while it waited, and it cannot begin any more: {error}"
             )
 
-    # -- asking for one
+    # -- creating
 
     async def create(
-        self, payload: Any, *, owner: str = "", idempotency_key: str | None = None
+        self, body_fields: Any, *, owner: str = "", idempotency_key: str | None = None
     ) -> tuple[RunView, bool]:
-        """Start a run; True: it is new. With a key that was used before, it is the run of then, whatever became of it.
+        """Start a run; return its view and whether it is new. A repeated idempotency key returns the existing run.
 
-        Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key that was used for something else; UNAVAILABLE.
+        Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key of a different request; UNAVAILABLE.
         """
         self.require_open()
-        request = request_of(payload)
-        said = confined(request.said, self._roots)
+        request = request_of(body_fields)
+        options = confined(request.options, self._roots)
         async with self._locks.hold((owner, idempotency_key or object())):
             if idempotency_key is not None:
-                before = await self._find_by_key(request, owner, idempotency_key)
-                if before is not None:
-                    return before, False
-            planned = await self._plan(said)
+                existing = await self._find_by_key(request, owner, idempotency_key)
+                if existing is not None:
+                    return existing, False
+            planned = await self._plan(options)
             row = _new_row(request, planned, owner, idempotency_key)
             async with self._locks.hold(row.run_id):
                 return await self._create(row, planned), True
 
-    async def _plan(self, said: Mapping[str, Any]) -> PlannedRun:
-        """With a journal, whatever a profile says: the events come from there."""
-        return await to_thread.run_sync(partial(self._mux.planned, **said, journal=True))
+    async def _plan(self, options: Mapping[str, Any]) -> PlannedRun:
+        """Plan a run with a journal, whatever its profile sets: its events are read from there."""
+        return await to_thread.run_sync(partial(self._mux.planned, **options, journal=True))
 
     async def _create(self, row: RunRow, planned: PlannedRun) -> RunView:
-        """The row first: what begins is remembered. Until it has begun, nobody else looks at it."""
+        """Insert the row, then start the run: every run that starts is stored.
+
+        Its lock keeps readers waiting until then.
+        """
         if self._journal_of(row.run_id).exists() or not await self._insert(row):
-            raise ValidationError([FieldError("runId", row.run_id, "one that no other run has")])
+            raise ValidationError([FieldError("runId", row.run_id, "an id that no other run has")])
         try:
             live = self._start(row, planned)
         except BaseException:
@@ -180,7 +184,7 @@ class RunManager:
     async def _insert(self, row: RunRow) -> bool:
         try:
             return await self._store.add(row)
-        except BaseException:  # whoever asked is told that nothing began, and nobody knows whether the row is there
+        except BaseException:  # the request fails, and whether the row exists is unknown
             self._write_queue.remove(row.run_id)
             raise
 
@@ -193,17 +197,17 @@ class RunManager:
             await self._write_queue.flush()
 
     async def _find_by_key(self, request: RunRequest, owner: str, key: str) -> RunView | None:
-        if self._write_queue.has_removals:  # one of them may have this key
+        if self._write_queue.has_removals:  # one of these rows may have this key
             await self._flush()
         row = await self._store.find_by_key(owner, key)
         if row is None or self._write_queue.is_removing(row.run_id):
             return None
         if row.fingerprint != request.fingerprint:
-            raise ValidationError([FieldError("Idempotency-Key", key, "a key of its own for each different request")])
+            raise ValidationError([FieldError("Idempotency-Key", key, "a different key for each different request")])
         return await self.get(row.run_id)
 
     def _start(self, row: RunRow, planned: PlannedRun) -> LiveRun:
-        self.require_open()  # nothing may come between this and the start
+        self.require_open()  # no await between this check and the start
         handle = self._mux.run(planned, owner=row.owner)
         live = self._live[row.run_id] = LiveRun(row, handle, self._write_queue.put, self._observers)
         handle.interaction.on_pending(lambda pending: self._on_interaction(live, pending))
@@ -215,7 +219,7 @@ class RunManager:
         self._interaction_added.set()
 
     async def _notify_interactions(self) -> None:
-        """What is asked is looked at a moment later: then whoever decides without a person has decided."""
+        """Notify observers of interactions a moment later, unless a policy has decided them by then."""
         while True:
             await self._interaction_added.wait()
             self._interaction_added = anyio.Event()
@@ -225,35 +229,35 @@ class RunManager:
                     live.interaction_requested(pending)
 
     async def _supervise(self, live: LiveRun) -> None:
-        is_whole = True
-        with anyio.CancelScope(shield=True):  # its end is bounded: the client ends it, and it is to be remembered
+        has_result = True
+        with anyio.CancelScope(shield=True):  # bounded, since the client ends the run; the outcome has to be stored
             try:
                 result = await live.handle
                 live.ended(result, await to_thread.run_sync(_file_size, result.journal))
-            except AgentMuxError as error:  # it was taken back, or there is an error of ours
-                is_whole = False
+            except AgentMuxError as error:  # the run was withdrawn, or there was an internal error
+                has_result = False
                 if not live.handle.is_withdrawn:
                     logging.getLogger(LOGGER).exception("run %s has no result", live.row.run_id)
                     self._write_queue.put(live.row.run_id, lost_values(live.row, str(error)))
                     await self._flush()
-            except Exception:  # one run must not take down the others; the next start finds out what became of it
-                logging.getLogger(LOGGER).exception("what became of run %s cannot be written", live.row.run_id)
+            except Exception:  # must not affect other runs; the next start recovers this one
+                logging.getLogger(LOGGER).exception("cannot write the outcome of run %s", live.row.run_id)
         del self._live[live.row.run_id]
-        if is_whole:
+        if has_result:
             self._recent[live.row.run_id] = live
         while len(self._recent) > MAX_RECENT_RUNS and not self._write_queue.has(next(iter(self._recent))):
             self._recent.popitem(last=False)
-        left, self._run_ended = self._run_ended, anyio.Event()
-        left.set()
+        previous, self._run_ended = self._run_ended, anyio.Event()
+        previous.set()
 
-    # -- looking
+    # -- reading
 
     def find(self, run_id: str) -> LiveRun | None:
-        """The run, if this process has it: alive, or over not long ago."""
+        """Return the run if this process has its handle: it is alive or ended recently."""
         return self._live.get(run_id) or self._recent.get(run_id)
 
     async def _find_live(self, run_id: str) -> LiveRun | None:
-        """The same, once it has begun, and once it is known what became of it."""
+        """Return the same, after waiting for a run that is being created or recovered."""
         live = self.find(run_id)
         if live is None:
             async with self._locks.hold(run_id):
@@ -262,14 +266,14 @@ class RunManager:
         return live
 
     async def get(self, run_id: str, *, full: bool = True) -> RunView:
-        """One run; `whole`: with its request and its result, which may be long. Raises RUN_NOT_FOUND."""
+        """Return one run. `full`: with its request and result, which may be long. Raises RUN_NOT_FOUND."""
         live = await self._find_live(run_id)
         if live is not None:
             return live.view(full=full)
         return view_of(await self._row_of(run_id), full=full)
 
     async def page(self, wanted: RunFilter, *, after_position: RunPosition | None = None, limit: int) -> list[RunView]:
-        """Runs, the latest first."""
+        """Return runs, latest first."""
         if wanted.depends_on_state or self._write_queue.has_removals:
             with anyio.move_on_after(WRITE_WAIT):
                 await self._write_queue.flush()
@@ -283,48 +287,48 @@ class RunManager:
         return live.view(full=False) if live is not None else view_of(row, full=False)
 
     async def _row_of(self, run_id: str) -> RunRow:
-        is_none = self._write_queue.is_removing(run_id)  # looked at first: it may be gone when the row comes
+        is_none = self._write_queue.is_removing(run_id)  # before the query: the removal may complete during it
         row = await self._store.get(run_id)
         if row is None or is_none:
-            raise AgentMuxError("RUN_NOT_FOUND", f"there is no run {run_id}; GET /v1/runs lists those there are")
+            raise AgentMuxError("RUN_NOT_FOUND", f"no run {run_id}; list runs with GET /v1/runs")
         return row
 
     @property
     def alive(self) -> list[LiveRun]:
-        """Those that are not over."""
+        """Runs that have not ended."""
         return list(self._live.values())
 
     # -- events
 
     async def batches(self, run_id: str, start: int) -> AsyncGenerator[Batch, None]:
-        """The events from a number on, until the run is over. Raises RUN_NOT_FOUND."""
+        """Yield the events from a number on, until the run has ended. Raises RUN_NOT_FOUND."""
         live = await self._find_live(run_id)
         if live is not None:
             source = live_batches(live.handle, start)
         else:
             row = await self._row_of(run_id)
             if row.journal is None:
-                return  # it never began
+                return  # it never started
             source = stored_batches(self._journal_of(row.run_id), self._make_codec, start)
         async with aclosing(source) as batches:
             async for batch in batches:
                 yield batch
 
     async def check_readable(self, run: RunView) -> None:
-        """Raises RUN_NOT_FOUND when its journal cannot be read any more. `run`: what `get` has just told of it."""
+        """Check that the events of a run can be read. `run`: a current view of it. Raises RUN_NOT_FOUND."""
         if self.find(run.run_id) is None and isinstance(run.journal, str):
             await to_thread.run_sync(open_journal, self._journal_of(run.run_id), self._make_codec)
 
     async def updates(self, run_id: str, start: int) -> AsyncGenerator[RunUpdate, None]:
-        """The same, and how the run is: at once, and whenever it changed. Raises RUN_NOT_FOUND."""
+        """Yield the events with a view of the run at the start and after each change. Raises RUN_NOT_FOUND."""
         live = await self._find_live(run_id)
         if live is not None:
             source = live_updates(live, start)
         else:
             row = await self._row_of(run_id)
             source = stored_updates(view_of(row, full=False), self.batches(run_id, start))
-        async with aclosing(source) as payload:
-            async for one in payload:
+        async with aclosing(source) as body_fields:
+            async for one in body_fields:
                 yield one
 
     async def _notify_queue_positions(self) -> None:
@@ -335,41 +339,41 @@ class RunManager:
                     live.notify_changed()
 
     async def result(self, run_id: str) -> bytes | None:
-        """The `run_result`, when it is over. None: it was forgotten, or begins with the next start of the server."""
+        """Return the `run_result` after the end; None for a deleted run, or one that the next server starts again."""
         live = await self._find_live(run_id)
         if live is not None and not live.handle.is_withdrawn:
             try:
                 return to_json_bytes((await live.handle.result()).to_dict())
-            except AgentMuxError:  # an error of ours; what is known of it is written
+            except AgentMuxError:  # an internal error; its outcome is being stored
                 while run_id in self._live:
                     await self._run_ended.wait()
         row = await self._store.get(run_id)
         return None if row is None or row.result is None else row.result.encode()
 
-    # -- telling
+    # -- commands and deletion
 
     async def execute(self, run_id: str, command: AnyCommand) -> dict[str, Any]:
-        """Carry out a command. Raises RUN_NOT_FOUND, RUN_NOT_ACTIVE, and what the handle raises."""
+        """Execute a command. Raises RUN_NOT_FOUND, RUN_NOT_ACTIVE, and what the handle raises."""
         live = await self._find_live(run_id)
         if live is None:
             row = await self._row_of(run_id)
-            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} is over ({row.state}); start a new one")
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} has ended ({row.state}); start a new one")
         try:
             return await carry_out(live.handle, command)
         finally:
             live.notify_changed()
 
     async def delete(self, run_id: str) -> None:
-        """Forget a run that is over, with its journal. Raises INVALID_STATE_TRANSITION for one that is alive."""
+        """Delete an ended run with its journal. Raises INVALID_STATE_TRANSITION for a live one."""
         live = await self._find_live(run_id)
         row = await self._row_of(run_id)
         state = row.state if live is None else live.handle.state
         if run_id in self._live or state not in TERMINAL:
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {run_id} is {state}; abort it first")
-        await self.forget([run_id])
+        await self.delete_many([run_id])
 
-    async def forget(self, run_ids: Sequence[str]) -> None:
-        """Runs that are over. The journals first: what is left when that fails is found again, and can be repeated."""
+    async def delete_many(self, run_ids: Sequence[str]) -> None:
+        """Delete ended runs, their journals first: after a failure the rows remain and deletion can be repeated."""
         await to_thread.run_sync(_delete_journals, [self._journal_of(run_id) for run_id in run_ids])
         await self._store.remove(run_ids)
         for run_id in run_ids:
@@ -390,7 +394,7 @@ def _new_row(request: RunRequest, planned: PlannedRun, owner: str, idempotency_k
         owner=owner,
         idempotency_key=idempotency_key,
         fingerprint=request.fingerprint,
-        request=request.remembered,
+        request=request.stored_json,
         is_complete=request.is_complete,
         cwd=options.working_directory(),
         project_id=options.project_id,
@@ -410,23 +414,23 @@ def _delete_journals(journals: Sequence[Path]) -> None:
         try:
             journal.unlink(missing_ok=True)
         except OSError as error:
-            kept = f"the journal {journal} cannot be removed: {error.strerror or error}"
-            raise AgentMuxError("CONFIG_ERROR", f"{kept}; make that possible, and delete the run again") from error
+            reason = f"cannot remove the journal {journal}: {error.strerror or error}"
+            raise AgentMuxError("CONFIG_ERROR", f"{reason}; fix that and delete the run again") from error
 
 
 class KeyedLocks:
-    """Locks that are there as long as somebody has or wants them."""
+    """A lock per key, kept only while it is held or awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[Hashable, anyio.Lock] = {}
 
     @asynccontextmanager
     async def hold(self, key: Hashable) -> AsyncGenerator[None, None]:
-        """Be the only one with this key."""
+        """Hold the lock of this key."""
         lock = self._locks.setdefault(key, anyio.Lock())
         try:
             async with lock:
                 yield
         finally:
-            if not lock.locked():  # it is handed over directly to the next one who waits
+            if not lock.locked():  # a waiter takes it over directly
                 self._locks.pop(key, None)

@@ -1,8 +1,7 @@
-"""The events of a run from any number on: of one that this process has, and of one that only its journal tells.
+"""Reading the events of a run from any number on: live ones from the run's handle, ended ones from the journal.
 
-A run as somebody sees it who shows it: its events, and how it is, in an order in which both fit together.
-
-How it is comes before the events that made it so: whoever sees an event knows what has come of it.
+Snapshots precede the events that they result from: a reader that has an event has its effect, too. Encoded events are
+cached, so that several readers of a run encode each event once.
 """
 
 from collections import OrderedDict
@@ -26,14 +25,14 @@ LARGEST_CHUNK = 256
 
 
 async def live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, None]:
-    """As they happen, until the run is over."""
+    """Yield events as they happen, until the run has ended."""
     reader = handle.events(start)
     while (batch := await reader.batch()) is not None:
         yield batch
 
 
 async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> AsyncGenerator[Batch, None]:
-    """Out of the journal of a run that is over. Raises RUN_NOT_FOUND when it cannot be read any more."""
+    """Yield the events of an ended run from its journal. Raises RUN_NOT_FOUND when it is unreadable."""
     derived = await to_thread.run_sync(open_journal, path, make_codec)
     batches = derived.batches()
     while chunk := await to_thread.run_sync(_next_chunk, batches, start):
@@ -42,16 +41,16 @@ async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> Async
 
 
 def open_journal(path: Path, make_codec: MakeCodec) -> DerivedRun:
-    """Ready to be read. Raises RUN_NOT_FOUND when it cannot be."""
+    """Open a journal for derivation. Raises RUN_NOT_FOUND when it is unreadable."""
     try:
         return DerivedRun(path, make_codec)
     except OSError as error:
-        gone = f"the journal {path} cannot be read: {error.strerror or error}"
+        gone = f"cannot read the journal {path}: {error.strerror or error}"
         raise AgentMuxError("RUN_NOT_FOUND", gone) from error
 
 
 def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
-    """Some of the events from a number on; none at the end."""
+    """Return the next events from a number on; none at the end."""
     chunk: list[Batch] = []
     size = 0
     for first, events in batches:
@@ -65,11 +64,11 @@ def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
 
 
 RunUpdate = tuple[RunView | None, Batch]
-"""How the run is, where that changed, and the events behind it."""
+"""The view of the run if it changed, and the events after it."""
 
 
 async def live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, None]:
-    """As it happens, until the run is over."""
+    """Yield updates as they happen, until the run has ended."""
     reader = live.handle.events(start)
     shown: object = None
     while True:
@@ -86,7 +85,7 @@ async def live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, N
 
 
 async def stored_updates(view: RunView, batches: AsyncGenerator[Batch, None]) -> AsyncGenerator[RunUpdate, None]:
-    """Of a run that is over."""
+    """Yield the view of an ended run, then its events."""
     yield view, (0, ())
     async with aclosing(batches):
         async for batch in batches:
@@ -94,11 +93,11 @@ async def stored_updates(view: RunView, batches: AsyncGenerator[Batch, None]) ->
 
 
 MAX_CACHE_BYTES = 32 << 20
-"""Of encoded events that are kept for the next reader."""
+"""Total size of cached encoded events."""
 
 
 class EncodedEvents:
-    """JSON lines of events, by run and number. Bounded: what was made first is forgotten first."""
+    """A cache of encoded events by run and number. The oldest entries are evicted first."""
 
     def __init__(self, most: int = MAX_CACHE_BYTES) -> None:
         self._most = most
@@ -106,7 +105,7 @@ class EncodedEvents:
         self._lines: OrderedDict[tuple[str, int, bool], bytes] = OrderedDict()
 
     def line(self, run_id: str, number: int, event: AgentEvent, *, accumulated: bool) -> bytes:
-        """The event as `amux run --json` prints it, or with `--compact`; without the newline."""
+        """Return the event as a JSON line without the newline, as `amux run --json` or `--compact` prints it."""
         key = (run_id, number, accumulated)
         line = self._lines.get(key)
         if line is None:

@@ -1,11 +1,10 @@
-"""After a crash: what became of the runs that were alive. Their journals tell, whatever was written of them elsewhere.
+"""Recovery after a crash: determines from the journals what became of the runs that were alive.
 
-A run that had begun is over: its processes are gone (the reaper saw to it, and here it is made sure of), and it is
-`killed`, unless its agent had come to an end. One that still waited for a place begins again to wait.
+A run that had started has ended: its processes are gone (the reaper killed them, and recovery makes sure), and it is
+`killed` unless its agent had finished. A run that was still waiting is queued again.
 
-Processes are ended before the server takes its first request. Journals may be huge, so they are read behind it, one
-after the other; who asks for such a run meanwhile waits, and after a while is told to ask again: nobody is shown a
-state that is not true.
+Processes are killed before the server accepts requests. Journals may be huge, so they are read in the background, one
+after the other. A request for such a run waits and, after a while, fails with UNAVAILABLE: no outdated state is shown.
 """
 
 import logging
@@ -35,17 +34,18 @@ from agent_mux.service.store.runs import RunRow
 RECOVERY_TIMEOUT = 5.0  # seconds that a request waits for a journal to be read
 
 RecoverValues = Callable[[], Mapping[str, Any]]
-"""Finds the columns of a run that was alive. Blocking."""
+"""Determine the columns of a run that was alive. Blocking."""
 OnRecovered = Callable[[RunRow, Mapping[str, Any]], Iterable[OutboxEntry]]
+"""Return the entries to write with the recovered columns."""
 
 
 class Recovery:
-    """The runs that were alive when the server was killed, until it is known what became of them."""
+    """The runs that were alive when the server was killed, until their outcome is determined."""
 
     def __init__(
         self, journals: Path, make_codec: MakeCodec, write_queue: WriteBehindQueue, on_recovered: OnRecovered
     ) -> None:
-        """`ended`: is told what became of a run."""
+        """`on_recovered`: called with the row and the recovered columns of each run."""
         self._on_recovered = on_recovered
         self._journals = journals
         self._make_codec = make_codec
@@ -54,7 +54,7 @@ class Recovery:
         self._recovered = anyio.Event()
 
     async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """End what is left of them. Gives those that never began, in order: nothing is left of them but the request."""
+        """Clean up after the runs, and return in order those that had not started, of which only the request exists."""
         return await to_thread.run_sync(self._classify, rows)
 
     def _classify(self, rows: Sequence[RunRow]) -> list[RunRow]:
@@ -78,11 +78,11 @@ class Recovery:
         self._unrecovered[row.run_id] = row, recover
 
     def mark_lost(self, row: RunRow, why: str) -> None:
-        """Nothing is known of it, and it will not begin. `why`: for people."""
+        """End a run that left no journal and cannot start. `why`: the message of its error."""
         self._add(row, lambda: lost_values(row, why))
 
     async def run(self) -> None:
-        """Find out what became of them, and have it written."""
+        """Recover the runs one after the other and store their outcomes."""
         for run_id, (row, recover) in list(self._unrecovered.items()):
             values = await to_thread.run_sync(_recover, run_id, recover)
             self._write_queue.put(run_id, values, self._on_recovered(row, values))
@@ -92,7 +92,7 @@ class Recovery:
             news.set()
 
     async def wait_recovered(self, *run_ids: str) -> bool:
-        """Wait until it is known what became of these runs. False: it was. Raises UNAVAILABLE when it takes long."""
+        """Wait until these runs are recovered; return whether it had to wait. Raises UNAVAILABLE when it takes long."""
         if not any(run_id in self._unrecovered for run_id in run_ids):
             return False
         with anyio.move_on_after(RECOVERY_TIMEOUT):
@@ -100,7 +100,7 @@ class Recovery:
                 await self._recovered.wait()
             return True
         reading = (
-            f"the server was killed, and what became of {len(self._unrecovered)} runs is being read from their journals"
+            f"the server was killed; the outcomes of {len(self._unrecovered)} runs are being read from their journals"
         )
         raise AgentMuxError("UNAVAILABLE", f"{reading}; try again")
 
@@ -108,24 +108,24 @@ class Recovery:
 def _recover(run_id: str, recover: RecoverValues) -> Mapping[str, Any]:
     try:
         return recover()
-    except Exception:  # an adapter's codec may raise anything; a server that dies of it would never start again
-        logging.getLogger(LOGGER).exception("what became of run %s cannot be read from its journal", run_id)
+    except Exception:  # an adapter's codec may raise anything, which must not keep the server from starting
+        logging.getLogger(LOGGER).exception("cannot recover run %s from its journal", run_id)
         return {"state": "killed", "exit_reason": "killed", "ended_at": now_ms(), "error_code": "INTERNAL"}
 
 
 def _is_empty(journal: Path) -> bool:
-    """It was made and nothing was written: before that no agent is started."""
+    """Return whether nothing was written to the journal, so that no agent was started."""
     return journal.stat().st_size == 0
 
 
 def _clean_up(run_id: str) -> None:
-    """The reaper may have been killed as well."""
+    """Kill what is left of a run: its reaper may have been killed, too."""
     kill_processes_of(run_id)
     shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
 
 
 def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
-    """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal."""
+    """Return the columns of a run that was alive when the server was killed. Blocking: reads the whole journal."""
     try:
         derived = DerivedRun(journal, make_codec)
         if derived.run_id == row.run_id:
@@ -139,13 +139,13 @@ def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[
 def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     types: Counter[str] = Counter()
     for _, events in derived.batches():
-        from_thread.check_cancelled()  # the service may be told to stop meanwhile
+        from_thread.check_cancelled()  # the service may be stopping
         types.update(event.type for event in events)
     result = derived.result()
     if derived.damage is not None:
         logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
-        told = RunError("AGENT_CRASH", f"the server was killed, and what came later is lost: {derived.damage}")
-        result = replace(result, error=told)
+        error = RunError("AGENT_CRASH", f"the server was killed, and what came later is lost: {derived.damage}")
+        result = replace(result, error=error)
     started_at = derived.header.started_at
     return {
         **ended_values(result),
@@ -159,7 +159,7 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
 
 
 def lost_values(row: RunRow, why: str) -> dict[str, Any]:
-    """The columns of a run that left nothing behind. `why`: for people."""
+    """Return the columns of a run without a journal. `why`: the message of its error."""
     result = RunResult(
         run_id=row.run_id,
         agent=row.agent,

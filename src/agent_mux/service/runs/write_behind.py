@@ -1,7 +1,7 @@
-"""Writes what changed in runs into the database, behind the runs: a database that is away stops none of them.
+"""Writes changes of runs to the database in the background: an unavailable database stops no run.
 
-Changes of one run are merged while they wait; what waits is written together. What could not be written when the server
-is killed is found again in the journals: see `recovery.py`.
+Pending changes of one run are merged, and pending changes of several runs are written together. Changes that a killed
+server had not written are recovered from the journals: see `recovery.py`.
 """
 
 import logging
@@ -18,46 +18,46 @@ from agent_mux.service.runs.live import OutboxEntry
 from agent_mux.service.store.runs import RowChange, RunStore
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0  # seconds between two attempts
-BATCH_SIZE = 100  # runs that are written in one transaction
+BATCH_SIZE = 100  # runs written in one transaction
 RowValues = dict[str, Any] | None
-"""Columns of a run; None: it is to be removed."""
+"""Columns of a run; None: delete the row."""
 
 
 @dataclass(slots=True, eq=False)
 class _Change:
     number: int
-    """In the order of coming."""
+    """Sequence number."""
     values: RowValues
     entries: list[OutboxEntry] = field(default_factory=list)
-    """What others are told of it: written with it, or not at all."""
+    """Written in the same transaction."""
 
     def as_row(self) -> RowChange:
-        """For the store."""
+        """Return the change for the store."""
         return RowChange(self.values, [entry.statement for entry in self.entries])
 
 
 class WriteBehindQueue:
-    """What is still to be written, the oldest first."""
+    """Pending changes of runs, the oldest first."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._pending: dict[str, _Change] = {}
         self._writing: dict[str, _Change] = {}
-        """Taken from those that wait, until the database has them."""
+        """Changes taken from `_pending` that are being written."""
         self._number = 0
         self._added = anyio.Event()
         self._written = anyio.Event()
-        """Set when something was written; the next time has another."""
+        """Set when something was written, and then replaced."""
 
     def put(self, run_id: str, values: Mapping[str, Any], entries: Iterable[OutboxEntry] = ()) -> None:
-        """Write this, soon."""
+        """Write these columns and entries soon."""
         change = self._change(run_id)
         change.entries.extend(entries)
         if change.values is not None:
             change.values.update(values)
 
     def remove(self, run_id: str) -> None:
-        """Remove this run, soon: it never was one."""
+        """Delete the row of a run that did not start."""
         change = self._change(run_id)
         change.values, change.entries = None, []
 
@@ -67,7 +67,7 @@ class WriteBehindQueue:
         return self._pending.setdefault(run_id, _Change(self._number, {}))
 
     def discard(self, run_id: str) -> None:
-        """Nothing of this run needs to be written any more, but what others are to be told of it."""
+        """Drop the changes of a deleted run, but keep its entries."""
         for changes in (self._pending, self._writing):
             change = changes.pop(run_id, None)
             if change is not None and change.entries:
@@ -75,27 +75,27 @@ class WriteBehindQueue:
         self._notify_written()
 
     def has(self, run_id: str) -> bool:
-        """Something of this run is not written yet."""
+        """Return whether changes of this run are unwritten."""
         return run_id in self._pending or run_id in self._writing
 
     def is_removing(self, run_id: str) -> bool:
-        """This run never was one, and its row may still be there."""
+        """Return whether the run did not start, so that its row, if it still exists, does not count."""
         changes = (self._pending.get(run_id), self._writing.get(run_id))
         return any(change is not None and change.values is None for change in changes)
 
     @property
     def has_removals(self) -> bool:
-        """Rows of runs that never were may still be there."""
+        """Whether rows of runs that did not start may still exist."""
         return any(change.values is None for change in (*self._pending.values(), *self._writing.values()))
 
     async def flush(self) -> None:
-        """Wait until everything is written that was to be written when this was called."""
+        """Wait until everything is written that was pending at the call."""
         last = self._number
         while any(change.number <= last for change in (*self._writing.values(), *islice(self._pending.values(), 1))):
             await self._written.wait()
 
     async def run(self) -> None:
-        """Write, until cancelled."""
+        """Write pending changes until cancelled."""
         delay = FIRST_DELAY
         while True:
             await self._added.wait()
@@ -104,9 +104,11 @@ class WriteBehindQueue:
                 try:
                     await self._write_some()
                 except AgentMuxError as error:
-                    logging.getLogger(LOGGER).warning("%d runs are not written yet: %s", len(self._pending), error)
-                except Exception:  # whatever the driver raises: the service goes on, and tries again
-                    logging.getLogger(LOGGER).exception("%d runs are not written yet", len(self._pending))
+                    logging.getLogger(LOGGER).warning(
+                        "cannot write the changes of %d runs yet: %s", len(self._pending), error
+                    )
+                except Exception:  # the driver may raise anything; the service keeps running and retries
+                    logging.getLogger(LOGGER).exception("cannot write the changes of %d runs yet", len(self._pending))
                 else:
                     delay = FIRST_DELAY
                     continue
@@ -141,17 +143,17 @@ class WriteBehindQueue:
             entry.written()
 
     async def _write_one_by_one(self, changes: dict[str, _Change]) -> None:
-        """The database refuses one of them for good: that costs this one, and no other."""
+        """Write each change alone after the database rejected one of them, so that only that one is lost."""
         for run_id, change in changes.items():
             try:
                 await self._write_together({run_id: change})
             except AgentMuxError as error:
                 if error.code == "UNAVAILABLE":
                     raise
-                logging.getLogger(LOGGER).exception("what became of run %s cannot be written", run_id)
+                logging.getLogger(LOGGER).exception("cannot write the changes of run %s", run_id)
 
     def _requeue(self) -> None:
-        """They wait again, before the others, with what came meanwhile."""
+        """Put unwritten changes in front of the pending ones, merged with newer changes of the same runs."""
         again, self._writing = self._writing, {}
         for run_id, change in again.items():
             newer = self._pending.pop(run_id, None)

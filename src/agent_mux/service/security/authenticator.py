@@ -1,7 +1,7 @@
-"""Who asks.
+"""Authenticates requests by their tokens.
 
-Tokens are read from the database at most once a second. While it is away, what was read last holds for a while: readers
-can come back, and nobody could revoke a token then.
+Tokens are read from the database at most once a second. While the database is unavailable, the last ones read remain
+valid for a while: readers can reconnect, and no token could be revoked in that time.
 """
 
 import logging
@@ -17,16 +17,16 @@ from agent_mux.service.security.tokens import LOCAL_CALLER, Caller, bearer_token
 from agent_mux.service.sockets import is_loopback
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
-CACHE_TIME = 1.0  # seconds for which what was read of the tokens is good
-STALE_TIME = 600.0  # seconds
+CACHE_TIME = 1.0  # seconds until tokens are read again
+STALE_TIME = 600.0  # seconds that tokens stay valid while the database is unavailable
 USE_RECORD_INTERVAL = 60_000  # milliseconds
 
 
 class Authenticator:
-    """The tokens that there are, as this server knows them."""
+    """The tokens of the database, as last read."""
 
     def __init__(self, store: TokenStore, host: str) -> None:
-        """`host`: the address that is listened on."""
+        """`host`: the address that the server listens on."""
         self._store = store
         self._tasks: anyio.abc.TaskGroup | None = None
         self._is_loopback = is_loopback(host)
@@ -37,26 +37,26 @@ class Authenticator:
         self._lock = anyio.Lock()
 
     async def open(self) -> None:
-        """Read them. Raises CONFIG_ERROR when others than this machine could connect, and none needs a token."""
+        """Read the tokens. Raises CONFIG_ERROR when other machines can connect and no token is valid."""
         rows = await self._current_rows()
         if not self._is_loopback and not any(row.is_valid(now_ms()) for row in rows.values()):
             raise AgentMuxError(
                 "CONFIG_ERROR",
-                f"{self._host} can be reached from other machines, and no token is valid; make one first with "
+                f"{self._host} is reachable from other machines, and no token is valid; create one first with "
                 "`amux token create NAME --scope run` (and the same --database), or listen on 127.0.0.1",
             )
 
     def record_uses(self, tasks: anyio.abc.TaskGroup) -> None:
-        """From now on. `tasks`: lives as long as the service."""
+        """Start to record when tokens are used. `tasks`: lives as long as the service."""
         self._tasks = tasks
 
     @property
     def requires_token(self) -> bool:
-        """Requests needed one when that was last looked at."""
+        """Whether requests needed a token when the tokens were last read."""
         return not self._is_loopback or bool(self._rows)
 
     async def authenticate(self, authorization: str | None) -> Caller | None:
-        """Who shows this header; None: nobody who is let in, for whatever reason. Raises UNAVAILABLE."""
+        """Return the caller for an `Authorization` header; None if it is not admitted. Raises UNAVAILABLE."""
         rows = await self._current_rows()
         if not rows:
             return LOCAL_CALLER if self._is_loopback else None
@@ -71,7 +71,7 @@ class Authenticator:
         return Caller(row.name, parse_scopes(row.scopes.split()))
 
     async def _current_rows(self) -> Mapping[str, TokenRow]:
-        async with self._lock:  # one asks for all who wait
+        async with self._lock:  # concurrent requests share one query
             age = anyio.current_time() - self._read_at
             if age >= CACHE_TIME:
                 await self._read(age)
@@ -95,4 +95,4 @@ class Authenticator:
         try:
             await self._store.change(token_id, {"last_used_at": now})
         except AgentMuxError as error:
-            logging.getLogger(LOGGER).warning("that token %s was used is not written down: %s", token_id, error)
+            logging.getLogger(LOGGER).warning("cannot record that token %s was used: %s", token_id, error)

@@ -1,4 +1,4 @@
-"""In front of the application: every request is looked at here before anything of it reaches a route."""
+"""The guard in front of the application: it checks every request before any route receives it."""
 
 import logging
 from collections.abc import Callable
@@ -26,18 +26,18 @@ from agent_mux.service.settings import ServiceSettings
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """ASGI middleware that refuses requests by head size, host, origin, token and body."""
 
     def __init__(
         self, application: ASGIApp, settings: ServiceSettings, authenticator: Callable[[], Authenticator]
     ) -> None:
-        """`callers`: gives those who may ask, once the service is open."""
+        """Wrap `application`. `authenticator` returns the authenticator of the open service."""
         self._application = application
         self._settings = settings
         self._callers = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the application, which is handed on."""
+        """Check a request and pass it on. Lifespan messages are passed on unchecked."""
         if scope["type"] not in {"http", "websocket"}:
             await self._application(scope, receive, send)
             return
@@ -45,7 +45,7 @@ class Guard:
         try:
             receive = await self._admit(scope, receive)
         except RequestRefused as refused:
-            await problems.http_error_response(refused)(scope, receive, answer)  # also instead of a WebSocket
+            await problems.http_error_response(refused)(scope, receive, answer)  # also refuses a WebSocket handshake
         except AgentMuxError as error:
             await problems.error_response(error)(scope, receive, answer)
         else:
@@ -55,12 +55,17 @@ class Guard:
         try:
             await self._application(scope, receive, answer)
         except Exception:
-            if not answer.is_whole:  # the server has to cut it off; else everything was said, and logged
-                logging.getLogger(LOGGER).exception("an answer was cut off")
+            if not answer.is_complete:  # the server has to abort it; a complete response was already logged
+                logging.getLogger(LOGGER).exception("a response was aborted")
                 raise
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
-        """Raises `Refused`, UNAUTHENTICATED, FORBIDDEN, UNAVAILABLE."""
+        """Return the bounded `receive` of an admitted request.
+
+        Raises:
+            RequestRefused: A rule refuses the request.
+            AgentMuxError: UNAVAILABLE without the database.
+        """
         headers = Headers(scope=scope)
         self._check_head(scope, headers)
         await self._authorize(scope, headers)
@@ -70,23 +75,19 @@ class Guard:
         check_content_length(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
         if from_browser and not is_json(headers.get("content-type")):
-            raise RequestRefused(415, "a body from a browser has to be application/json")
+            raise RequestRefused(415, "a request body from a browser has to be application/json")
         return bounded_receive(receive, limits.largest_body, limits.body_timeout)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
         status = head_size_status(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
         if status is not None:
-            raise RequestRefused(
-                status, "the request has too many headers, or they or its path are too long; send less"
-            )
+            raise RequestRefused(status, "too many or too long headers, or too long a path; send less")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_allowed_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
-            raise RequestRefused(
-                421, "this service does not go by that Host; `amux serve --allow-host NAME` allows one more"
-            )
+            raise RequestRefused(421, "unknown Host; allow it with `amux serve --allow-host NAME`")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if len(headers.getlist("origin")) > 1 or not is_same_site(origin, site, hosts[0], self._settings.allowed_hosts):
-            raise RequestRefused(403, "a page of another site sent this; only programs and own pages are served")
+            raise RequestRefused(403, "requests from pages of other sites are refused")
 
     async def _authorize(self, scope: Scope, headers: Headers) -> None:
         needed = needed_scope(scope.get("method", "GET"), scope["path"])
@@ -97,23 +98,23 @@ class Guard:
         if authenticate is None:
             raise RequestRefused(
                 401,
-                "a valid token is needed: `Authorization: Bearer amux_...`; `amux token create` makes one",
+                "a valid token is required: `Authorization: Bearer amux_...`; create one with `amux token create`",
                 {"www-authenticate": "Bearer"},
             )
         if not authenticate.may(needed):
-            raise RequestRefused(403, f"this token has not the scope {needed}, which that needs")
+            raise RequestRefused(403, f"this token lacks the required scope {needed}")
         scope.setdefault("state", {})["caller"] = authenticate
 
 
 class _GuardedResponse:
-    """What is sent, with our headers."""
+    """Adds the security headers to a response and records whether it is complete."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.is_whole = False
+        self.is_complete = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
             add_headers(MutableHeaders(scope=message))
-        self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+        self.is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)

@@ -1,29 +1,18 @@
-"""How large a request may be. The parser has a limit too, for what it has not understood yet; this is the exact one.
+"""Rules for every HTTP message: sizes, `Host`, `Origin`, bodies, and the headers of responses.
 
-A request that is not let in: the status, and one sentence.
+Sizes: the HTTP parser limits the data that it has not parsed yet; `head_size_status` is the exact limit. Bodies are
+counted while they arrive, so a chunked body without a declared length is limited, too.
 
+Host: against DNS rebinding. For a browser, a page of evil.example whose name resolves to 127.0.0.1 a moment later has
+the same origin as this server, but its requests carry `Host: evil.example`. An address cannot be rebound.
 
-Headers of every answer: what a browser may do with it, which is nothing but to show it as what it is.
+Origin: pages of other sites are refused. Browsers send `Origin` with every request that can change something and with
+WebSockets, and `Sec-Fetch-Site` with every request (Fetch, sections 3.2 and 3.8); programs send neither. There is no
+CORS: pages of other sites cannot read responses.
 
-Agents print what they like, scripts too. An answer is never taken for a page (exact types, `nosniff`); if it were one,
-no script of it would run (`default-src 'none'`); no other site can frame or embed it; nobody keeps a copy.
-
-
-Bodies of requests: JSON, not larger than allowed, and not slower.
-
-They are counted while they come, so that a chunked one without a length is no way around the limit.
-
-
-The `Host` of requests: only names that mean this server.
-
-DNS rebinding: a page of evil.example whose name leads to 127.0.0.1 a moment later is of the same origin as this server,
-for a browser; its requests say `Host: evil.example`. An address as the host cannot be rebound.
-
-
-Requests that a page of another site makes in somebody's browser: none. Source: Fetch, sections 3.2 and 3.8.
-
-Browsers say where a request comes from: `Origin` with all that can change something and with WebSockets,
-`Sec-Fetch-Site` with everything. Programs say neither. There is no CORS: pages of other sites read nothing here.
+Response headers: agents print anything, scripts included. A response is never interpreted as a page (exact types,
+`nosniff`); if it were, its scripts would not run (`default-src 'none'`); no other site can frame or embed it; it is not
+cached.
 """
 
 import ipaddress
@@ -44,7 +33,7 @@ LONGEST_TARGET = 1 << 13  # bytes of path and query
 
 
 def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """The status for a head that is too large; None: it is not. Source: RFC 9110, 15.5.15, and RFC 6585, section 5."""
+    """Return the status for a request head that is too large, else None (RFC 9110, 15.5.15; RFC 6585, section 5)."""
     if len(target) > LONGEST_TARGET:
         return 414
     sizes = [len(name) + len(value) for name, value in headers]
@@ -52,7 +41,7 @@ def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> i
 
 
 class RequestRefused(HTTPException):
-    """As any `HTTPException`, it becomes a problem: also when it is raised while a route reads its body."""
+    """Refusal of a request. As an `HTTPException` it becomes a problem even while a route reads the body."""
 
     def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, why, headers)
@@ -68,7 +57,7 @@ HEADERS = {
 
 
 def add_headers(headers: MutableHeaders) -> None:
-    """Those that are not there. A route may say its own; a test says that none is weaker."""
+    """Add the security headers that are missing. A route may set its own; a test checks that none is weaker."""
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
 
@@ -77,21 +66,21 @@ JSON = "application/json"
 
 
 def is_json(content_type: str | None) -> bool:
-    """`application/json`, or something that ends in `+json`."""
+    """Return whether a content type is `application/json` or ends in `+json`."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def check_content_length(content_length: str | None, limit: int) -> None:
-    """Raises `Refused` for a body that says itself that it is too large, before any of it is read."""
+    """Refuse a body whose declared length exceeds the limit, before reading it."""
     if content_length is not None and content_length.isdigit() and int(content_length) > limit:
         raise _too_large(limit)
 
 
 def bounded_receive(receive: Receive, limit: int, within: float) -> Receive:
-    """`receive`, which raises `Refused` when the body becomes larger than `limit` bytes, or takes longer than `within`.
+    """Wrap `receive` to refuse a body over `limit` bytes or one that takes longer than `within` seconds.
 
-    The time counts from the first call: nobody waits for a body that is not read.
+    The time counts from the first call, since an unread body costs nothing. Raises `RequestRefused`.
     """
     size = 0
     deadline: float | None = None
@@ -100,12 +89,12 @@ def bounded_receive(receive: Receive, limit: int, within: float) -> Receive:
     async def receive_bounded() -> Message:
         nonlocal size, deadline, is_whole
         if is_whole:
-            return await receive()  # what comes now is the end of the connection, whenever that is
+            return await receive()  # after the body only the disconnect follows, at any time
         deadline = anyio.current_time() + within if deadline is None else deadline
         with anyio.CancelScope(deadline=deadline) as scope:
             message = await receive()
         if scope.cancelled_caught:
-            raise RequestRefused(408, f"the body did not come within {within:g} s", {"connection": "close"})
+            raise RequestRefused(408, f"the body did not arrive within {within:g} s", {"connection": "close"})
         size += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if size > limit:
@@ -123,23 +112,23 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", re.A
 
 
 def host_name(value: str) -> str | None:
-    """Name or address out of a `Host`, in small letters, without port and brackets; None: it is none."""
+    """Return the lower-case name or address in a `Host` header, without port and brackets; None if it is invalid."""
     found = _HOST.fullmatch(value)
     return None if found is None else found[1].strip("[]").lower().rstrip(".")
 
 
 def is_allowed_host(value: str, bound: str, extra_names: Collection[str] = ()) -> bool:
-    """It means this server.
+    """Return whether a `Host` header names this server.
 
     Args:
-        said: The header. Its port may be any: what is forwarded has another one.
-        bound: The address that is listened on; one that stands for all: every address will do.
-        further: Names that mean it, too.
+        value: The header. Its port is ignored: a forwarded port differs.
+        bound: The address that the server listens on; a wildcard address allows every address.
+        extra_names: Further names of this server.
     """
     name = host_name(value)
     if not name:
         return False
-    if name == "localhost" or name.endswith(".localhost"):  # never looked up elsewhere: RFC 6761, section 6.3
+    if name == "localhost" or name.endswith(".localhost"):  # always resolves to loopback: RFC 6761, section 6.3
         return True
     if name == bound.strip("[]").lower() or name in {one.lower() for one in extra_names}:
         return True
@@ -155,16 +144,23 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 _SAME_SITE = frozenset({"same-origin", "none"})
-"""`none`: a person typed the address."""
+"""`none`: the user entered the address."""
 
 
 def is_from_browser(origin: str | None, fetch_site: str | None) -> bool:
-    """A browser sent it."""
+    """Return whether a browser sent the request."""
     return origin is not None or fetch_site is not None
 
 
 def is_same_site(origin: str | None, fetch_site: str | None, host: str, extra_names: Collection[str] = ()) -> bool:
-    """No page of another site sent it. `host`: what the request says; `further`: names of a proxy before us."""
+    """Return whether no page of another site sent the request.
+
+    Args:
+        origin: The `Origin` header.
+        fetch_site: The `Sec-Fetch-Site` header.
+        host: The `Host` header.
+        extra_names: Names of a reverse proxy in front of the server.
+    """
     if fetch_site is not None and fetch_site not in _SAME_SITE:
         return False
     return origin is None or _is_own_origin(origin, host, extra_names)
@@ -176,7 +172,7 @@ def _is_own_origin(origin: str, host: str, extra_names: Collection[str]) -> bool
     except ValueError:
         return False
     if parts.scheme not in {"http", "https"} or parts.path or parts.query or parts.fragment:
-        return False  # also `null`: a page that is nobody's
+        return False  # includes the opaque origin `null`
     if parts.netloc.lower() == host.lower():
         return True
     return host_name(parts.netloc) in {one.lower() for one in extra_names}

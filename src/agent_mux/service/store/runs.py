@@ -1,6 +1,6 @@
-"""The rows of runs: what is remembered of each, whatever becomes of the server.
+"""Rows of runs.
 
-A service knows the runs of its own instance only; several may share a database.
+They outlive the server. A service sees only the runs of its own instance; instances may share a database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL))  # type: ignore[attr-def
 
 
 class RunRow(msgspec.Struct, kw_only=True):
-    """One run, as it is stored: see `tables.py`."""
+    """One stored run; see `tables.py`."""
 
     run_id: str
     created_at: int
@@ -52,7 +52,7 @@ class RunRow(msgspec.Struct, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """It reached a terminal state."""
+        """Whether the run has ended."""
         return self.state in TERMINAL
 
 
@@ -60,7 +60,7 @@ _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
 
 
 class EndedRun(NamedTuple):
-    """What retention asks of a run that is over."""
+    """The columns of an ended run that retention needs."""
 
     run_id: str
     ended_at: int
@@ -68,16 +68,16 @@ class EndedRun(NamedTuple):
 
 
 class RowChange(NamedTuple):
-    """What becomes of a row."""
+    """A change of one row."""
 
     values: Mapping[str, Any] | None
-    """Columns; None: it is removed."""
+    """Columns to set; None: delete the row."""
     statements: Sequence[sa.Executable] = ()
-    """Statements that belong to it."""
+    """Statements to execute in the same transaction."""
 
 
 class RunPosition(NamedTuple):
-    """Where a page of a listing ends: the next one begins behind this run."""
+    """The last run of a page; the next page starts after it."""
 
     created_at: int
     run_id: str
@@ -85,7 +85,7 @@ class RunPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are wanted; None: any. Times in milliseconds since the epoch."""
+    """Which runs to list; None: any. Times are milliseconds since the epoch."""
 
     agent: str | None = None
     states: tuple[str, ...] = ()
@@ -95,17 +95,17 @@ class RunFilter:
     project_id: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
-    """All of them."""
+    """Runs that have all of these."""
     since: int | None = None
     until: int | None = None
 
     @property
     def depends_on_state(self) -> bool:
-        """It asks for what is written behind the runs."""
+        """Whether the filter uses columns that are written with a delay."""
         return bool(self.states) or any((self.exit_reason, self.model, self.session_id))
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        """As SQL."""
+        """Return the filter as SQL conditions."""
         columns = RUNS.c
         equal = {
             name: storable(getattr(self, name))
@@ -125,21 +125,21 @@ class RunFilter:
 
 
 def storable(value: Any) -> Any:
-    """Text without what a database cannot hold: NUL (PostgreSQL) and what is no Unicode (both). Else the value."""
+    """Replace what a database cannot store in text: NUL (PostgreSQL) and unpaired surrogates (both)."""
     if not isinstance(value, str):
         return value
     return replace_surrogates(value.replace("\0", "\ufffd"))
 
 
 class RunStore:
-    """The runs of one instance. Calls raise UNAVAILABLE when the database is away."""
+    """The runs of one instance. Calls raise UNAVAILABLE while the database is unreachable."""
 
     def __init__(self, database: Database, instance: str) -> None:
         self._database = database
         self._instance = instance
 
     async def add(self, row: RunRow) -> bool:
-        """Remember a new run. False: its id or its idempotency key is taken."""
+        """Insert a run. Return False when its id or its idempotency key is taken."""
         values = {name: storable(value) for name, value in msgspec.structs.asdict(row).items() if name != "tags"}
         values["instance"] = self._instance
         tags = dict.fromkeys(map(storable, row.tags))
@@ -153,14 +153,14 @@ class RunStore:
         return True
 
     async def oldest(self, limit: int) -> list[EndedRun]:
-        """Runs that are over: those first that ended first."""
+        """Return the runs that ended first."""
         wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
         ended = wanted.where(*self._ended_conditions()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
         async with self._database.reading() as connection:
             return [EndedRun(*row) for row in await connection.execute(ended)]
 
     async def totals(self) -> tuple[int, int]:
-        """Of the runs that are over: how many there are, and the bytes of their journals."""
+        """Return the number of ended runs and the total bytes of their journals."""
         size = sa.func.coalesce(sa.func.sum(RUNS.c.journal_bytes), 0)
         async with self._database.reading() as connection:
             row = await connection.execute(sa.select(sa.func.count(), size).where(*self._ended_conditions()))
@@ -171,7 +171,7 @@ class RunStore:
         return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
 
     async def write(self, changes: Mapping[str, RowChange]) -> None:
-        """Change runs, or remove them: all or nothing. Those that are gone stay so."""
+        """Update or delete runs in one transaction. Missing rows are not created."""
         async with self._database.writing() as connection:
             for run_id, (values, statements) in changes.items():
                 if values is None:
@@ -183,20 +183,20 @@ class RunStore:
                     await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
-        """One run."""
+        """Return one run, None if it does not exist."""
         return await self._one(*self._row_conditions(run_id))
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> RunRow | None:
-        """The run that this owner asked for under this key."""
+        """Return the run that the owner created with this idempotency key."""
         mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
         return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
 
     async def page(self, wanted: RunFilter, *, after_position: RunPosition | None = None, limit: int) -> list[RunRow]:
-        """Runs, the latest first."""
+        """Return runs, latest first."""
         return await self._select(self.page_statement(wanted, after_position=after_position, limit=limit))
 
     def page_statement(self, wanted: RunFilter, *, after_position: RunPosition | None, limit: int) -> sa.Select[Any]:
-        """The query of a page."""
+        """Return the query of `page`."""
         conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
         if after_position is not None:
             conditions.append(
@@ -207,13 +207,13 @@ class RunStore:
         return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
 
     async def unfinished(self) -> Sequence[RunRow]:
-        """Those that were alive when the database was written last, in the order in which they were asked for."""
+        """Return the runs that had not ended at the last write, in order of creation."""
         mine = RUNS.c.instance == self._instance
         wanted = sa.select(*_COLUMNS).where(mine, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
         return await self._select(wanted)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
-        """Forget runs."""
+        """Delete runs."""
         async with self._database.writing() as connection:
             await self._remove(connection, run_ids)
 

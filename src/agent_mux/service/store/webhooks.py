@@ -1,4 +1,4 @@
-"""The rows of webhooks and of what is delivered to them. Of one instance, as those of runs."""
+"""Rows of webhooks and of their deliveries. They belong to one instance, like those of runs."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -13,7 +13,7 @@ DeliveryState = Literal["pending", "delivered", "failed"]
 
 
 class WebhookRow(msgspec.Struct, kw_only=True):
-    """One webhook, as it is stored: see `webhook_tables.py`."""
+    """One stored webhook; see `tables.py`."""
 
     webhook_id: str
     created_at: int
@@ -29,11 +29,11 @@ class WebhookRow(msgspec.Struct, kw_only=True):
     previous_until: int | None = None
 
     def __repr__(self) -> str:
-        return f"<WebhookRow {self.webhook_id}>"  # never the secrets
+        return f"<WebhookRow {self.webhook_id}>"  # without the secrets
 
 
 class DeliveryRow(msgspec.Struct, kw_only=True):
-    """One message for one webhook."""
+    """One message to one webhook."""
 
     delivery_id: str
     webhook_id: str
@@ -50,7 +50,7 @@ class DeliveryRow(msgspec.Struct, kw_only=True):
 
 
 class DeliveryPosition(NamedTuple):
-    """Where a page of deliveries ends."""
+    """The last delivery of a page; the next page starts after it."""
 
     created_at: int
     delivery_id: str
@@ -62,30 +62,30 @@ _DELIVERY = [WEBHOOK_DELIVERIES.c[name] for name in DeliveryRow.__struct_fields_
 
 
 class WebhookStore:
-    """The webhooks of one instance. Calls raise UNAVAILABLE when the database is away."""
+    """The webhooks of one instance. Calls raise UNAVAILABLE while the database is unreachable."""
 
     def __init__(self, database: Database, instance: str) -> None:
         self._database = database
         self._instance = instance
 
     async def all(self) -> list[WebhookRow]:
-        """Every webhook, the first one first."""
+        """Return every webhook in order of creation."""
         wanted = sa.select(*_WEBHOOK).where(WEBHOOKS.c.instance == self._instance)
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
             return [_webhook_row(dict(one)) for one in found.mappings()]
 
     async def add(self, row: WebhookRow) -> None:
-        """Remember a new one."""
+        """Insert a webhook."""
         values = _encoded_lists({**msgspec.structs.asdict(row), "instance": self._instance})
         await self._write(WEBHOOKS.insert().values(**values))
 
     async def change(self, webhook_id: str, values: Mapping[str, Any]) -> None:
-        """Change columns."""
+        """Update columns of a webhook."""
         await self._write(WEBHOOKS.update().where(WEBHOOKS.c.webhook_id == webhook_id).values(**_encoded_lists(values)))
 
     async def remove(self, webhook_id: str) -> None:
-        """Forget one, with what was to be delivered."""
+        """Delete a webhook with its deliveries."""
         await self._write(
             WEBHOOK_DELIVERIES.delete().where(WEBHOOK_DELIVERIES.c.webhook_id == webhook_id),
             WEBHOOKS.delete().where(WEBHOOKS.c.webhook_id == webhook_id),
@@ -94,11 +94,11 @@ class WebhookStore:
     # -- deliveries
 
     async def add_delivery(self, row: DeliveryRow) -> None:
-        """Remember a message that is to be delivered."""
+        """Insert a pending message."""
         await self._write(insert_delivery(row))
 
     async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
-        """Those that are to be delivered, the one that is due first first."""
+        """Return pending deliveries in order of their due time."""
         table = WEBHOOK_DELIVERIES.c
         wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id, table.state == "pending")
         return await self._deliveries(wanted.order_by(table.next_at, table.delivery_id).limit(limit))
@@ -106,7 +106,7 @@ class WebhookStore:
     async def page(
         self, webhook_id: str, *, state: str | None = None, after_position: DeliveryPosition | None = None, limit: int
     ) -> list[DeliveryRow]:
-        """Deliveries, the latest first."""
+        """Return deliveries, latest first."""
         table = WEBHOOK_DELIVERIES.c
         wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
         if state is not None:
@@ -116,18 +116,18 @@ class WebhookStore:
         return await self._deliveries(wanted.order_by(table.created_at.desc(), table.delivery_id.desc()).limit(limit))
 
     async def change_delivery(self, delivery_id: str, values: Mapping[str, Any]) -> None:
-        """Change columns of one."""
+        """Update columns of a delivery."""
         table = WEBHOOK_DELIVERIES
         await self._write(table.update().where(table.c.delivery_id == delivery_id).values(**values))
 
     async def fail_pending(self, webhook_id: str, why: str) -> None:
-        """Whatever is still to be delivered to a webhook never will be."""
+        """Mark all pending deliveries of a webhook as failed. `why`: stored as their error."""
         table = WEBHOOK_DELIVERIES
         pending = table.update().where(table.c.webhook_id == webhook_id, table.c.state == "pending")
         await self._write(pending.values(state="failed", last_error=why))
 
     async def delete_before(self, time: int) -> None:
-        """Forget what is delivered or has failed, and was made before a time in milliseconds since the epoch."""
+        """Delete finished deliveries created before a time in milliseconds since the epoch."""
         table = WEBHOOK_DELIVERIES
         mine = sa.select(WEBHOOKS.c.webhook_id).where(WEBHOOKS.c.instance == self._instance)
         old = table.c.state != "pending", table.c.created_at < time, table.c.webhook_id.in_(mine)
@@ -144,7 +144,7 @@ class WebhookStore:
 
 
 def insert_delivery(row: DeliveryRow) -> sa.Executable:
-    """Writes a delivery; nothing where it is there already, or its webhook is not any more."""
+    """Return a statement that inserts a delivery, unless it already exists or its webhook does not."""
     table = WEBHOOK_DELIVERIES
     values = msgspec.structs.asdict(row)
     there = sa.exists().where(table.c.delivery_id == row.delivery_id)

@@ -1,7 +1,7 @@
-"""Brings messages to their webhooks: what is in the database is tried until it is delivered, or was tried often enough.
+"""Delivers messages to webhooks: a stored message is retried until it is delivered or the attempts are used up.
 
-Each webhook has a task of its own and a few attempts at a time, so that one whose receiver is slow keeps nobody else
-waiting. What was sent when the server is killed is sent again, with the same id: at least once.
+Each webhook has its own worker with a few concurrent attempts, so that a slow receiver delays no other. A message that
+was being sent when the server was killed is sent again with the same id: delivery is at least once.
 """
 
 import logging
@@ -20,13 +20,13 @@ from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow, WebhookSto
 from agent_mux.service.webhooks.sender import AttemptResult, WebhookSender
 
 MAX_CONCURRENT_ATTEMPTS = 4
-"""Attempts for one webhook."""
-MAX_SLEEP = 300.0  # seconds; the clock of the machine may be set
+"""Concurrent attempts per webhook."""
+MAX_SLEEP = 300.0  # seconds; bounds the effect of changes of the system clock
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds between two attempts to reach the database
 
 
 class DeliveryWorker:
-    """The way to one webhook: delivers until it is cancelled."""
+    """Delivers the messages of one webhook until cancelled."""
 
     def __init__(
         self,
@@ -36,7 +36,10 @@ class DeliveryWorker:
         metrics: Metrics,
         on_gone: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`webhook`: is looked at for each attempt. `on_gone`: is told that the receiver wants no more."""
+        """`webhook`: read again for each attempt.
+
+        `on_gone`: called with the id when the receiver wants no more messages.
+        """
         self.webhook = webhook
         self._store = store
         self._sender = sender
@@ -47,11 +50,11 @@ class DeliveryWorker:
         self.scope = anyio.CancelScope()
 
     def wake(self) -> None:
-        """There may be something to deliver."""
+        """Check for new messages."""
         self._news.set()
 
     async def run(self) -> None:
-        """Deliver, until cancelled."""
+        """Deliver until cancelled."""
         with self.scope:
             async with anyio.create_task_group() as attempts:
                 while True:
@@ -64,7 +67,7 @@ class DeliveryWorker:
         return await self._store.next_deliveries(self.webhook.webhook_id, 2 * MAX_CONCURRENT_ATTEMPTS)
 
     def _start_due(self, rows: list[DeliveryRow], attempts: anyio.abc.TaskGroup) -> float:
-        """Start what is due, as far as there is room. Seconds until there is more to do, if nothing happens before."""
+        """Start attempts for due messages up to the limit; return the seconds until the next one is due."""
         now = now_ms()
         for row in rows:
             if row.delivery_id in self._in_flight:
@@ -80,7 +83,7 @@ class DeliveryWorker:
     async def _attempt(self, row: DeliveryRow) -> None:
         webhook = self.webhook
         answer = await self._sender.send(webhook.url, _secrets(webhook), row.delivery_id, row.body.encode())
-        values, outcome = attempt_update(row, answer, now_ms(), random.random())  # noqa: S311  # nobody has to guess it
+        values, outcome = attempt_update(row, answer, now_ms(), random.random())  # noqa: S311  # not a secret
         self._metrics.webhook_attempts.labels(outcome).inc()
         await self._retry_database(lambda: self._store.change_delivery(row.delivery_id, values))
         if answer.is_gone:
@@ -89,13 +92,15 @@ class DeliveryWorker:
         self.wake()
 
     async def _retry_database(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What the database says, as soon as it is there."""
+        """Call the database until it answers."""
         delay = FIRST_DELAY
         while True:
             try:
                 return await ask()
             except AgentMuxError as error:
-                logging.getLogger(LOGGER).warning("webhook %s has to wait: %s", self.webhook.webhook_id, error)
+                logging.getLogger(LOGGER).warning(
+                    "deliveries of webhook %s are delayed: %s", self.webhook.webhook_id, error
+                )
                 await anyio.sleep(delay)
                 delay = min(delay * 2, LONGEST_DELAY)
 
@@ -103,7 +108,14 @@ class DeliveryWorker:
 def attempt_update(
     row: DeliveryRow, answer: AttemptResult, now: int, jitter: float
 ) -> tuple[dict[str, Any], AttemptOutcome]:
-    """The columns that an attempt fills, and what it came to. `now`: ms since the epoch; `chance`: 0 to 1, random."""
+    """Return the columns to update after an attempt, and its outcome.
+
+    Args:
+        row: The message.
+        answer: Result of the attempt.
+        now: Milliseconds since the epoch.
+        jitter: A random number from 0 to 1.
+    """
     attempts = row.attempts + 1
     values: dict[str, Any] = {
         "attempts": attempts,
@@ -120,7 +132,7 @@ def attempt_update(
 
 
 def _secrets(webhook: WebhookRow) -> list[str]:
-    """What messages are signed with: while a secret is being changed, with both."""
+    """Return the secrets to sign with: both while a rotation overlaps."""
     secrets = [webhook.secret]
     if webhook.previous_secret is not None and now_ms() < (webhook.previous_until or 0):
         secrets.append(webhook.previous_secret)
@@ -129,23 +141,23 @@ def _secrets(webhook: WebhookRow) -> list[str]:
 
 MINUTE, HOUR = 60.0, 3600.0
 DELAYS = (5.0, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 10 * HOUR)
-"""Seconds behind each attempt that failed; 8 attempts in about a day."""
+"""Seconds after each failed attempt; 8 attempts in about a day."""
 ATTEMPTS = len(DELAYS) + 1
 JITTER = 0.2
-"""Of the delay, at random: those that failed together do not come back together."""
+"""Random share added to the delay, so that messages that failed together are not retried together."""
 LONGEST_WAIT = 24 * HOUR
-"""However long a receiver asks for."""
+"""Upper bound for the delay that a receiver asks for."""
 
 
-def retry_delay(attempts: int, jitter: float, asked: float | None = None) -> float | None:
-    """Seconds until the next attempt; None: there is no other one.
+def retry_delay(attempts: int, jitter: float, requested: float | None = None) -> float | None:
+    """Return the seconds until the next attempt; None: no further attempt.
 
     Args:
-        attempts: How many there were.
-        chance: A random number from 0 to 1.
-        asked: Seconds that the receiver wants to be left alone for.
+        attempts: Number of attempts so far.
+        jitter: A random number from 0 to 1.
+        requested: Seconds that the receiver asks to wait.
     """
     if attempts >= ATTEMPTS:
         return None
     usual = DELAYS[attempts - 1] * (1 + JITTER * jitter)
-    return max(usual, min(asked or 0.0, LONGEST_WAIT))
+    return max(usual, min(requested or 0.0, LONGEST_WAIT))

@@ -1,7 +1,7 @@
-"""The webhooks of a service: who is told what of which run. An observer of runs.
+"""The webhooks of a service, and the messages that runs cause. An observer of runs.
 
-The list is small and in memory, so that a run costs nothing where nobody wants to know of it. A message is written in
-the transaction that writes what it tells of, and sent from there.
+The list of webhooks is small and kept in memory, so that runs that no webhook matches cost nothing. A message is
+written in the transaction of the change that it reports, and sent from the database.
 """
 
 import hashlib
@@ -30,18 +30,18 @@ from agent_mux.service.webhooks.sender import WebhookSender
 from agent_mux.webhooks import new_secret
 
 MAX_WEBHOOKS = 50
-DELIVERY_RETENTION = 7 * 24 * 3600 * 1000  # milliseconds that a delivery is shown for
+DELIVERY_RETENTION = 7 * 24 * 3600 * 1000  # milliseconds that deliveries are kept
 CLEANUP_INTERVAL = 3600.0  # seconds
 GONE = "the receiver answered 410: it wants no more messages"
 
 
 class WebhookManager:
-    """Those of this instance."""
+    """The webhooks of this instance."""
 
     def __init__(
         self, store: WebhookStore, tasks: anyio.abc.TaskGroup, metrics: Metrics, *, allow_private: bool = False
     ) -> None:
-        """`tasks`: lives as long as the service. `allow_private`: receivers may be in the service's own network."""
+        """`tasks`: lives as long as the service. `allow_private`: receivers may be in private networks."""
         self.store = store
         self.allow_private = allow_private
         self._tasks = tasks
@@ -51,7 +51,7 @@ class WebhookManager:
         self._workers: dict[str, DeliveryWorker] = {}
 
     async def open(self) -> None:
-        """Find out what there is, and begin to deliver. Raises UNAVAILABLE without a database."""
+        """Read the webhooks and start their workers. Raises UNAVAILABLE without a database."""
         for row in await self.store.all():
             self._rows[row.webhook_id] = row
             self._start_worker(row)
@@ -60,24 +60,22 @@ class WebhookManager:
     # -- the list
 
     def all(self) -> list[WebhookRow]:
-        """Every webhook, the first one first."""
+        """Return every webhook in order of creation."""
         return list(self._rows.values())
 
     def get(self, webhook_id: str) -> WebhookRow:
-        """One of them. Raises NOT_FOUND."""
+        """Return one webhook. Raises NOT_FOUND."""
         row = self._rows.get(webhook_id)
         if row is None:
-            raise AgentMuxError(
-                "NOT_FOUND", f"there is no webhook {webhook_id}; GET /v1/webhooks lists those there are"
-            )
+            raise AgentMuxError("NOT_FOUND", f"no webhook {webhook_id}; list webhooks with GET /v1/webhooks")
         return row
 
     async def create(self, values: Mapping[str, Any], secret: str | None = None) -> WebhookRow:
-        """A new one. `values`: columns. Raises LIMIT_EXCEEDED when there are enough."""
+        """Create a webhook. `values`: columns. Raises LIMIT_EXCEEDED."""
         if len(self._rows) >= MAX_WEBHOOKS:
-            raise AgentMuxError("LIMIT_EXCEEDED", f"there are {MAX_WEBHOOKS} webhooks, and no more may be; delete one")
-        told = {"events": EVENTS, **values}
-        row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **told)
+            raise AgentMuxError("LIMIT_EXCEEDED", f"the limit of {MAX_WEBHOOKS} webhooks is reached; delete one first")
+        columns = {"events": EVENTS, **values}
+        row = WebhookRow(webhook_id=str(ULID()), created_at=now_ms(), secret=secret or new_secret(), **columns)
         self._rows[row.webhook_id] = row
         try:
             await self.store.add(row)
@@ -88,24 +86,24 @@ class WebhookManager:
         return row
 
     async def change(self, webhook_id: str, values: Mapping[str, Any]) -> WebhookRow:
-        """Change columns. What a webhook that is switched off had still to get is given up. Raises NOT_FOUND."""
+        """Change columns; a disabled webhook loses its pending deliveries. Raises NOT_FOUND."""
         row = self.get(webhook_id)
-        told = dict(values)
-        if "is_enabled" in told:
-            told.setdefault("disabled_reason", None)
-        if told:
-            await self.store.change(webhook_id, told)
-        for name, value in told.items():
+        columns = dict(values)
+        if "is_enabled" in columns:
+            columns.setdefault("disabled_reason", None)
+        if columns:
+            await self.store.change(webhook_id, columns)
+        for name, value in columns.items():
             setattr(row, name, value)
         if not row.is_enabled:
             await self.store.fail_pending(webhook_id, row.disabled_reason or "the webhook was switched off")
-            self._stop_worker(webhook_id)  # last: it may be the route itself that asks
+            self._stop_worker(webhook_id)  # last: the caller may be the worker itself
         elif webhook_id not in self._workers:
             self._start_worker(row)
         return row
 
     async def rotate(self, webhook_id: str, overlap: int, secret: str | None = None) -> WebhookRow:
-        """Change the secret; for `overlap` milliseconds the old one signs, too. Raises NOT_FOUND."""
+        """Replace the secret; the old one signs, too, for `overlap` milliseconds. Raises NOT_FOUND."""
         row = self.get(webhook_id)
         return await self.change(
             webhook_id,
@@ -117,16 +115,16 @@ class WebhookManager:
         )
 
     async def remove(self, webhook_id: str) -> None:
-        """Forget one, and what it had still to get. Raises NOT_FOUND."""
+        """Delete a webhook with its pending deliveries. Raises NOT_FOUND."""
         self.get(webhook_id)
         await self.store.remove(webhook_id)
         self._stop_worker(webhook_id)
         self._rows.pop(webhook_id, None)
 
     async def test(self, webhook_id: str) -> DeliveryRow:
-        """Send a message that tells of no run. Raises NOT_FOUND, and INVALID_STATE_TRANSITION for one that is off."""
+        """Send a test message. Raises NOT_FOUND, and INVALID_STATE_TRANSITION for a disabled webhook."""
         if not self.get(webhook_id).is_enabled:
-            raise AgentMuxError("INVALID_STATE_TRANSITION", f"webhook {webhook_id} is switched off; enable it first")
+            raise AgentMuxError("INVALID_STATE_TRANSITION", f"webhook {webhook_id} is disabled; enable it first")
         now = now_ms()
         body = to_json({"type": TEST, "timestamp": iso(now), "data": {"webhookId": webhook_id}})
         id_ = f"msg_{secrets.token_hex(16)}"
@@ -135,40 +133,43 @@ class WebhookManager:
         self._wake(webhook_id)
         return row
 
-    # -- what runs do
+    # -- run events
 
     def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:
-        """`run.started`."""
+        """Return the entries for `run.started`."""
         return self._outbox_entries(STARTED, row, view, row.started_at or now_ms())
 
     def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:
-        """`run.approval_request` or `run.input_required`."""
+        """Return the entries for `run.approval_request` or `run.input_required`."""
         type_ = APPROVAL if pending.type == "approval" else INPUT
         return self._outbox_entries(type_, row, view, pending.created_at, pending)
 
     def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002
-        """`run.ended`."""
+        """Return the entries for `run.ended`."""
         return self._outbox_entries(ENDED, row, view, row.ended_at or now_ms())
 
     def _outbox_entries(
         self, type_: str, row: RunRow, view: RunView, when: int, pending: PendingInteraction | None = None
     ) -> list[OutboxEntry]:
-        wanted = [one for one in self._rows.values() if _matches(one, type_, row)]
-        if not wanted:
+        receivers = [one for one in self._rows.values() if _matches(one, type_, row)]
+        if not receivers:
             return []
         data = {"run": view, **({} if pending is None else {"interaction": pending_view(pending)})}
         body = to_json({"type": type_, "timestamp": iso(when), "data": data})
-        about = f"{row.run_id}/{type_}/{pending.id if pending else ''}"
-        return [self._outbox_entry(one.webhook_id, about, DeliveryRow(
+        subject = f"{row.run_id}/{type_}/{pending.id if pending else ''}"
+        return [self._outbox_entry(one.webhook_id, subject, DeliveryRow(
             delivery_id="", webhook_id=one.webhook_id, created_at=now_ms(), type=type_, run_id=row.run_id, body=body,
-        )) for one in wanted]  # fmt: skip
+        )) for one in receivers]  # fmt: skip
 
-    def _outbox_entry(self, webhook_id: str, about: str, row: DeliveryRow) -> OutboxEntry:
-        """The id says what the message is about: whoever is told of the same thing again knows."""
-        row.delivery_id = "msg_" + hashlib.sha256(f"{webhook_id}/{about}".encode()).hexdigest()[:32]
+    def _outbox_entry(self, webhook_id: str, subject: str, row: DeliveryRow) -> OutboxEntry:
+        """Return the entry for a message.
+
+        Its id is derived from the subject, so that receivers recognise repetitions.
+        """
+        row.delivery_id = "msg_" + hashlib.sha256(f"{webhook_id}/{subject}".encode()).hexdigest()[:32]
         return OutboxEntry(insert_delivery(row), lambda: self._wake(webhook_id))
 
-    # -- delivering
+    # -- delivery
 
     def _start_worker(self, row: WebhookRow) -> None:
         if row.is_enabled:
@@ -198,7 +199,7 @@ class WebhookManager:
                     if row.previous_until is not None and row.previous_until < now_ms():
                         await self.change(row.webhook_id, {"previous_secret": None, "previous_until": None})
             except AgentMuxError as error:
-                logging.getLogger(LOGGER).warning("old deliveries of webhooks are still there: %s", error)
+                logging.getLogger(LOGGER).warning("cannot delete old webhook deliveries yet: %s", error)
             await anyio.sleep(CLEANUP_INTERVAL)
 
 
@@ -212,5 +213,5 @@ def _matches(webhook: WebhookRow, type_: str, run: RunRow) -> bool:
 
 
 def iso(ms: int) -> str:
-    """A time in milliseconds since the epoch as in ISO 8601, UTC."""
+    """Format milliseconds since the epoch as ISO 8601 in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

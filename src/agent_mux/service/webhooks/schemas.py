@@ -1,4 +1,7 @@
-"""What is said of webhooks over HTTP: what may be asked for, and what is shown. A secret is shown when it is made."""
+"""JSON of webhooks: request bodies with their validation, and views.
+
+A secret is part of a view only when it was created.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,38 +28,38 @@ MAX_ITEMS = 50
 
 
 class WebhookChange(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """What can be chosen; what is left out stays as it is."""
+    """Changes of a webhook; absent fields stay unchanged."""
 
     url: str | UnsetType = UNSET
-    """Where messages are sent: http or https, without a user, a password or a fragment."""
+    """Where to send messages: an http or https URL without user, password or fragment."""
     description: str | UnsetType = UNSET
-    """For people."""
+    """Text for people."""
     events: list[str] | UnsetType = UNSET
-    """What it is told of; default: everything."""
+    """Event types to send (default: all)."""
     agents: list[str] | UnsetType = UNSET
-    """Only of runs of these agents; none: of all."""
+    """Only runs of these agents; empty: all agents."""
     tags: list[str] | UnsetType = UNSET
-    """Only of runs that have all of these tags."""
+    """Only runs with all of these tags."""
     enabled: bool | UnsetType = UNSET
-    """Default: true."""
+    """Whether messages are sent (default: true)."""
 
 
 class NewWebhook(WebhookChange, kw_only=True):
-    """A webhook that is asked for."""
+    """A webhook to create."""
 
     url: str
-    """Where messages are sent: http or https, without a user, a password or a fragment."""
+    """Where to send messages: an http or https URL without user, password or fragment."""
     secret: str | UnsetType = UNSET
-    """Default: one that is made up."""
+    """Signing secret (default: generated)."""
 
 
 class NewSecret(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """A change of the secret."""
+    """A rotation of the signing secret."""
 
     secret: str | UnsetType = UNSET
-    """Default: one that is made up."""
+    """Signing secret (default: generated)."""
     overlap: int = 24 * 3600 * 1000
-    """Milliseconds in which messages are signed with the old one, too."""
+    """Milliseconds during which the old secret signs, too."""
 
 
 class WebhookView(Shape, kw_only=True):
@@ -69,13 +72,13 @@ class WebhookView(Shape, kw_only=True):
     agents: list[str] | UnsetType = UNSET
     """Only runs of these agents."""
     tags: list[str] | UnsetType = UNSET
-    """Only runs that have all of these."""
+    """Only runs with all of these tags."""
     enabled: bool
     disabled_reason: str | UnsetType = UNSET
     created_at: int
     previous_secret_until: int | UnsetType = UNSET
     secret: str | UnsetType = UNSET
-    """Only in the answer to the request that made it."""
+    """Only in the response to the request that created it."""
 
 
 class DeliveryView(Shape, kw_only=True):
@@ -95,32 +98,32 @@ class DeliveryView(Shape, kw_only=True):
 
 
 class DeliveryPage(Shape, kw_only=True):
-    """Deliveries, the latest first."""
+    """A page of deliveries, latest first."""
 
     deliveries: list[DeliveryView]
     next: str | UnsetType = UNSET
-    """Give it as `cursor` for the next page; absent on the last one."""
+    """Pass it as `cursor` to get the next page; absent on the last page."""
 
 
 def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_private: bool) -> dict[str, Any]:
-    """The columns that a request fills. Raises `ValidationError` with every bad field."""
-    wrong: list[FieldError] = []
+    """Return the columns that a request sets. Raises `ValidationError` with every invalid field."""
+    problems: list[FieldError] = []
     if not isinstance(change.url, UnsetType) and (why := _url_refusal(change.url, allow_private=allow_private)):
-        wrong.append(FieldError("url", change.url, why))
+        problems.append(FieldError("url", change.url, why))
     if not isinstance(change.events, UnsetType) and not (change.events and set(change.events) <= set(EVENTS)):
-        wrong.append(FieldError("events", change.events, "one or more of " + ", ".join(EVENTS)))
+        problems.append(FieldError("events", change.events, "one or more of " + ", ".join(EVENTS)))
     if not isinstance(change.agents, UnsetType):
         unknown = [name for name in change.agents if name not in adapters]
-        wrong += [FieldError("agents", name, "names of agents, as `amux adapters list` has them") for name in unknown]
+        problems += [FieldError("agents", name, "agent names; see `amux adapters list`") for name in unknown]
     if not isinstance(change.tags, UnsetType) and not (
         len(change.tags) <= MAX_ITEMS and all(map(_is_valid_text, change.tags))
     ):
         allowed = f"at most {MAX_ITEMS} texts of 1 to {LONGEST_TEXT} characters"
-        wrong.append(FieldError("tags", change.tags, allowed))
+        problems.append(FieldError("tags", change.tags, allowed))
     if change.description and not _is_valid_text(change.description):
-        wrong.append(FieldError("description", change.description, f"at most {LONGEST_TEXT} characters"))
-    if wrong:
-        raise ValidationError(wrong)
+        problems.append(FieldError("description", change.description, f"at most {LONGEST_TEXT} characters"))
+    if problems:
+        raise ValidationError(problems)
     values = {name: getattr(change, name) for name in WebhookChange.__struct_fields__}
     values["is_enabled"] = values.pop("enabled")
     if not isinstance(change.agents, UnsetType):
@@ -133,7 +136,7 @@ def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_p
 
 
 def validated_secret(url: str) -> str:
-    """Raises `ValidationError` for what is no secret; it does not say what it was."""
+    """Return the secret if it is valid. Raises `ValidationError`, which does not contain it."""
     try:
         key_of(url)
     except AgentMuxError as error:
@@ -160,12 +163,12 @@ def _url_refusal(text: str, *, allow_private: bool) -> str | None:
         return allowed
     try:
         return address_refusal(url.host, allow_private=allow_private)
-    except ValueError:  # a name: it is looked up when there is something to deliver
+    except ValueError:  # a name, which is resolved for each delivery
         return None
 
 
 def webhook_view(row: WebhookRow, *, secret: str | None = None) -> WebhookView:
-    """A webhook, without its secret if that is not handed in."""
+    """Return the view of a webhook, with its secret only if passed."""
     return WebhookView(
         webhook_id=row.webhook_id,
         url=row.url,
@@ -182,7 +185,7 @@ def webhook_view(row: WebhookRow, *, secret: str | None = None) -> WebhookView:
 
 
 def delivery_view(row: DeliveryRow) -> DeliveryView:
-    """A delivery, without what is sent."""
+    """Return the view of a delivery, without its body."""
     return DeliveryView(
         delivery_id=row.delivery_id,
         type=row.type,

@@ -1,15 +1,8 @@
-"""Where messages may go. Whoever makes a webhook chooses a URL; the service must not become a way into its own network.
+"""One delivery attempt: a signed POST to a checked address.
 
-A name is resolved once, and the connection goes to the address that was checked, not to the name: what the name stands
-for a moment later does not matter (DNS rebinding).
-
-
-When a message that could not be delivered is tried again.
-
-
-One attempt to deliver a message: a signed POST to an address that was checked.
-
-Redirects are not followed, proxies are not used, and of the answer the status and the headers count: its body is not
+Anybody who may create a webhook chooses its URL, which must not give access to the service's own network. A name is
+resolved once, and the connection goes to the checked address instead of the name, so that a later change of the name
+has no effect (DNS rebinding). Redirects are not followed, proxies are not used, and the body of the response is not
 read.
 """
 
@@ -30,26 +23,26 @@ from agent_mux._util.version import __version__
 from agent_mux.webhooks import ID, SIGNATURE, TIMESTAMP, sign
 
 MAX_ADDRESSES = 3
-"""Addresses of one name."""
+"""Addresses tried per name."""
 METADATA = frozenset({ip_address("fd00:ec2::254"), ip_address("100.100.100.200"), ip_address("168.63.129.16")})
-"""Of clouds, besides the link-local ones: what answers there hands out credentials."""
+"""Metadata services of clouds besides the link-local ones. They return credentials."""
 _NAT64 = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class AddressRefusedError(Exception):
-    """No message goes there. Says why."""
+    """A message may not be sent to this address. The message states why."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a name, or the address that it is. Raises `OSError`."""
+    """Resolve a host name; an address resolves to itself. Raises `OSError`."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
 async def addresses_for(host: str, port: int, *, allow_private: bool, resolver: Resolve = resolve) -> list[str]:
-    """Where a message for this host may go. Raises `RefusedError`, and `OSError` for a name that nobody knows."""
+    """Return the permitted addresses of a host. Raises `AddressRefusedError`, and `OSError` for an unknown name."""
     found = await resolver(host, port)
     fit = [address for address in found if address_refusal(address, allow_private=allow_private) is None]
     if not fit:
@@ -59,7 +52,7 @@ async def addresses_for(host: str, port: int, *, allow_private: bool, resolver: 
 
 
 def address_refusal(value: str, *, allow_private: bool) -> str | None:
-    """What keeps messages from an address; None: nothing."""
+    """Return why messages may not be sent to an address, None if they may. Raises `ValueError` for a host name."""
     address = _effective_address(ip_address(value.partition("%")[0]))
     if address in METADATA or address.is_link_local:
         return f"{value} is link-local or of a cloud's metadata service"
@@ -75,7 +68,7 @@ def _is_reserved(address: Address) -> bool:
 
 
 def _effective_address(address: Address) -> Address:
-    """The IPv4 address in an IPv6 address that stands for one: a router on the way takes it out."""
+    """Return the IPv4 address embedded in an IPv6 address, since a router may extract it; else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     embedded = address.ipv4_mapped or address.sixtofour
@@ -92,7 +85,7 @@ _ASKS_TO_WAIT = frozenset({429, 502, 503, 504})
 
 
 def retry_after(status: int, headers: Mapping[str, str], now: float) -> float | None:
-    """What `Retry-After` says, in seconds; None: nothing, or nothing readable. Source: RFC 9110, section 10.2.3."""
+    """Return the seconds in `Retry-After`, None if absent or unreadable (RFC 9110, section 10.2.3)."""
     value = headers.get("retry-after", "").strip()
     if status not in _ASKS_TO_WAIT or not value:
         return None
@@ -105,36 +98,36 @@ def retry_after(status: int, headers: Mapping[str, str], now: float) -> float | 
     return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now)
 
 
-TIMEOUT = 10.0  # seconds to connect, and for each byte that is waited for
-WHOLE_TIMEOUT = 30.0  # seconds for one attempt, whatever happens
+TIMEOUT = 10.0  # seconds to connect, and to wait for data
+WHOLE_TIMEOUT = 30.0  # seconds for a whole attempt
 PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """What became of an attempt."""
+    """Result of a delivery attempt."""
 
     status: int | None = None
     error: str | None = None
-    """Why there is no good answer: one line, without the URL, which may have a secret in it."""
+    """Why the attempt failed: one line without the URL, which may contain a secret."""
     retry_after: float | None = None
-    """Seconds that the receiver wants to be left alone for."""
+    """Seconds that the receiver asks to wait."""
     is_refused: bool = False
-    """It was not sent: it may not go there."""
+    """Whether nothing was sent because the address is not permitted."""
 
     @property
     def is_delivered(self) -> bool:
-        """The receiver has it."""
+        """Whether the receiver accepted the message."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
     def is_gone(self) -> bool:
-        """The receiver wants no more messages, ever."""
+        """Whether the receiver wants no more messages."""
         return self.status == 410
 
 
 class WebhookSender:
-    """Sends messages."""
+    """Sends signed messages."""
 
     def __init__(self, *, allow_private: bool, resolver: Resolve = resolve) -> None:
         self._allow_private = allow_private
@@ -142,13 +135,13 @@ class WebhookSender:
         self._trusted: ssl.SSLContext | None = None
 
     async def send(self, url: str, secrets: Sequence[str], id_: str, body: bytes) -> AttemptResult:
-        """Try it. Raises nothing for what the network or the receiver does."""
+        """Make one attempt. Failures of the network and of the receiver are results, not exceptions."""
         try:
             with anyio.fail_after(WHOLE_TIMEOUT):
                 return await self._send(httpx.URL(url), secrets, id_, body)
         except AddressRefusedError as error:
             return AttemptResult(error=str(error), is_refused=True)
-        except Exception as error:  # noqa: BLE001  # what somebody's receiver does must not end the service
+        except Exception as error:  # noqa: BLE001  # a receiver must not end the service
             return AttemptResult(error=_reason(error))
 
     async def _send(self, url: httpx.URL, secrets: Sequence[str], id_: str, body: bytes) -> AttemptResult:
@@ -177,8 +170,8 @@ class WebhookSender:
     async def _post(
         self, url: httpx.URL, host: str, address: str, headers: dict[str, str], body: bytes
     ) -> AttemptResult:
-        # A client for each attempt: a connection that is used again for another name at the same address would have
-        # the certificate of the first name.
+        # One client per attempt: a connection reused for another name at the same address would present the
+        # certificate of the first name.
         async with httpx.AsyncClient(
             verify=self._trusted or True, trust_env=False, timeout=TIMEOUT, follow_redirects=False
         ) as client:
