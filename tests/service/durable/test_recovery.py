@@ -160,7 +160,7 @@ async def test_a_run_whose_journal_is_gone_is_killed_and_says_why(tmp_path: Path
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count, view.error_code) == ("killed", "killed", 0, "AGENT_CRASH")
     assert events == []
-    assert b"the server was killed, and the journal" in bytes(view.result)
+    assert b"the server was killed, and its journal" in bytes(view.result)
 
 
 async def test_a_run_that_never_began_begins_once(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path)
     left.journal.unlink()
     view, _ = await left.found()
     assert view.state == "killed"
-    assert b"secrets were not written down" in bytes(view.result)
+    assert b"secrets of the request are not stored" in bytes(view.result)
 
 
 async def test_a_run_that_waited_and_cannot_begin_any_more_says_why(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ async def test_a_run_that_waited_and_cannot_begin_any_more_says_why(tmp_path: Pa
     left.journal.unlink()
     view, _ = await left.found()
     assert view.state == "killed"
-    assert b"it cannot begin any more" in bytes(view.result)
+    assert b"it cannot be started again" in bytes(view.result)
     assert b"gone" in bytes(view.result)
 
 

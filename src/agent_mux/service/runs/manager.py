@@ -138,7 +138,7 @@ class RunManager:
             self._start(row, await self._plan({**options, "run_id": row.run_id}))
         except AgentMuxError as error:
             self._recovery.mark_lost(
-                row, f"the server was stopped while it waited, and it cannot begin any more: {error}"
+                row, f"the server was stopped while the run was queued, and it cannot be started again: {error}"
             )
 
     # -- creating

@@ -64,13 +64,13 @@ class Recovery:
             if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
                 self._add(row, lambda row=row, journal=journal: recovered_values(row, journal, self._make_codec))  # type: ignore[misc]
             elif row.state != "spawned":
-                self.mark_lost(row, f"the server was killed, and the journal {journal} is gone")
+                self.mark_lost(row, f"the server was killed, and its journal {journal} is missing")
             elif row.is_complete:
                 journal.unlink(missing_ok=True)
                 waiting.append(row)
             else:
-                why = "the server was killed while the run waited for a place, and its secrets were not written down"
-                self.mark_lost(row, f"{why}; ask for it again")
+                why = "the server was killed while the run was queued, and secrets of the request are not stored"
+                self.mark_lost(row, f"{why}; start it again")
         return waiting
 
     def _add(self, row: RunRow, recover: RecoverValues) -> None:
@@ -130,10 +130,10 @@ def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[
         derived = DerivedRun(journal, make_codec)
         if derived.run_id == row.run_id:
             return _derived_values(derived, journal)
-        why = f"{journal} is of another run"
+        why = f"{journal} belongs to another run"
     except (AgentMuxError, OSError) as error:
         why = str(error)
-    return lost_values(row, f"the server was killed, and the journal cannot be read: {why}")
+    return lost_values(row, f"the server was killed, and its journal cannot be read: {why}")
 
 
 def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     result = derived.result()
     if derived.damage is not None:
         logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
-        error = RunError("AGENT_CRASH", f"the server was killed, and what came later is lost: {derived.damage}")
+        error = RunError("AGENT_CRASH", f"the server was killed, and later events are lost: {derived.damage}")
         result = replace(result, error=error)
     started_at = derived.header.started_at
     return {

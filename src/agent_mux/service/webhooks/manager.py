@@ -32,7 +32,7 @@ from agent_mux.webhooks import new_secret
 MAX_WEBHOOKS = 50
 DELIVERY_RETENTION = 7 * 24 * 3600 * 1000  # milliseconds that deliveries are kept
 CLEANUP_INTERVAL = 3600.0  # seconds
-GONE = "the receiver answered 410: it wants no more messages"
+GONE = "the receiver answered 410 Gone"
 
 
 class WebhookManager:
@@ -96,7 +96,7 @@ class WebhookManager:
         for name, value in columns.items():
             setattr(row, name, value)
         if not row.is_enabled:
-            await self.store.fail_pending(webhook_id, row.disabled_reason or "the webhook was switched off")
+            await self.store.fail_pending(webhook_id, row.disabled_reason or "the webhook was disabled")
             self._stop_worker(webhook_id)  # last: the caller may be the worker itself
         elif webhook_id not in self._workers:
             self._start_worker(row)

@@ -55,9 +55,9 @@ def address_refusal(value: str, *, allow_private: bool) -> str | None:
     """Return why messages may not be sent to an address, None if they may. Raises `ValueError` for a host name."""
     address = _effective_address(ip_address(value.partition("%")[0]))
     if address in METADATA or address.is_link_local:
-        return f"{value} is link-local or of a cloud's metadata service"
+        return f"{value} is link-local or a cloud metadata service"
     if address.is_multicast or address.is_unspecified or _is_reserved(address):
-        return f"{value} is no address of a host"
+        return f"{value} is not the address of a host"
     if not allow_private and not address.is_global:
         return f"{value} is a private address, and private webhooks are not allowed (--allow-private-webhooks)"
     return None
@@ -188,7 +188,7 @@ def _answer(response: httpx.Response) -> AttemptResult:
     status = response.status_code
     if 200 <= status < 300:
         return AttemptResult(status)
-    moved = "; redirects are not followed, give the webhook the new URL" if 300 <= status < 400 else ""
+    moved = "; redirects are not followed; change the URL of the webhook" if 300 <= status < 400 else ""
     return AttemptResult(
         status, f"the receiver answered {status}{moved}", retry_after(status, response.headers, time.time())
     )
