@@ -42,15 +42,15 @@ class SharedDetection:
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
         self._lock = anyio.Lock()
-        self._looked_at = float("-inf")
+        self._detected_at = float("-inf")
 
     async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
         """Return every agent by name. `fresh`: detect again instead of using results from before this call."""
-        asked = time.monotonic()
+        requested_at = time.monotonic()
         async with self._lock:
-            if fresh and self._looked_at < asked:
+            if fresh and self._detected_at < requested_at:
                 self._detector.forget()
-                self._looked_at = time.monotonic()
+                self._detected_at = time.monotonic()
             return {found.agent: found for found in await self._detector.detect_all()}
 
 

@@ -50,7 +50,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
 
 
 def _bind(one: socket.socket, address: tuple[str, int], port: int) -> None:
-    shown = f"[{address[0]}]:{port}" if ":" in address[0] else f"{address[0]}:{port}"
+    endpoint = f"[{address[0]}]:{port}" if ":" in address[0] else f"{address[0]}:{port}"
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if one.family == socket.AF_INET6:
@@ -60,7 +60,7 @@ def _bind(one: socket.socket, address: tuple[str, int], port: int) -> None:
         one.setblocking(False)
     except OSError as error:
         reason = error.strerror or str(error)
-        message = f"cannot listen on {shown}: {reason}; choose another address or port with --host and --port"
+        message = f"cannot listen on {endpoint}: {reason}; choose another address or port with --host and --port"
         raise AgentMuxError("CONFIG_ERROR", message) from error
 
 

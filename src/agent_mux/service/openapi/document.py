@@ -149,8 +149,8 @@ def _request_schema(body: BodySpec, components: ComponentSchemas) -> Schema:
     if isinstance(body.shape, SchemaRef):
         return {"$ref": REF_PREFIX + body.shape.name}
     built = components.for_request(body.shape)
-    wanted = {name: shape for name, shape in built["properties"].items() if name not in body.omitted}
-    built["properties"] = {name: {**shape, **body.constraints.get(name, {})} for name, shape in wanted.items()}
+    accepted = {name: shape for name, shape in built["properties"].items() if name not in body.omitted}
+    built["properties"] = {name: {**shape, **body.constraints.get(name, {})} for name, shape in accepted.items()}
     built["required"] = [name for name in built["required"] if name not in body.omitted]
     return {**built, **body.extra}
 
@@ -166,10 +166,13 @@ def _responses(
     by_status: dict[int, list[AnyCode]] = {}
     for code in codes:
         by_status.setdefault(STATUS.get(code, 500), []).append(code)
-    for status, those in sorted(by_status.items()):
-        yield str(status), _problem(status, those)
-    for status, why in REFUSAL_DESCRIPTIONS.items():
-        yield str(status), {"description": why, "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "Problem"}}}}
+    for status, status_codes in sorted(by_status.items()):
+        yield str(status), _problem(status, status_codes)
+    for status, description in REFUSAL_DESCRIPTIONS.items():
+        yield (
+            str(status),
+            {"description": description, "content": {MEDIA_TYPE: {"schema": {"$ref": REF_PREFIX + "Problem"}}}},
+        )
 
 
 def _response(response: ResponseSpec, components: ComponentSchemas) -> Schema:

@@ -20,10 +20,10 @@ class ComponentSchemas:
     def __init__(self, types: Iterable[Any], full_schemas: Mapping[str, Schema]) -> None:
         """Collect the schemas of `types` and the whole JSON Schemas `full_schemas` with their `$defs`."""
         self.schemas: dict[str, Schema] = {}
-        wanted = list(types)
-        schemas, parts = _schema_components(wanted)
-        self._schemas = list(zip(wanted, schemas, strict=True))
-        for info in inspect.multi_type_info(wanted):
+        response_types = list(types)
+        schemas, parts = _schema_components(response_types)
+        self._schemas = list(zip(response_types, schemas, strict=True))
+        for info in inspect.multi_type_info(response_types):
             for kind in _structs(info, set()):
                 _describe(parts[schema_name(kind)], kind)
         for part in parts.values():

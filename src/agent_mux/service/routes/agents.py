@@ -38,7 +38,7 @@ async def list_agents(service: CurrentService) -> Response:
     """
     views = await in_thread(service, _known, service.mux.adapters)
     found = await service.detecting.all()
-    return json_answer([_joined(view, found) for view in views])
+    return json_answer([_with_detection(view, found) for view in views])
 
 
 @router.get("/agents/{agent}")
@@ -75,7 +75,7 @@ def _known(adapters: AdapterRegistry) -> list[AgentView]:
     return list(known_agents(adapters))
 
 
-def _joined(view: AgentView, found: Mapping[str, Detected]) -> AgentView:
+def _with_detection(view: AgentView, found: Mapping[str, Detected]) -> AgentView:
     return with_detected(view, found[view.agent]) if view.agent in found else view
 
 

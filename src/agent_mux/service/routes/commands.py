@@ -71,11 +71,11 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
             raise ValidationError(
                 [FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]
             ) from error
-        why = commands.unfit(command)
-        if why:
-            raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {why}")])
-        done = await service.runs.execute(run_id, command)
-        return json_answer(CommandResult(**done, run=await service.runs.get(run_id, full=False)))
+        reason = commands.unfit(command)
+        if reason:
+            raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
+        result = await service.runs.execute(run_id, command)
+        return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
     send.__name__ = f"{name.replace('-', '_')}_run"
     send.__doc__ = kind.__doc__

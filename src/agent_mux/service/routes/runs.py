@@ -123,7 +123,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
     cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
     """List runs, latest first."""
-    wanted = RunFilter(
+    run_filter = RunFilter(
         agent=agent,
         states=_states(state or []),
         exit_reason=exit_reason,
@@ -136,7 +136,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
         until=until,
     )
     views = await service.runs.page(
-        wanted, after_position=RunPosition(*parse_cursor(cursor)) if cursor else None, limit=limit + 1
+        run_filter, after_position=RunPosition(*parse_cursor(cursor)) if cursor else None, limit=limit + 1
     )
     page = RunPage(runs=views[:limit])
     if len(views) > limit:

@@ -83,14 +83,16 @@ Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="Number of results 
 async def list_sessions(  # noqa: PLR0913, PLR0917  # query parameters
     request: Request,
     service: CurrentService,
-    wanted: SessionQuery,
+    session_filter: SessionQuery,
     sort: Annotated[Sort, Query(description="Order: latest, most expensive or longest first.")] = "date",
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> Response:
     """List stored sessions of one agent or of all agents, latest first."""
-    found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, sort, offset + limit + 1)
-    return _page_response(request, found, offset, limit)
+    sessions_found = await in_thread(
+        service, _list_summaries, service.mux.sessions, session_filter, sort, offset + limit + 1
+    )
+    return _page_response(request, sessions_found, offset, limit)
 
 
 @router.get("/search")
@@ -102,7 +104,7 @@ async def list_sessions(  # noqa: PLR0913, PLR0917  # query parameters
 async def search_sessions(  # noqa: PLR0913, PLR0917  # query parameters
     request: Request,
     service: CurrentService,
-    wanted: SessionQuery,
+    session_filter: SessionQuery,
     q: Annotated[
         str,
         Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="Text to find, case-insensitive."),
@@ -114,8 +116,10 @@ async def search_sessions(  # noqa: PLR0913, PLR0917  # query parameters
     offset: Offset = 0,
 ) -> Response:
     """Search sessions for text in messages and in the inputs and outputs of tools."""
-    found = await in_thread(service, _search, service.mux.sessions, q, wanted, sort, offset + limit + 1)
-    return _page_response(request, found, offset, limit)
+    sessions_found = await in_thread(
+        service, _search, service.mux.sessions, q, session_filter, sort, offset + limit + 1
+    )
+    return _page_response(request, sessions_found, offset, limit)
 
 
 @router.get("/{agent}/{session_id}")
@@ -160,8 +164,8 @@ async def export_session(
     form: Annotated[Format, Query(alias="format", description="Format of the document.")] = "json",
 ) -> Response:
     """Export a session as JSON, JSON lines, Markdown, or one self-contained HTML file without scripts."""
-    named, wanted = _session_reference(agent, session_id)
-    text = await in_thread(service, service.mux.sessions.export, named, form, wanted)
+    named, session_filter = _session_reference(agent, session_id)
+    text = await in_thread(service, service.mux.sessions.export, named, form, session_filter)
     media_type, suffix = _MEDIA_TYPES[form]
     headers = {"content-disposition": f'attachment; filename="{file_name(agent, session_id, suffix)}"', **_INERT}
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
@@ -178,21 +182,21 @@ def _session_reference(agent: str, session_id: str) -> tuple[str, SessionFilter]
     return f"{agent}:{session_id}", SessionFilter(agent=agent)
 
 
-def _list_summaries(sessions: Sessions, wanted: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
-    return sessions.list(wanted, sort=sort, limit=limit)
+def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
+    return sessions.list(session_filter, sort=sort, limit=limit)
 
 
-def _search(sessions: Sessions, text: str, wanted: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
-    return sessions.search(text, wanted, sort=sort, limit=limit)
+def _search(sessions: Sessions, text: str, session_filter: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
+    return sessions.search(text, session_filter, sort=sort, limit=limit)
 
 
-def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
+def _page_response(request: Request, sessions_found: list[Any], offset: int, limit: int) -> Response:
     after_position = offset + limit
-    if len(found) <= after_position:
-        return json_answer(found[offset:])
+    if len(sessions_found) <= after_position:
+        return json_answer(sessions_found[offset:])
     following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
-    return json_answer(found[offset:after_position], headers={"link": link})
+    return json_answer(sessions_found[offset:after_position], headers={"link": link})
 
 
 cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
@@ -202,7 +206,7 @@ cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
 @described(ResponseSpec(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
 async def report_cost(
     service: CurrentService,
-    wanted: SessionQuery,
+    session_filter: SessionQuery,
     by: Annotated[GroupBy, Query(description="Grouping of the report.")] = "agent",
 ) -> Response:
     """Report the cost of stored sessions in US dollars. A model call that a fork copied counts once.
@@ -210,8 +214,8 @@ async def report_cost(
     Costs reported by agents (native) and costs computed from price lists (computed) are separate; calls without a known
     price are counted. Times and models are those of the calls.
     """
-    return json_answer(await in_thread(service, _cost_report, service.mux.sessions, wanted, by))
+    return json_answer(await in_thread(service, _cost_report, service.mux.sessions, session_filter, by))
 
 
-def _cost_report(sessions: Sessions, wanted: SessionFilter, by: GroupBy) -> dict[str, Any]:
-    return cost_json(by, sessions.total_cost(wanted, group_by=by))
+def _cost_report(sessions: Sessions, session_filter: SessionFilter, by: GroupBy) -> dict[str, Any]:
+    return cost_json(by, sessions.total_cost(session_filter, group_by=by))

@@ -66,11 +66,15 @@ class LiveRun:
     """One run, from its start until its handle is released."""
 
     def __init__(
-        self, row: RunRow, handle: RunHandle, remember: RecordChange, observers: Sequence[RunLifecycleObserver] = ()
+        self,
+        row: RunRow,
+        handle: RunHandle,
+        record_change: RecordChange,
+        observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
         self.row = row
         self.handle = handle
-        self._record_change = remember
+        self._record_change = record_change
         self._observers = observers
         self.event_counts: Counter[str] = Counter()
         """Number of events by type so far."""
@@ -103,7 +107,7 @@ class LiveRun:
             return
         if self.row.started_at is None:
             started = {"state": state, "started_at": self.handle.header.started_at}
-            self._change(started, lambda one: one.started(self.row, self._summary))
+            self._change(started, lambda observer: observer.started(self.row, self._summary))
         else:
             self._change({"state": state})
 
@@ -113,7 +117,9 @@ class LiveRun:
         for name, value in values.items():
             if name != "result":  # it may be long, and the handle holds it
                 setattr(self.row, name, value)
-        self._record_change(self.row.run_id, values, [entry for one in self._observers for entry in entries_of(one)])
+        self._record_change(
+            self.row.run_id, values, [entry for observer in self._observers for entry in entries_of(observer)]
+        )
         self.notify_changed()
 
     @property
@@ -122,7 +128,7 @@ class LiveRun:
 
     def interaction_requested(self, pending: PendingInteraction) -> None:
         """Notify observers that the agent waits for a person."""
-        self._change({}, lambda one: one.interaction_requested(self.row, self._summary, pending))
+        self._change({}, lambda observer: observer.interaction_requested(self.row, self._summary, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
         """Record the result."""
@@ -136,7 +142,7 @@ class LiveRun:
                 "event_types": to_json(self.event_counts),
                 "journal_bytes": journal_bytes,
             },
-            lambda one: one.ended(self.row, self._summary, self.event_counts),
+            lambda observer: observer.ended(self.row, self._summary, self.event_counts),
         )
 
     def view(self, *, full: bool) -> RunView:
@@ -150,7 +156,7 @@ class LiveRun:
             view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
-            view.pending = [pending_view(one) for one in handle.interaction.pending]
+            view.pending = [pending_view(observer) for observer in handle.interaction.pending]
             view.queue_position = present(handle.queue_position)
         key = _snapshot_key(view)
         if key != self._snapshot_key:  # larger than the revisions of earlier server processes
@@ -205,5 +211,5 @@ def view_of(row: RunRow, *, full: bool) -> RunView:
 
 def _snapshot_key(view: RunView) -> object:
     """Return what a new revision depends on."""
-    pending = [one.id for one in view.pending] if view.pending else []
+    pending = [observer.id for observer in view.pending] if view.pending else []
     return view.state, view.queue_position, view.is_busy, pending, view.model, view.session_id, view.journal

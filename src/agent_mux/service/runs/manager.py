@@ -272,14 +272,16 @@ class RunManager:
             return live.view(full=full)
         return view_of(await self._row_of(run_id), full=full)
 
-    async def page(self, wanted: RunFilter, *, after_position: RunPosition | None = None, limit: int) -> list[RunView]:
+    async def page(
+        self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
+    ) -> list[RunView]:
         """Return runs, latest first."""
-        if wanted.depends_on_state or self._write_queue.has_removals:
+        if run_filter.depends_on_state or self._write_queue.has_removals:
             with anyio.move_on_after(WRITE_WAIT):
                 await self._write_queue.flush()
-        rows = await self._store.page(wanted, after_position=after_position, limit=limit)
+        rows = await self._store.page(run_filter, after_position=after_position, limit=limit)
         if await self._recovery.wait_recovered(*(row.run_id for row in rows)):
-            rows = await self._store.page(wanted, after_position=after_position, limit=limit)
+            rows = await self._store.page(run_filter, after_position=after_position, limit=limit)
         return [self._view(row) for row in rows if not self._write_queue.is_removing(row.run_id)]
 
     def _view(self, row: RunRow) -> RunView:

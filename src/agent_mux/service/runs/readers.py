@@ -55,9 +55,9 @@ def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
     size = 0
     for first, events in batches:
         if first + len(events) > start:
-            wanted = events[max(start - first, 0) :]
-            chunk.append((max(first, start), wanted))
-            size += len(wanted)
+            selected = events[max(start - first, 0) :]
+            chunk.append((max(first, start), selected))
+            size += len(selected)
             if size >= LARGEST_CHUNK:
                 break
     return chunk
@@ -70,16 +70,16 @@ RunUpdate = tuple[RunView | None, Batch]
 async def live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, None]:
     """Yield updates as they happen, until the run has ended."""
     reader = live.handle.events(start)
-    shown: object = None
+    last_revision: object = None
     while True:
         changed = live.changed
         batch = await reader.batch() if reader.has_more else (0, ())
         if batch is None:
             return
         view = live.view(full=False)
-        is_other = shown != (shown := view.revision)
-        if is_other or batch[1]:
-            yield view if is_other else None, batch
+        is_changed = last_revision != (last_revision := view.revision)
+        if is_changed or batch[1]:
+            yield view if is_changed else None, batch
         else:
             await changed.wait()
 

@@ -69,17 +69,17 @@ class Recovery:
                 journal.unlink(missing_ok=True)
                 waiting.append(row)
             else:
-                why = "the server was killed while the run was queued, and secrets of the request are not stored"
-                self.mark_lost(row, f"{why}; start it again")
+                reason = "the server was killed while the run was queued, and secrets of the request are not stored"
+                self.mark_lost(row, f"{reason}; start it again")
         return waiting
 
     def _add(self, row: RunRow, recover: RecoverValues) -> None:
         _clean_up(row.run_id)
         self._unrecovered[row.run_id] = row, recover
 
-    def mark_lost(self, row: RunRow, why: str) -> None:
+    def mark_lost(self, row: RunRow, reason: str) -> None:
         """End a run that left no journal and cannot start. `why`: the message of its error."""
-        self._add(row, lambda: lost_values(row, why))
+        self._add(row, lambda: lost_values(row, reason))
 
     async def run(self) -> None:
         """Recover the runs one after the other and store their outcomes."""
@@ -130,10 +130,10 @@ def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[
         derived = DerivedRun(journal, make_codec)
         if derived.run_id == row.run_id:
             return _derived_values(derived, journal)
-        why = f"{journal} belongs to another run"
+        reason = f"{journal} belongs to another run"
     except (AgentMuxError, OSError) as error:
-        why = str(error)
-    return lost_values(row, f"the server was killed, and its journal cannot be read: {why}")
+        reason = str(error)
+    return lost_values(row, f"the server was killed, and its journal cannot be read: {reason}")
 
 
 def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     }
 
 
-def lost_values(row: RunRow, why: str) -> dict[str, Any]:
+def lost_values(row: RunRow, reason: str) -> dict[str, Any]:
     """Return the columns of a run without a journal. `why`: the message of its error."""
     result = RunResult(
         run_id=row.run_id,
@@ -172,7 +172,7 @@ def lost_values(row: RunRow, why: str) -> dict[str, Any]:
         turn_count=0,
         cost=None,
         token_usage=None,
-        error=RunError("AGENT_CRASH", why),
+        error=RunError("AGENT_CRASH", reason),
         ledger=Ledger(),
         tags=row.tags,
     )

@@ -154,14 +154,14 @@ class WriteBehindQueue:
 
     def _requeue(self) -> None:
         """Put unwritten changes in front of the pending ones, merged with newer changes of the same runs."""
-        again, self._writing = self._writing, {}
-        for run_id, change in again.items():
+        unwritten, self._writing = self._writing, {}
+        for run_id, change in unwritten.items():
             newer = self._pending.pop(run_id, None)
             if newer is not None:
                 is_removed = change.values is None or newer.values is None
                 change.values = None if is_removed else {**(change.values or {}), **(newer.values or {})}
                 change.entries = [] if is_removed else change.entries + newer.entries
-        self._pending = {**again, **self._pending}
+        self._pending = {**unwritten, **self._pending}
 
     def _notify_written(self) -> None:
         written, self._written = self._written, anyio.Event()

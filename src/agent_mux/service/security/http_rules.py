@@ -43,8 +43,8 @@ def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> i
 class RequestRefused(HTTPException):
     """Refusal of a request. As an `HTTPException` it becomes a problem even while a route reads the body."""
 
-    def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, why, headers)
+    def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, reason, headers)
 
 
 HEADERS = {

@@ -28,14 +28,14 @@ class Keyring:
         Raises:
             ValidationError: The name is taken or invalid, or a scope is unknown.
         """
-        wanted = tuple(dict.fromkeys(scopes))
-        _check(name, wanted)
+        unique_scopes = tuple(dict.fromkeys(scopes))
+        _check(name, unique_scopes)
         token = new_token()
         row = TokenRow(
             id=token.id,
             name=name,
             hash=token.hash,
-            scopes=" ".join(wanted),
+            scopes=" ".join(unique_scopes),
             created_at=now_ms(),
             expires_at=expires_at,
         )
@@ -56,10 +56,10 @@ class Keyring:
         if not row.is_valid(now):
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"the token {name} is revoked or expired; create another")
         token = new_token(row.id)
-        before = {"previous_hash": row.hash, "previous_valid_until": now + grace_ms} if grace_ms else {
+        previous = {"previous_hash": row.hash, "previous_valid_until": now + grace_ms} if grace_ms else {
             "previous_hash": None, "previous_valid_until": None
         }  # fmt: skip
-        await self._store.change(row.id, {"hash": token.hash, **before})
+        await self._store.change(row.id, {"hash": token.hash, **previous})
         return token
 
     async def revoke(self, name: str) -> None:
@@ -82,9 +82,11 @@ class Keyring:
 
 
 def _check(name: str, scopes: tuple[str, ...]) -> None:
-    bad = [] if _NAME.fullmatch(name) else [FieldError("name", name, "1 to 64 letters, digits, and . _ @ - inside")]
-    bad += [FieldError("scopes", one, ", ".join(SCOPES)) for one in scopes if one not in SCOPES]
+    problems = (
+        [] if _NAME.fullmatch(name) else [FieldError("name", name, "1 to 64 letters, digits, and . _ @ - inside")]
+    )
+    problems += [FieldError("scopes", one, ", ".join(SCOPES)) for one in scopes if one not in SCOPES]
     if not scopes:
-        bad.append(FieldError("scopes", [], "at least one of " + ", ".join(SCOPES)))
-    if bad:
-        raise ValidationError(bad)
+        problems.append(FieldError("scopes", [], "at least one of " + ", ".join(SCOPES)))
+    if problems:
+        raise ValidationError(problems)

@@ -61,8 +61,8 @@ def _is_below(path: str, places: tuple[str, ...]) -> bool:
 
 def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
     """Return the known scopes among the names."""
-    wanted = frozenset(names)
-    return frozenset(scope for scope in SCOPES if scope in wanted)
+    given = frozenset(names)
+    return frozenset(scope for scope in SCOPES if scope in given)
 
 
 PREFIX = "amux"

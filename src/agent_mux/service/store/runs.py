@@ -112,16 +112,16 @@ class RunFilter:
             for name in ("agent", "exit_reason", "model", "session_id", "project_id", "owner")
             if getattr(self, name) is not None
         }
-        wanted: list[sa.ColumnElement[bool]] = [columns[name] == value for name, value in equal.items()]
+        conditions: list[sa.ColumnElement[bool]] = [columns[name] == value for name, value in equal.items()]
         if self.states:
-            wanted.append(columns.state.in_(self.states))
+            conditions.append(columns.state.in_(self.states))
         if self.since is not None:
-            wanted.append(columns.created_at >= self.since)
+            conditions.append(columns.created_at >= self.since)
         if self.until is not None:
-            wanted.append(columns.created_at < self.until)
+            conditions.append(columns.created_at < self.until)
         tags = map(storable, self.tags)
-        wanted += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in tags]
-        return wanted
+        conditions += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in tags]
+        return conditions
 
 
 def storable(value: Any) -> Any:
@@ -154,8 +154,8 @@ class RunStore:
 
     async def oldest(self, limit: int) -> list[EndedRun]:
         """Return the runs that ended first."""
-        wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
-        ended = wanted.where(*self._ended_conditions()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
+        query = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
+        ended = query.where(*self._ended_conditions()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
         async with self._database.reading() as connection:
             return [EndedRun(*row) for row in await connection.execute(ended)]
 
@@ -188,16 +188,20 @@ class RunStore:
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> RunRow | None:
         """Return the run that the owner created with this idempotency key."""
-        mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
-        return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
+        own_runs = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
+        return await self._one(*own_runs, RUNS.c.idempotency_key == storable(idempotency_key))
 
-    async def page(self, wanted: RunFilter, *, after_position: RunPosition | None = None, limit: int) -> list[RunRow]:
+    async def page(
+        self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
+    ) -> list[RunRow]:
         """Return runs, latest first."""
-        return await self._select(self.page_statement(wanted, after_position=after_position, limit=limit))
+        return await self._select(self.page_statement(run_filter, after_position=after_position, limit=limit))
 
-    def page_statement(self, wanted: RunFilter, *, after_position: RunPosition | None, limit: int) -> sa.Select[Any]:
+    def page_statement(
+        self, run_filter: RunFilter, *, after_position: RunPosition | None, limit: int
+    ) -> sa.Select[Any]:
         """Return the query of `page`."""
-        conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
+        conditions = [RUNS.c.instance == self._instance, *run_filter.conditions()]
         if after_position is not None:
             conditions.append(
                 sa.tuple_(RUNS.c.created_at, RUNS.c.run_id)
@@ -208,9 +212,9 @@ class RunStore:
 
     async def unfinished(self) -> Sequence[RunRow]:
         """Return the runs that had not ended at the last write, in order of creation."""
-        mine = RUNS.c.instance == self._instance
-        wanted = sa.select(*_COLUMNS).where(mine, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
-        return await self._select(wanted)
+        own_runs = RUNS.c.instance == self._instance
+        query = sa.select(*_COLUMNS).where(own_runs, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
+        return await self._select(query)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
         """Delete runs."""
@@ -218,8 +222,8 @@ class RunStore:
             await self._remove(connection, run_ids)
 
     async def _remove(self, connection: AsyncConnection, run_ids: Sequence[str]) -> None:
-        mine = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
-        await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
+        own_runs = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
+        await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(own_runs)))
         await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
 
     def _row_conditions(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:

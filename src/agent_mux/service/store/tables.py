@@ -63,7 +63,7 @@ RUNS = Table(
     Index(None, "instance", "created_at", "run_id"),
     Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
     Index("ix_runs_agent", "instance", "agent", "created_at", "run_id"),
-    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all that retention looks at
+    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all columns that retention reads
 )
 
 RUN_TAGS = Table(

@@ -70,9 +70,9 @@ class WebhookStore:
 
     async def all(self) -> list[WebhookRow]:
         """Return every webhook in order of creation."""
-        wanted = sa.select(*_WEBHOOK).where(WEBHOOKS.c.instance == self._instance)
+        query = sa.select(*_WEBHOOK).where(WEBHOOKS.c.instance == self._instance)
         async with self._database.reading() as connection:
-            found = await connection.execute(wanted.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
+            found = await connection.execute(query.order_by(WEBHOOKS.c.created_at, WEBHOOKS.c.webhook_id))
             return [_webhook_row(dict(one)) for one in found.mappings()]
 
     async def add(self, row: WebhookRow) -> None:
@@ -100,37 +100,37 @@ class WebhookStore:
     async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
         """Return pending deliveries in order of their due time."""
         table = WEBHOOK_DELIVERIES.c
-        wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id, table.state == "pending")
-        return await self._deliveries(wanted.order_by(table.next_at, table.delivery_id).limit(limit))
+        query = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id, table.state == "pending")
+        return await self._deliveries(query.order_by(table.next_at, table.delivery_id).limit(limit))
 
     async def page(
         self, webhook_id: str, *, state: str | None = None, after_position: DeliveryPosition | None = None, limit: int
     ) -> list[DeliveryRow]:
         """Return deliveries, latest first."""
         table = WEBHOOK_DELIVERIES.c
-        wanted = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
+        query = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
         if state is not None:
-            wanted = wanted.where(table.state == state)
+            query = query.where(table.state == state)
         if after_position is not None:
-            wanted = wanted.where(sa.tuple_(table.created_at, table.delivery_id) < sa.tuple_(*after_position))
-        return await self._deliveries(wanted.order_by(table.created_at.desc(), table.delivery_id.desc()).limit(limit))
+            query = query.where(sa.tuple_(table.created_at, table.delivery_id) < sa.tuple_(*after_position))
+        return await self._deliveries(query.order_by(table.created_at.desc(), table.delivery_id.desc()).limit(limit))
 
     async def change_delivery(self, delivery_id: str, values: Mapping[str, Any]) -> None:
         """Update columns of a delivery."""
         table = WEBHOOK_DELIVERIES
         await self._write(table.update().where(table.c.delivery_id == delivery_id).values(**values))
 
-    async def fail_pending(self, webhook_id: str, why: str) -> None:
+    async def fail_pending(self, webhook_id: str, reason: str) -> None:
         """Mark all pending deliveries of a webhook as failed. `why`: stored as their error."""
         table = WEBHOOK_DELIVERIES
         pending = table.update().where(table.c.webhook_id == webhook_id, table.c.state == "pending")
-        await self._write(pending.values(state="failed", last_error=why))
+        await self._write(pending.values(state="failed", last_error=reason))
 
     async def delete_before(self, time: int) -> None:
         """Delete finished deliveries created before a time in milliseconds since the epoch."""
         table = WEBHOOK_DELIVERIES
-        mine = sa.select(WEBHOOKS.c.webhook_id).where(WEBHOOKS.c.instance == self._instance)
-        old = table.c.state != "pending", table.c.created_at < time, table.c.webhook_id.in_(mine)
+        own_webhooks = sa.select(WEBHOOKS.c.webhook_id).where(WEBHOOKS.c.instance == self._instance)
+        old = table.c.state != "pending", table.c.created_at < time, table.c.webhook_id.in_(own_webhooks)
         await self._write(table.delete().where(*old))
 
     async def _deliveries(self, statement: sa.Select[Any]) -> list[DeliveryRow]:
@@ -147,9 +147,9 @@ def insert_delivery(row: DeliveryRow) -> sa.Executable:
     """Return a statement that inserts a delivery, unless it already exists or its webhook does not."""
     table = WEBHOOK_DELIVERIES
     values = msgspec.structs.asdict(row)
-    there = sa.exists().where(table.c.delivery_id == row.delivery_id)
+    exists = sa.exists().where(table.c.delivery_id == row.delivery_id)
     constants = [sa.literal(value, table.c[name].type).label(name) for name, value in values.items()]
-    new = sa.select(*constants).select_from(WEBHOOKS).where(WEBHOOKS.c.webhook_id == row.webhook_id, ~there)
+    new = sa.select(*constants).select_from(WEBHOOKS).where(WEBHOOKS.c.webhook_id == row.webhook_id, ~exists)
     return table.insert().from_select(list(values), new)
 
 

@@ -108,8 +108,8 @@ class DeliveryPage(Shape, kw_only=True):
 def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_private: bool) -> dict[str, Any]:
     """Return the columns that a request sets. Raises `ValidationError` with every invalid field."""
     problems: list[FieldError] = []
-    if not isinstance(change.url, UnsetType) and (why := _url_refusal(change.url, allow_private=allow_private)):
-        problems.append(FieldError("url", change.url, why))
+    if not isinstance(change.url, UnsetType) and (reason := _url_refusal(change.url, allow_private=allow_private)):
+        problems.append(FieldError("url", change.url, reason))
     if not isinstance(change.events, UnsetType) and not (change.events and set(change.events) <= set(EVENTS)):
         problems.append(FieldError("events", change.events, "one or more of " + ", ".join(EVENTS)))
     if not isinstance(change.agents, UnsetType):
