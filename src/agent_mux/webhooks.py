@@ -24,6 +24,7 @@ SHORTEST_KEY, LONGEST_KEY = 24, 64  # bytes
 VERSION = "v1"
 TOLERANCE = 300.0  # seconds; limits how long a recorded message can be replayed
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+_WRONG_SECRET = f"a webhook secret is {PREFIX} and the base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes"
 
 
 def new_secret() -> str:
@@ -40,9 +41,6 @@ def key_of(secret: str) -> bytes:
     if not secret.startswith(PREFIX) or not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
         raise AgentMuxError("VALIDATION_ERROR", _WRONG_SECRET)
     return key
-
-
-_WRONG_SECRET = f"a webhook secret is {PREFIX} and the base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes"
 
 
 def sign(secrets_: Iterable[str], id_: str, timestamp: int, body: bytes) -> str:

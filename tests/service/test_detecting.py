@@ -37,11 +37,11 @@ class Counting(Detector):
 @pytest.mark.parametrize("fresh", [False, True])
 async def test_one_look_at_a_time(fresh: bool) -> None:
     detector = Counting()
-    detecting = SharedDetection(detector)
+    detection = SharedDetection(detector)
     found: list[str] = []
 
     async def ask() -> None:
-        found.extend(await detecting.all(fresh=fresh))
+        found.extend(await detection.all(fresh=fresh))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
@@ -52,10 +52,10 @@ async def test_one_look_at_a_time(fresh: bool) -> None:
 
 async def test_who_waited_for_a_fresh_look_shares_it() -> None:
     detector = Counting()
-    detecting = SharedDetection(detector)
+    detection = SharedDetection(detector)
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
-            tasks.start_soon(lambda: detecting.all(fresh=True))
+            tasks.start_soon(lambda: detection.all(fresh=True))
     assert detector.forgotten == 1  # the look of the first began when all had asked
-    await detecting.all(fresh=True)
+    await detection.all(fresh=True)
     assert detector.forgotten == 2

@@ -32,6 +32,10 @@ LINGER = 2.0  # seconds for a refused client to read the response
 MAX_CONNECTIONS = 4096
 RESERVED_FILES = 256
 """Open files reserved for the agents' pipes, journals and the database."""
+LARGEST_MESSAGE = 1 << 20  # bytes of an incoming message; a larger one closes the connection with code 1009
+PING_INTERVAL = 20.0  # seconds
+PONG_TIMEOUT = 60.0  # seconds; a slow reader first reads what was sent before the ping
+CLOSE_DELAY = 3.0  # seconds to send pending data when the server stops or the client is unresponsive
 
 
 def default_max_connections() -> int:
@@ -153,12 +157,6 @@ class HttpConnection(H11Protocol):
         head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])
         for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
-
-
-LARGEST_MESSAGE = 1 << 20  # bytes of an incoming message; a larger one closes the connection with code 1009
-PING_INTERVAL = 20.0  # seconds
-PONG_TIMEOUT = 60.0  # seconds; a slow reader first reads what was sent before the ping
-CLOSE_DELAY = 3.0  # seconds to send pending data when the server stops or the client is unresponsive
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):

@@ -31,6 +31,10 @@ WAIT_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 
 Stream = Literal["sse", "jsonl", "websocket"]
 AttemptOutcome = Literal["delivered", "retry", "given_up", "refused", "gone"]
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl": "jsonl"}
+"""Content types of streams. Their duration is excluded from the request durations: it depends on the run."""
+NO_ROUTE = "(none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +144,6 @@ def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> 
     for labels, count in sorted(events.items()):
         family.add_metric(labels, count)
     return family
-
-
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl": "jsonl"}
-"""Content types of streams. Their duration is excluded from the request durations: it depends on the run."""
-NO_ROUTE = "(none)"
 
 
 class MetricsMiddleware:

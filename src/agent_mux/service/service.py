@@ -25,7 +25,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.retention import Retention
 from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import EncodedEvents
+from agent_mux.service.runs.readers import EncodedEventCache
 from agent_mux.service.security.authenticator import Authenticator
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
@@ -34,6 +34,14 @@ from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.manager import WebhookManager
 from agent_mux.settings.allowed_directories import Roots
+
+ID_FILE = "instance-id"
+LOCK_FILE = "server.lock"
+_Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
+DATABASE_FILE = "service.db"
+MAX_READERS = 4
+"""Maximum number of requests that read the agents' files at a time."""
 
 
 class SharedDetection:
@@ -52,10 +60,6 @@ class SharedDetection:
                 self._detector.forget()
                 self._detected_at = time.monotonic()
             return {found.agent: found for found in await self._detector.detect_all()}
-
-
-ID_FILE = "instance-id"
-LOCK_FILE = "server.lock"
 
 
 @contextlib.contextmanager
@@ -90,13 +94,6 @@ def _read_instance_id(path: Path) -> str:
         raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it") from error
 
 
-_Result = TypeVar("_Result")
-_Arguments = ParamSpec("_Arguments")
-DATABASE_FILE = "service.db"
-MAX_READERS = 4
-"""Maximum number of requests that read the agents' files at a time."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """The parts of one open service."""
@@ -107,10 +104,10 @@ class Service:
     database: Database
     runs: RunManager
     authenticator: Authenticator
-    encoded: EncodedEvents
+    event_cache: EncodedEventCache
     metrics: Metrics
     webhooks: WebhookManager
-    detecting: SharedDetection
+    detection: SharedDetection
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
@@ -183,10 +180,10 @@ async def open_service(
                         database=database,
                         runs=runs,
                         authenticator=authenticator,
-                        encoded=EncodedEvents(),
+                        event_cache=EncodedEventCache(),
                         metrics=metrics,
                         webhooks=webhooks,
-                        detecting=SharedDetection(mux.detector),
+                        detection=SharedDetection(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

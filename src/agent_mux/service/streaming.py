@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
 from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import Batch, EncodedEvents
+from agent_mux.service.runs.readers import Batch, EncodedEventCache
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
@@ -28,6 +28,8 @@ LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger event is a chunk of its ow
 
 Frame = Callable[[int, bytes], bytes]
 """Encode the number and the JSON of an event for transport."""
+EVENTS_PER_CHUNK = 256
+"""Events of a stored session that are derived at once, in a thread."""
 
 
 def as_sse(number: int, line: bytes) -> bytes:
@@ -57,7 +59,7 @@ class EventSelection:
 
 
 def batch_chunks(
-    encoded: EncodedEvents, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
+    event_cache: EncodedEventCache, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
     """Encode the selected events of a batch, joined into chunks."""
     first, events = batch
@@ -66,7 +68,7 @@ def batch_chunks(
     for number, event in enumerate(events, first):
         if selection.types is not None and event.type not in selection.types:
             continue
-        line = frame(number, encoded.line(run_id, number, event, accumulated=selection.accumulated))
+        line = frame(number, event_cache.line(run_id, number, event, accumulated=selection.accumulated))
         chunk.append(line)
         size += len(line)
         if size >= LARGEST_CHUNK:
@@ -77,13 +79,13 @@ def batch_chunks(
 
 
 async def event_stream(
-    runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection, frame: Frame
+    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
     """Yield the encoded events of a run, and its result at the end, numbered one above the last event."""
     end = selection.start
     async with aclosing(runs.batches(run_id, selection.start)) as batches:
         async for batch in batches:
-            for chunk in batch_chunks(encoded, run_id, batch, selection, frame):
+            for chunk in batch_chunks(event_cache, run_id, batch, selection, frame):
                 yield chunk
             end = batch[0] + len(batch[1])
     result = await runs.result(run_id)
@@ -92,7 +94,7 @@ async def event_stream(
 
 
 async def event_stream_with_snapshots(
-    runs: RunManager, encoded: EncodedEvents, run_id: str, selection: EventSelection
+    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection
 ) -> AsyncGenerator[bytes, None]:
     """Yield the same as Server-Sent Events, with a snapshot of the run before the events that changed it."""
     end = selection.start
@@ -100,7 +102,7 @@ async def event_stream_with_snapshots(
         async for view, batch in updates:
             if view is not None:
                 yield as_snapshot(to_json_bytes(view))
-            for chunk in batch_chunks(encoded, run_id, batch, selection, as_sse):
+            for chunk in batch_chunks(event_cache, run_id, batch, selection, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))
     result = await runs.result(run_id)
@@ -149,10 +151,6 @@ class ChunkStream(Response):
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
-
-
-EVENTS_PER_CHUNK = 256
-"""Events of a stored session that are derived at once, in a thread."""
 
 
 def open_session_events(sessions: Sessions, session: str, selection: SessionFilter) -> Generator[AgentEvent]:

@@ -17,7 +17,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
 from agent_mux.service.problems import STATUS
 from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import EncodedEvents
+from agent_mux.service.runs.readers import EncodedEventCache
 from agent_mux.service.streaming import EventSelection
 
 MAX_WAITING_COMMANDS = 32
@@ -49,7 +49,7 @@ class RunWebSocket:
         self,
         websocket: WebSocket,
         runs: RunManager,
-        encoded: EncodedEvents,
+        event_cache: EncodedEventCache,
         run_id: str,
         *,
         selection: EventSelection,
@@ -59,13 +59,13 @@ class RunWebSocket:
         """`may_command`: whether commands other than `status` are allowed."""
         self._websocket = websocket
         self._runs = runs
-        self._encoded = encoded
+        self._event_cache = event_cache
         self._run_id = run_id
         self._selection = selection
         self._frame = frame
         self._may_command = may_command
         self._is_open = True
-        self._is_over = False
+        self._has_ended = False
         self._sending = anyio.Lock()
         self._command_sender, self._command_receiver = anyio.create_memory_object_stream[commands.AnyCommand](
             MAX_WAITING_COMMANDS
@@ -103,7 +103,7 @@ class RunWebSocket:
                         await self._send(self._frame(number, self._line(number, event)))
                 end = first + len(events)
         result = await self._runs.result(self._run_id)
-        self._is_over = True
+        self._has_ended = True
         self._command_sender.close()
         with anyio.move_on_after(ANSWER_GRACE):
             await self._commands_done.wait()
@@ -121,7 +121,7 @@ class RunWebSocket:
         return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
 
     def _line(self, number: int, event: Any) -> bytes:
-        return self._encoded.line(self._run_id, number, event, accumulated=self._selection.accumulated)
+        return self._event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
 
     async def _send(self, text: str) -> None:
         async with self._sending:
@@ -156,7 +156,7 @@ class RunWebSocket:
         elif isinstance(command, commands.Abort):
             self._tasks.start_soon(self._abort)
             await self._send(commands.ack(command))
-        elif isinstance(command, commands.Kill | commands.Status) or self._is_over:
+        elif isinstance(command, commands.Kill | commands.Status) or self._has_ended:
             await self._execute(command)
         else:
             self._command_sender.send_nowait(command)

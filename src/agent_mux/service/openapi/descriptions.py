@@ -17,6 +17,42 @@ JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
 """Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+"""Errors of every operation that needs a token."""
+REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
+    408: "The request arrived too slowly.",
+    413: "The request body is too large.",
+    414: "The request target is too long.",
+    415: "A request body from a browser is not JSON.",
+    421: "The Host header names another host.",
+    431: "The request headers are too large.",
+}
+"""Status -> why a request is refused, whatever its operation."""
+INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, answer their requests.
+
+JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
+is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
+too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
+(421) are refused by every operation."""
+TAGS: Mapping[str, str] = {
+    "runs": "Start, list and delete runs.",
+    "events": "Events of a run as Server-Sent Events or JSON lines.",
+    "commands": "Send commands to a run: prompts, answers, interruption.",
+    "agents": "Supported agents and their installations.",
+    "models": "Models that agents offer, and their prices.",
+    "sessions": "Sessions stored by the agents themselves.",
+    "cost": "Cost of stored sessions.",
+    "profiles": "Named sets of run options.",
+    "webhooks": "Notify other programs about runs.",
+    "health": "Liveness, readiness and metrics.",
+}
+PATH_PARAMETERS: Mapping[str, str] = {
+    "run_id": "Run id: a ULID.",
+    "webhook_id": "Webhook id: a ULID.",
+    "agent": "Agent name or alias.",
+    "model": "Model name or alias. It may contain slashes.",
+    "session_id": "The agent's own session id, percent-encoded, or an unambiguous prefix of it.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,41 +130,3 @@ def described(
         return function
 
     return record
-
-
-COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
-"""Errors of every operation that needs a token."""
-REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
-    408: "The request arrived too slowly.",
-    413: "The request body is too large.",
-    414: "The request target is too long.",
-    415: "A request body from a browser is not JSON.",
-    421: "The Host header names another host.",
-    431: "The request headers are too large.",
-}
-"""Status -> why a request is refused, whatever its operation."""
-INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, answer their requests.
-
-JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
-is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
-too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
-(421) are refused by every operation."""
-TAGS: Mapping[str, str] = {
-    "runs": "Start, list and delete runs.",
-    "events": "Events of a run as Server-Sent Events or JSON lines.",
-    "commands": "Send commands to a run: prompts, answers, interruption.",
-    "agents": "Supported agents and their installations.",
-    "models": "Models that agents offer, and their prices.",
-    "sessions": "Sessions stored by the agents themselves.",
-    "cost": "Cost of stored sessions.",
-    "profiles": "Named sets of run options.",
-    "webhooks": "Notify other programs about runs.",
-    "health": "Liveness, readiness and metrics.",
-}
-PATH_PARAMETERS: Mapping[str, str] = {
-    "run_id": "Run id: a ULID.",
-    "webhook_id": "Webhook id: a ULID.",
-    "agent": "Agent name or alias.",
-    "model": "Model name or alias. It may contain slashes.",
-    "session_id": "The agent's own session id, percent-encoded, or an unambiguous prefix of it.",
-}

@@ -27,6 +27,7 @@ from agent_mux.service.service import in_thread
 
 router = APIRouter(prefix="/v1", tags=["agents"], route_class=RawPathRoute)
 REPLAY = {"agent": "replay"}
+models_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawPathRoute)
 
 
 @router.get("/agents")
@@ -37,7 +38,7 @@ async def list_agents(service: CurrentService) -> Response:
     Results of detection are cached for less than a minute; `POST /v1/detect` detects again.
     """
     views = await in_thread(service, _known, service.mux.adapters)
-    found = await service.detecting.all()
+    found = await service.detection.all()
     return json_answer([_with_detection(view, found) for view in views])
 
 
@@ -60,7 +61,7 @@ async def get_capabilities(agent: str, service: CurrentService) -> Response:
 @described(ResponseSpec(list[DetectedView]))
 async def list_detected(service: CurrentService) -> Response:
     """List the installed agents. Results are cached for less than a minute."""
-    return _detected(await service.detecting.all())
+    return _detected(await service.detection.all())
 
 
 @router.post("/detect")
@@ -68,7 +69,7 @@ async def list_detected(service: CurrentService) -> Response:
 async def detect_agents(service: CurrentService) -> Response:
     """Detect installed agents and their versions again. Takes a few seconds at most."""
     service.runs.require_open()
-    return _detected(await service.detecting.all(fresh=True))
+    return _detected(await service.detection.all(fresh=True))
 
 
 def _known(adapters: AdapterRegistry) -> list[AgentView]:
@@ -81,9 +82,6 @@ def _with_detection(view: AgentView, found: Mapping[str, Detected]) -> AgentView
 
 def _detected(found: Mapping[str, Detected]) -> Response:
     return json_answer([detected_view(one) for _, one in sorted(found.items())])
-
-
-models_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawPathRoute)
 
 
 @models_router.get("")

@@ -28,6 +28,7 @@ from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame
 router = APIRouter(prefix="/v1/runs", tags=["events"])
 TYPES = frozenset(event.type for event in ALL_EVENTS)
 _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
+_BOOLEANS = {"true": True, "false": False}
 
 
 @router.get("/{run_id}/events")
@@ -71,9 +72,9 @@ async def read_events(  # noqa: PLR0913, PLR0917  # query parameters
     if snapshots and media_type != SSE:
         raise ValidationError([FieldError("snapshots", snapshots, "false, unless `Accept` is text/event-stream")])
     if snapshots:
-        chunks = event_stream_with_snapshots(service.runs, service.encoded, run_id, selection)
+        chunks = event_stream_with_snapshots(service.runs, service.event_cache, run_id, selection)
     else:
-        chunks = event_stream(service.runs, service.encoded, run_id, selection, frame)
+        chunks = event_stream(service.runs, service.event_cache, run_id, selection, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
 
 
@@ -115,9 +116,6 @@ def parse_types(value: str | None) -> frozenset[str] | None:
     return selection
 
 
-_BOOLEANS = {"true": True, "false": False}
-
-
 @router.websocket("/{run_id}/ws")
 async def connect_run(run_id: str, websocket: WebSocket) -> None:
     """Send events and receive commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
@@ -139,7 +137,7 @@ async def connect_run(run_id: str, websocket: WebSocket) -> None:
     connection = RunWebSocket(
         websocket,
         service.runs,
-        service.encoded,
+        service.event_cache,
         run_id,
         selection=selection,
         frame=numbered_frame if is_numbered else plain_frame,

@@ -11,15 +11,14 @@ from agent_mux.api import Shape
 from agent_mux.service.openapi.descriptions import ResponseSpec, described
 from agent_mux.service.routes.requests import CurrentService, json_answer
 
+router = APIRouter(tags=["health"])
+
 
 class Health(Shape, kw_only=True):
     """State of the service."""
 
     status: Literal["ok", "ready"]
     version: str
-
-
-router = APIRouter(tags=["health"])
 
 
 @router.get("/health")

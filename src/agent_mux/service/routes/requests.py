@@ -21,6 +21,10 @@ from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
 
 _Kind = TypeVar("_Kind")
+LARGEST = 1 << 53  # larger whole numbers have no exact float
+NO_NUL = "text without NUL characters"
+REPEATED = frozenset({"tag", "state"})
+"""Query parameters that may occur several times."""
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -104,12 +108,6 @@ class RawPathRoute(APIRoute):
 
 def _decoded(value: object) -> object:
     return unquote(value) if isinstance(value, str) else value
-
-
-LARGEST = 1 << 53  # larger whole numbers have no exact float
-NO_NUL = "text without NUL characters"
-REPEATED = frozenset({"tag", "state"})
-"""Query parameters that may occur several times."""
 
 
 def normalized(value: Any, path: str = "") -> Any:

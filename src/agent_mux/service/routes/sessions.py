@@ -28,6 +28,26 @@ LONGEST_PATH = 4096
 MAX_TAGS = 32
 LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
 Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPathRoute)
+LARGEST_PAGE = 1000
+FURTHEST = 1_000_000
+LONGEST_FILE_NAME = 80  # characters
+LONGEST_TEXT = 1000  # characters of a search text
+_ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
+_MEDIA_TYPES = {
+    "json": (JSON, "json"),
+    "jsonl": (JSONL, "jsonl"),
+    "markdown": ("text/markdown; charset=utf-8", "md"),
+    "html": ("text/html; charset=utf-8", "html"),
+}
+_INERT = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+"""Headers that keep exported agent output from running as a script, even when it is opened in place."""
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")]
+Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="Number of results to skip.")]
+cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
 
 
 def _session_filter(  # noqa: PLR0913, PLR0917  # query parameters
@@ -50,25 +70,6 @@ def _session_filter(  # noqa: PLR0913, PLR0917  # query parameters
 
 
 SessionQuery = Annotated[SessionFilter, Depends(_session_filter)]
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPathRoute)
-LARGEST_PAGE = 1000
-FURTHEST = 1_000_000
-LONGEST_FILE_NAME = 80  # characters
-LONGEST_TEXT = 1000  # characters of a search text
-_ERRORS: Any = ("AGENT_NOT_FOUND", "SESSION_NOT_FOUND", "CAPABILITY_ERROR")
-_MEDIA_TYPES = {
-    "json": (JSON, "json"),
-    "jsonl": (JSONL, "jsonl"),
-    "markdown": ("text/markdown; charset=utf-8", "md"),
-    "html": ("text/html; charset=utf-8", "html"),
-}
-_INERT = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-    "x-content-type-options": "nosniff",
-}
-"""Headers that keep exported agent output from running as a script, even when it is opened in place."""
-Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")]
-Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="Number of results to skip.")]
 
 
 @router.get("")
@@ -197,9 +198,6 @@ def _page_response(request: Request, sessions_found: list[Any], offset: int, lim
     following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
     return json_answer(sessions_found[offset:after_position], headers={"link": link})
-
-
-cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
 
 
 @cost_router.get("")

@@ -80,7 +80,7 @@ class LiveRun:
         """Number of events by type so far."""
         self._revision = 0
         self._snapshot_key: object = None
-        self._news: anyio.Event | None = None
+        self._changed: anyio.Event | None = None
         self._result: RunResult | None = None
         handle.on("*", self._on_event)
         handle.on_state(self._on_state)
@@ -92,15 +92,15 @@ class LiveRun:
     @property
     def changed(self) -> anyio.Event:
         """An event that is set at the next change. Get it before reading the state: each change replaces it."""
-        if self._news is None:
-            self._news = anyio.Event()
-        return self._news
+        if self._changed is None:
+            self._changed = anyio.Event()
+        return self._changed
 
     def notify_changed(self) -> None:
         """Wake everybody who waits for a change."""
-        if self._news is not None:
-            self._news.set()
-            self._news = None
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     def _on_state(self, state: RunState) -> None:
         if state in TERMINAL:  # recorded together with the result

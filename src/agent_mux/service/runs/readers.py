@@ -22,6 +22,10 @@ Batch = tuple[int, Sequence[AgentEvent]]
 """The number of the first event, and the events."""
 LARGEST_CHUNK = 256
 """Events that are derived at once, in a thread."""
+RunUpdate = tuple[RunView | None, Batch]
+"""The view of the run if it changed, and the events after it."""
+MAX_CACHE_BYTES = 32 << 20
+"""Total size of cached encoded events."""
 
 
 async def live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, None]:
@@ -63,10 +67,6 @@ def _next_chunk(batches: Iterator[Batch], start: int) -> list[Batch]:
     return chunk
 
 
-RunUpdate = tuple[RunView | None, Batch]
-"""The view of the run if it changed, and the events after it."""
-
-
 async def live_updates(live: LiveRun, start: int) -> AsyncGenerator[RunUpdate, None]:
     """Yield updates as they happen, until the run has ended."""
     reader = live.handle.events(start)
@@ -92,11 +92,7 @@ async def stored_updates(view: RunView, batches: AsyncGenerator[Batch, None]) ->
             yield None, batch
 
 
-MAX_CACHE_BYTES = 32 << 20
-"""Total size of cached encoded events."""
-
-
-class EncodedEvents:
+class EncodedEventCache:
     """A cache of encoded events by run and number. The oldest entries are evicted first."""
 
     def __init__(self, most: int = MAX_CACHE_BYTES) -> None:

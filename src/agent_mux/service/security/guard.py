@@ -34,7 +34,7 @@ class Guard:
         """Wrap `application`. `authenticator` returns the authenticator of the open service."""
         self._application = application
         self._settings = settings
-        self._callers = authenticator
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request and pass it on. Lifespan messages are passed on unchecked."""
@@ -94,7 +94,7 @@ class Guard:
         if needed is None:
             return
         values = headers.getlist("authorization")
-        authenticate: Caller | None = await self._callers().authenticate(values[0] if len(values) == 1 else None)
+        authenticate: Caller | None = await self._authenticator().authenticate(values[0] if len(values) == 1 else None)
         if authenticate is None:
             raise RequestRefused(
                 401,

@@ -30,6 +30,17 @@ from agent_mux.service.sockets import is_wildcard
 MAX_HEADERS = 100
 LARGEST_HEADERS = 1 << 14  # bytes of all names and values
 LONGEST_TARGET = 1 << 13  # bytes of path and query
+HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+JSON = "application/json"
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
+_SAME_SITE = frozenset({"same-origin", "none"})
+"""`none`: the user entered the address."""
 
 
 def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
@@ -47,22 +58,10 @@ class RequestRefused(HTTPException):
         super().__init__(status, reason, headers)
 
 
-HEADERS = {
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-
-
 def add_headers(headers: MutableHeaders) -> None:
     """Add the security headers that are missing. A route may set its own; a test checks that none is weaker."""
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
-
-
-JSON = "application/json"
 
 
 def is_json(content_type: str | None) -> bool:
@@ -108,9 +107,6 @@ def _too_large(limit: int) -> RequestRefused:
     return RequestRefused(413, f"the body is larger than {limit} bytes; send less")
 
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
-
-
 def host_name(value: str) -> str | None:
     """Return the lower-case name or address in a `Host` header, without port and brackets; None if it is invalid."""
     found = _HOST.fullmatch(value)
@@ -141,10 +137,6 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(name)
     except ValueError:
         return None
-
-
-_SAME_SITE = frozenset({"same-origin", "none"})
-"""`none`: the user entered the address."""
 
 
 def is_from_browser(origin: str | None, fetch_site: str | None) -> bool:

@@ -23,6 +23,12 @@ ADMIN_PATHS = ("/v1/webhooks",)
 ADMIN_WRITE_PATHS = ("/v1/profiles",)
 """Need the scope `admin` for writing only: everybody's runs use profiles."""
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+PREFIX = "amux"
+_LETTERS = string.ascii_letters + string.digits
+_ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
+_FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
+UNMATCHED_HASH = "0" * 64
+"""A hash that no secret has. Unknown ids are compared with it, so that they take as long as known ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +69,6 @@ def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
     """Return the known scopes among the names."""
     given = frozenset(names)
     return frozenset(scope for scope in SCOPES if scope in given)
-
-
-PREFIX = "amux"
-_LETTERS = string.ascii_letters + string.digits
-_ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
-_FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
-UNMATCHED_HASH = "0" * 64
-"""A hash that no secret has. Unknown ids are compared with it, so that they take as long as known ones."""
 
 
 @dataclass(frozen=True, slots=True)

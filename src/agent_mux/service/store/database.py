@@ -31,6 +31,11 @@ CONNECT_TIMEOUT = 5  # seconds for a connection to PostgreSQL
 POOL_TIMEOUT = 5.0  # seconds to wait for a free connection
 POOL_SIZE = 8
 TCP_USER_TIMEOUT = 10_000  # milliseconds without an acknowledgement until a connection is dropped
+SCRIPTS = Path(__file__).parent / "migrations"
+MIGRATION_LOCK = 7_232_941_120_001  # an arbitrary number for PostgreSQL's advisory lock
+ANSWER_TIMEOUT = 10.0  # seconds for PostgreSQL
+PERMANENT_ERRORS = (DataError, ProgrammingError, NotSupportedError)
+"""Errors that no retry fixes."""
 
 
 def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
@@ -97,10 +102,6 @@ def _prepare(engine: sqlalchemy.Engine, begin: str, *, foreign_keys: str) -> Non
     event.listen(engine, "begin", begun)
 
 
-SCRIPTS = Path(__file__).parent / "migrations"
-MIGRATION_LOCK = 7_232_941_120_001  # an arbitrary number for PostgreSQL's advisory lock
-
-
 def upgrade(url: sqlalchemy.URL) -> None:
     """Create the tables or migrate them to this version's schema. Blocking.
 
@@ -133,11 +134,6 @@ def configuration() -> Config:
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     return config
-
-
-ANSWER_TIMEOUT = 10.0  # seconds for PostgreSQL
-PERMANENT_ERRORS = (DataError, ProgrammingError, NotSupportedError)
-"""Errors that no retry fixes."""
 
 
 class Database:

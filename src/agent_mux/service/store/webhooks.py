@@ -10,6 +10,7 @@ from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import WEBHOOK_DELIVERIES, WEBHOOKS
 
 DeliveryState = Literal["pending", "delivered", "failed"]
+_LISTS = ("events", "agents", "tags")
 
 
 class WebhookRow(msgspec.Struct, kw_only=True):
@@ -56,7 +57,6 @@ class DeliveryPosition(NamedTuple):
     delivery_id: str
 
 
-_LISTS = ("events", "agents", "tags")
 _WEBHOOK = [WEBHOOKS.c[name] for name in WebhookRow.__struct_fields__]
 _DELIVERY = [WEBHOOK_DELIVERIES.c[name] for name in DeliveryRow.__struct_fields__]
 

@@ -23,6 +23,14 @@ MAX_CONCURRENT_ATTEMPTS = 4
 """Concurrent attempts per webhook."""
 MAX_SLEEP = 300.0  # seconds; bounds the effect of changes of the system clock
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds between two attempts to reach the database
+MINUTE, HOUR = 60.0, 3600.0
+DELAYS = (5.0, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 10 * HOUR)
+"""Seconds after each failed attempt; 8 attempts in about a day."""
+ATTEMPTS = len(DELAYS) + 1
+JITTER = 0.2
+"""Random share added to the delay, so that messages that failed together are not retried together."""
+LONGEST_WAIT = 24 * HOUR
+"""Upper bound for the delay that a receiver asks for."""
 
 
 class DeliveryWorker:
@@ -137,16 +145,6 @@ def _secrets(webhook: WebhookRow) -> list[str]:
     if webhook.previous_secret is not None and now_ms() < (webhook.previous_until or 0):
         secrets.append(webhook.previous_secret)
     return secrets
-
-
-MINUTE, HOUR = 60.0, 3600.0
-DELAYS = (5.0, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 10 * HOUR)
-"""Seconds after each failed attempt; 8 attempts in about a day."""
-ATTEMPTS = len(DELAYS) + 1
-JITTER = 0.2
-"""Random share added to the delay, so that messages that failed together are not retried together."""
-LONGEST_WAIT = 24 * HOUR
-"""Upper bound for the delay that a receiver asks for."""
 
 
 def retry_delay(attempts: int, jitter: float, requested: float | None = None) -> float | None:

@@ -29,6 +29,10 @@ METADATA = frozenset({ip_address("fd00:ec2::254"), ip_address("100.100.100.200")
 _NAT64 = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+_ASKS_TO_WAIT = frozenset({429, 502, 503, 504})
+TIMEOUT = 10.0  # seconds to connect, and to wait for data
+WHOLE_TIMEOUT = 30.0  # seconds for a whole attempt
+PORTS = {"http": 80, "https": 443}
 
 
 class AddressRefusedError(Exception):
@@ -81,9 +85,6 @@ def _effective_address(address: Address) -> Address:
     return embedded or address
 
 
-_ASKS_TO_WAIT = frozenset({429, 502, 503, 504})
-
-
 def retry_after(status: int, headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds in `Retry-After`, None if absent or unreadable (RFC 9110, section 10.2.3)."""
     value = headers.get("retry-after", "").strip()
@@ -96,11 +97,6 @@ def retry_after(status: int, headers: Mapping[str, str], now: float) -> float | 
     except ValueError:
         return None
     return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now)
-
-
-TIMEOUT = 10.0  # seconds to connect, and to wait for data
-WHOLE_TIMEOUT = 30.0  # seconds for a whole attempt
-PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
