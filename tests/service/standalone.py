@@ -19,7 +19,7 @@ from agent_mux.service.settings import ServiceSettings
 
 
 def serve(directory: str, body: str = "") -> None:
-    """Serve until told to stop."""
+    """Serve until a signal."""
     registry = AdapterRegistry()
     registry.register(scripted_adapter(body))
     settings = ServiceSettings(config_dir=Path(directory), port=0)

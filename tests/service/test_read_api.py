@@ -1,4 +1,4 @@
-"""What the service tells of agents, models, sessions, costs and profiles: the same that the commands print."""
+"""The service returns the same agents, models, sessions, costs and profiles as the commands print."""
 
 import json
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def test_it_is_what_the_command_prints(
     assert told(served, path, **parameters) == printed(*command.split())
 
 
-def test_agents_have_both_what_is_known_of_them_and_what_was_found(served: Serving, printed: Any) -> None:
+def test_agents_have_static_data_and_their_detection(served: Serving, printed: Any) -> None:
     known = {one["agent"]: one for one in printed("adapters", "list")}
     found = {one["agent"]: one for one in printed("adapters", "detect")}
     assert told(served, "/v1/agents") == [{**known[name], **found[name]} for name in known]
@@ -146,7 +146,7 @@ def test_tags_are_those_of_the_runs(served: Serving, place: Path) -> None:
 
 
 @pytest.mark.parametrize("accumulated", [True, False])
-def test_a_session_is_told_as_lawful_events(served: Serving, accumulated: bool) -> None:
+def test_a_session_is_conforming_events(served: Serving, accumulated: bool) -> None:
     answer = served.http.get(f"/v1/sessions/claude/{LONG}/events", params={"accumulated": accumulated})
     assert answer.headers["content-type"] == "application/jsonl"
     lines = answer.text.splitlines()
@@ -174,7 +174,7 @@ def test_a_session_is_told_as_lawful_events(served: Serving, accumulated: bool) 
         "/v1/sessions/codex/" + LONG,
     ],
 )
-def test_an_id_is_compared_and_nothing_else(served: Serving, asked: str) -> None:
+def test_session_ids_are_only_compared(served: Serving, asked: str) -> None:
     answer = served.http.get(asked)
     assert (answer.status_code, answer.json()["code"]) == (404, "SESSION_NOT_FOUND")
 

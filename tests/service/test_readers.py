@@ -1,4 +1,4 @@
-"""Reading what agents stored keeps nothing else waiting: only some calls are made at a time, in threads."""
+"""Calls that read the agents' files run in a limited number of threads and delay no other request."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who is let in, over real sockets."""
+"""Authentication and scopes, over real sockets."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def test_everything_but_health_needs_a_token(guarded: Guarded) -> None:
     assert get(guarded, None, "/no/such/path").status_code == 401
 
 
-def test_what_is_wrong_with_a_token_is_not_told(guarded: Guarded) -> None:
+def test_refusals_of_tokens_do_not_differ(guarded: Guarded) -> None:
     good = guarded.tokens["read"]
     wrong = (None, "x", str(new_token()), good[:-1] + ("a" if good[-1] != "a" else "b"), good.swapcase())
     answers = [get(guarded, token) for token in (*wrong, guarded.tokens["expired"], guarded.tokens["revoked"])]
@@ -71,7 +71,7 @@ def test_two_tokens_at_once_are_none(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize(("scope", "reads", "runs"), [("read", 200, 403), ("run", 200, 201), ("admin", 200, 201)])
-def test_a_scope_says_what_a_token_is_good_for(guarded: Guarded, scope: str, reads: int, runs: int) -> None:
+def test_scopes_limit_tokens(guarded: Guarded, scope: str, reads: int, runs: int) -> None:
     assert get(guarded, guarded.tokens[scope]).status_code == reads
     answer = guarded.server.http.post("/v1/runs", json=DEMO, headers=bearing(guarded.tokens[scope]))
     assert answer.status_code == runs, answer.text
@@ -82,11 +82,11 @@ def test_a_scope_says_what_a_token_is_good_for(guarded: Guarded, scope: str, rea
 
 
 def test_owners_have_keys_of_their_own(guarded: Guarded) -> None:
-    told: list[Any] = []
+    body: list[Any] = []
     for scope in ("run", "admin", "run"):
         headers = {**bearing(guarded.tokens[scope]), "idempotency-key": "same"}
-        told.append(guarded.server.http.post("/v1/runs", json=DEMO, headers=headers).json()["runId"])
-    assert told[0] == told[2] != told[1]
+        body.append(guarded.server.http.post("/v1/runs", json=DEMO, headers=headers).json()["runId"])
+    assert body[0] == body[2] != body[1]
 
 
 def test_no_secret_of_a_token_is_at_rest(guarded: Guarded) -> None:
@@ -115,7 +115,7 @@ def eventually(served: Serving, token: str, status: int) -> bool:
         return any(client.get("/v1/runs").status_code == status for _ in range(TRIES * 10))
 
 
-def test_revoking_holds_for_a_service_that_is_up(tmp_path: Path) -> None:
+def test_a_running_service_refuses_a_revoked_token(tmp_path: Path) -> None:
     token, other = make_token(tmp_path, "ci", "run"), make_token(tmp_path, "other", "read")
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
@@ -175,7 +175,9 @@ def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:
             assert client.get("/v1/runs").status_code == 401, "without any token it is open to nobody"
 
 
-def test_a_database_that_is_away_lets_in_whom_it_knew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_tokens_stay_valid_while_the_database_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = make_token(tmp_path, "ci", "read")
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200

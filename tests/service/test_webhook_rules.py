@@ -1,4 +1,4 @@
-"""Where messages may go, and when they are tried again: without a server."""
+"""Permitted addresses and retry delays, without a server."""
 
 import subprocess
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def test_some_addresses_are_never_sent_to(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_private_addresses_are_sent_to_where_that_is_allowed(address: str) -> None:
+def test_private_addresses_are_permitted_where_allowed(address: str) -> None:
     assert address_refusal(address, allow_private=False)
     assert address_refusal(address, allow_private=True) is None
 
@@ -54,7 +54,7 @@ def test_public_addresses_are_sent_to(address: str) -> None:
 
 
 class Names:
-    """A name server that says something else each time."""
+    """A name server with a different answer each time."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -160,12 +160,12 @@ def test_a_message_is_tried_eight_times_in_about_a_day() -> None:
     ],
 )
 def test_what_becomes_of_an_attempt(answer: AttemptResult, attempts: int, state: str | None, outcome: str) -> None:
-    values, told = attempt_update(row(attempts), answer, 1000, 0.5)
-    assert (values.get("state"), told, values["attempts"]) == (state, outcome, attempts + 1)
+    values, data = attempt_update(row(attempts), answer, 1000, 0.5)
+    assert (values.get("state"), data, values["attempts"]) == (state, outcome, attempts + 1)
     assert ("next_at" in values) == (state is None)
 
 
-def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
+def test_retry_after_delays_the_next_attempt() -> None:
     asked = retry_after(503, {"retry-after": "120"}, now=0)
     assert attempt_update(row(0), AttemptResult(503, "x", asked), 1000, 0.0)[0]["next_at"] == 121_000
     when = format_datetime(datetime.fromtimestamp(600, UTC), usegmt=True)

@@ -18,7 +18,7 @@ HI = {"agent": "scripted", "prompt": "hi"}
 
 @asynccontextmanager
 async def opened(directory: Path, body: str = QUICK, **chosen: Any) -> AsyncIterator[Service]:
-    """`chosen`: fields of `Settings`."""
+    """`chosen`: fields of `ServiceSettings`."""
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter(body))
     async with open_service(ServiceSettings(config_dir=directory, **chosen), adapters) as service:

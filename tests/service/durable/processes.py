@@ -1,4 +1,4 @@
-"""Server processes from outside: started, asked, watched, killed."""
+"""Server processes, controlled from outside."""
 
 import json
 import os
@@ -73,7 +73,7 @@ class ServerProcess:
         return str(answer.json()["runId"])
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """What is said of it."""
+        """Return its view."""
         answer = self.http.get(f"/v1/runs/{run_id}")
         assert answer.status_code == 200, answer.text
         return dict(answer.json())

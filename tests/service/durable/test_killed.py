@@ -44,7 +44,7 @@ class History:
         self.known: list[str] = []
         self.seen: dict[str, dict[int, bytes]] = {}
         self.over: dict[str, tuple[dict[str, Any], dict[int, bytes]]] = {}
-        """Runs that were seen at their end: what was said of them, and all of their messages."""
+        """Ended runs: their view and all their messages."""
 
     def note(self, reader: Reader) -> None:
         """What a reader saw before the server was killed."""

@@ -1,4 +1,4 @@
-"""What the next start makes of what it finds: each state in which a server may have left a run."""
+"""Recovery from each state in which a killed server may leave a run."""
 
 import shutil
 import subprocess
@@ -49,7 +49,7 @@ async def shown(service: Service, run_id: str) -> RunView:
 
 
 class Left:
-    """A run as a killed server leaves it: its row says what was written last, its journal has what was emitted."""
+    """A run as a killed server leaves it: its row has what was written last, its journal has what was emitted."""
 
     def __init__(self, directory: Path, run_id: str, events: list[Any], view: RunView) -> None:
         self.directory, self.run_id, self.events, self.view = directory, run_id, events, view
@@ -82,7 +82,7 @@ async def leave(directory: Path, **values: Any) -> Left:
     return left
 
 
-async def test_a_run_whose_end_was_not_written_ended_as_it_did(tmp_path: Path) -> None:
+async def test_a_run_with_an_unwritten_end_is_recovered_with_its_outcome(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     view, events = await left.found()
     assert view == left.view
@@ -99,7 +99,7 @@ def emitted_by(journal: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
-async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_path: Path, kept: float) -> None:
+async def test_an_interrupted_run_is_killed_and_keeps_its_events(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
     full = left.journal.read_bytes()
     begin = JournalReader(left.journal).position  # behind the header
@@ -119,7 +119,7 @@ def _overwrite(journal: Path) -> None:
     journal.write_bytes(full[: middle + 1] + b"\0" * 80 + full[middle + 81 :])
 
 
-async def test_a_journal_that_is_damaged_in_the_middle_is_read_to_there(tmp_path: Path) -> None:
+async def test_a_journal_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     _overwrite(left.journal)
     emitted = emitted_by(left.journal)
@@ -154,7 +154,7 @@ def _not_readable(journal: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_header_gone, _header_torn, _of_another, _directory_gone, _not_readable])
-async def test_a_run_whose_journal_is_gone_is_killed_and_says_why(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+async def test_a_run_without_its_journal_is_killed_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     left = await leave(tmp_path)
     harm(left.journal)
     view, events = await left.found()
@@ -181,7 +181,7 @@ async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path)
     assert b"secrets of the request are not stored" in bytes(view.result)
 
 
-async def test_a_run_that_waited_and_cannot_begin_any_more_says_why(tmp_path: Path) -> None:
+async def test_a_queued_run_that_cannot_start_again_has_an_error(tmp_path: Path) -> None:
     left = await leave(tmp_path, state="spawned", request='{"agent":"gone","prompt":"hi"}')
     left.journal.unlink()
     view, _ = await left.found()
@@ -207,7 +207,7 @@ async def test_nothing_of_a_run_is_left_when_the_reaper_was_killed_too(tmp_path:
 
 
 class SlowReading:
-    """Reads journals when told so."""
+    """Reads journals once released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go_on = threading.Event()
@@ -229,7 +229,7 @@ async def told(ask: Callable[[], Any]) -> str:
     return caught.value.code
 
 
-async def test_huge_journals_keep_the_server_from_nothing_and_nobody_is_told_what_is_not_true(
+async def test_huge_journals_delay_no_start_and_show_no_outdated_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = await leave(tmp_path)

@@ -20,12 +20,12 @@ async def store(database_url: str) -> AsyncIterator[RunStore]:
         yield store
 
 
-async def test_what_is_added_is_there_as_it_was(store: RunStore) -> None:
-    told = row(tags=("b", "a", "b"), model="m", idempotency_key="k", request='{"prompt":"hi"}', is_complete=False)
-    assert await store.add(told)
-    told.tags = ("a", "b")
-    assert await store.get(told.run_id) == told
-    assert await store.find_by_key("", "k") == told
+async def test_an_inserted_row_reads_back_unchanged(store: RunStore) -> None:
+    body = row(tags=("b", "a", "b"), model="m", idempotency_key="k", request='{"prompt":"hi"}', is_complete=False)
+    assert await store.add(body)
+    body.tags = ("a", "b")
+    assert await store.get(body.run_id) == body
+    assert await store.find_by_key("", "k") == body
     assert await store.find_by_key("somebody", "k") is None
     assert await store.get(str(ULID())) is None
 
@@ -40,7 +40,7 @@ async def test_an_id_and_a_key_are_taken_once(store: RunStore) -> None:
     assert await store.add(row())  # without a key, any number
 
 
-async def test_of_many_that_want_the_same_key_one_has_it(store: RunStore) -> None:
+async def test_concurrent_inserts_with_one_key_add_one_row(store: RunStore) -> None:
     added: list[bool] = []
 
     async def add() -> None:
@@ -83,15 +83,15 @@ async def test_instances_do_not_see_each_other(database_url: str, store: RunStor
 
 
 @pytest.mark.parametrize("text", ["with \0 in it", "half \ud83d an emoji", "x" * 1_000_000])
-async def test_text_that_a_database_cannot_hold_harms_nothing(store: RunStore, text: str) -> None:
-    told = row(model=text, session_id=text, cwd=text, project_id=text, result=text, tags=(text[:100],))
-    assert await store.add(told)
-    await store.write({told.run_id: RowChange({"model": text, "result": text})})
-    shown = await store.get(told.run_id)
+async def test_text_that_a_database_cannot_store_is_replaced(store: RunStore, text: str) -> None:
+    body = row(model=text, session_id=text, cwd=text, project_id=text, result=text, tags=(text[:100],))
+    assert await store.add(body)
+    await store.write({body.run_id: RowChange({"model": text, "result": text})})
+    shown = await store.get(body.run_id)
     assert shown is not None
     assert shown.model == text.replace("\0", "\ufffd").replace("\ud83d", "\ufffd")
     found = await store.page(RunFilter(model=text, session_id=text, project_id=text, tags=(text[:100],)), limit=2)
-    assert [one.run_id for one in found] == [told.run_id]
+    assert [one.run_id for one in found] == [body.run_id]
     assert await store.get(text) is None
     assert await store.find_by_key(text, text) is None
     assert await store.page(RunFilter(), after_position=RunPosition(0, text), limit=1) == []

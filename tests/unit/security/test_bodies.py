@@ -48,7 +48,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 @pytest.mark.anyio
-async def test_behind_the_body_there_is_no_limit_of_time() -> None:
+async def test_no_time_limit_applies_after_the_body() -> None:
     receive = bounded_receive(receiving(b"all"), 10, 30.0)
     assert (await receive())["more_body"] is False
     with anyio.move_on_after(0) as scope:
@@ -69,7 +69,7 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_read(length: s
 
 
 @pytest.mark.parametrize(
-    ("said", "is_so"),
+    ("text", "is_so"),
     [
         ("application/json", True),
         ("Application/JSON; charset=utf-8", True),
@@ -82,8 +82,8 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_read(length: s
         (None, False),
     ],
 )
-def test_what_counts_as_json(said: str | None, is_so: bool) -> None:
-    assert is_json(said) is is_so
+def test_what_counts_as_json(text: str | None, is_so: bool) -> None:
+    assert is_json(text) is is_so
 
 
 @pytest.mark.parametrize(

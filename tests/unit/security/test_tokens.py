@@ -28,7 +28,7 @@ def test_a_token_can_be_read_back_and_is_new_each_time() -> None:
     assert all(re.fullmatch(r"amux_[0-9a-f]{12}_[A-Za-z0-9]{43}", str(token)) for token in made)
 
 
-def test_what_is_stored_or_shown_is_not_the_secret() -> None:
+def test_the_secret_is_not_printed_and_is_redacted() -> None:
     token = new_token()
     assert token.secret not in repr(token)
     assert token.secret not in token.hash
@@ -50,7 +50,7 @@ def test_what_is_stored_or_shown_is_not_the_secret() -> None:
         "amux_0123456789ab_" + "a" * 43 + "\n",
     ],
 )
-def test_what_is_no_token_is_none(text: str) -> None:
+def test_invalid_tokens_parse_as_none(text: str) -> None:
     assert read_token(text) is None
 
 

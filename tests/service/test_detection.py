@@ -1,4 +1,4 @@
-"""Many who ask what is installed share a look."""
+"""Concurrent requests share one detection of installed agents."""
 
 import anyio
 import pytest

@@ -1,4 +1,4 @@
-"""What changed is written behind the runs: once, in order, and never lost for a database that is away."""
+"""Changes are written behind the runs: once, in order, and not lost while the database is unavailable."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ Changes = Mapping[str, RowChange]
 
 
 class FakeStore:
-    """Rows in memory; away when told so; refuses some rows for good."""
+    """Rows in memory; unavailable on request; rejects some rows permanently."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -74,13 +74,13 @@ async def test_what_waits_is_written_together_and_merged(kept: Kept) -> None:
     assert not kept.keeper.has("a")
 
 
-async def test_with_nothing_to_write_nobody_waits(kept: Kept) -> None:
+async def test_flush_returns_at_once_without_pending_changes(kept: Kept) -> None:
     await kept.keeper.flush()
     assert kept.store.written == []
 
 
 @pytest.mark.parametrize("error", [AgentMuxError("UNAVAILABLE", "away"), RuntimeError("of the driver")])
-async def test_a_database_that_is_away_gets_everything_later(kept: Kept, error: Exception) -> None:
+async def test_changes_are_written_once_the_database_is_back(kept: Kept, error: Exception) -> None:
     kept.store.is_away, kept.store.error = True, error
     kept.keeper.put("a", {"state": "running"})
     await kept.store.asked.wait()
@@ -92,7 +92,7 @@ async def test_a_database_that_is_away_gets_everything_later(kept: Kept, error: 
     assert kept.store.rows == {"a": {"state": "running", "exit": 1}, "b": {"exit": 2}}
 
 
-async def test_what_comes_while_it_is_written_is_written_too(kept: Kept) -> None:
+async def test_changes_during_a_write_are_written_too(kept: Kept) -> None:
     kept.store.hold = anyio.Event()
     kept.keeper.put("a", {"state": "running"})
     await kept.store.asked.wait()
@@ -104,7 +104,7 @@ async def test_what_comes_while_it_is_written_is_written_too(kept: Kept) -> None
     assert kept.store.written == [{"a": {"state": "running"}}, {"a": {"state": "completed"}}]
 
 
-async def test_whoever_waits_does_not_wait_for_what_comes_later(kept: Kept) -> None:
+async def test_flush_does_not_wait_for_later_changes(kept: Kept) -> None:
     kept.store.hold = anyio.Event()
     kept.keeper.put("a", {"n": 1})
     await kept.store.asked.wait()
@@ -125,7 +125,9 @@ async def test_whoever_waits_does_not_wait_for_what_comes_later(kept: Kept) -> N
     kept.store.hold.set()
 
 
-async def test_a_row_that_is_refused_for_good_costs_itself_only(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_row_that_is_rejected_permanently_affects_no_other(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
     kept.store.refused = {"bad"}
     for run_id in ("a", "bad", "b"):
         kept.keeper.put(run_id, {"n": 1})
@@ -157,7 +159,7 @@ async def test_a_removal_that_failed_is_one_still(kept: Kept) -> None:
     assert kept.store.rows == {}
 
 
-async def test_what_is_forgotten_keeps_nobody_waiting(kept: Kept) -> None:
+async def test_discarded_changes_do_not_block_flush(kept: Kept) -> None:
     kept.store.is_away = True
     kept.keeper.put("a", {"n": 1})
     async with anyio.create_task_group() as tasks:
