@@ -28,7 +28,7 @@ _WRONG_SECRET = f"a webhook secret is {PREFIX} and the base64 of {SHORTEST_KEY} 
 
 
 def new_secret() -> str:
-    """Generate a random secret."""
+    """Generate a webhook secret from 256 random bits."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 

@@ -98,7 +98,7 @@ class Metrics:
         return ()
 
     def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:  # noqa: ARG002
-        """Count nothing."""
+        """Count nothing: interactions have no metric."""
         return ()
 
     def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002

@@ -122,7 +122,7 @@ class ChunkStream(Response):
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # the ASGI signature
-        """Send the whole stream."""
+        """Send all chunks, and pings while there are none."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cancel_on_disconnect, receive, tasks.cancel_scope)
@@ -153,9 +153,9 @@ class ChunkStream(Response):
         scope.cancel()
 
 
-def open_session_events(sessions: Sessions, session: str, selection: SessionFilter) -> Generator[AgentEvent]:
+def open_session_events(sessions: Sessions, session: str, session_filter: SessionFilter) -> Generator[AgentEvent]:
     """Find a session and return its events, which are read lazily. Raises as `Sessions.find` does."""
-    known = sessions.find(session, selection)
+    known = sessions.find(session, session_filter)
     return (event for event in sessions.events_of(known))
 
 

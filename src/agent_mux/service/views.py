@@ -86,7 +86,7 @@ class PendingPage(Shape, kw_only=True):
 
 
 class CommandResult(Shape, kw_only=True):
-    """A command was executed."""
+    """Result of a command that was executed."""
 
     delivery: Delivery | UnsetType = UNSET
     """What happened to the message: applied now or queued for later."""

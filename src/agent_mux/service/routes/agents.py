@@ -45,7 +45,7 @@ async def list_agents(service: CurrentService) -> Response:
 @router.get("/agents/{agent}")
 @described(ResponseSpec(AgentView), errors=("AGENT_NOT_FOUND",), parameters=REPLAY)
 async def get_agent(agent: str, service: CurrentService) -> Response:
-    """Get one agent."""
+    """Get one agent with its installation."""
     adapter = service.mux.adapters.get(agent)
     return json_answer(with_detected(agent_view(adapter), await service.mux.detector.detect(adapter.agent)))
 

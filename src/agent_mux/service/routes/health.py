@@ -15,7 +15,7 @@ router = APIRouter(tags=["health"])
 
 
 class Health(Shape, kw_only=True):
-    """State of the service."""
+    """State and version of the service."""
 
     status: Literal["ok", "ready"]
     version: str

@@ -122,7 +122,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
     limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
     cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
-    """List runs, latest first."""
+    """List runs that match all filters, latest first."""
     run_filter = RunFilter(
         agent=agent,
         states=_states(state or []),

@@ -82,7 +82,7 @@ async def list_webhooks(service: CurrentService) -> Response:
 @router.get("/{webhook_id}")
 @described(ResponseSpec(WebhookView), errors=_NOT_FOUND)
 async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
-    """Get one webhook."""
+    """Get one webhook, without its secret."""
     return json_answer(webhook_view(service.webhooks.get(webhook_id)))
 
 

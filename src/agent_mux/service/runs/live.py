@@ -131,7 +131,7 @@ class LiveRun:
         self._change({}, lambda observer: observer.interaction_requested(self.row, self._summary, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
-        """Record the result."""
+        """Record the result and notify observers of the end."""
         self._result = result
         self._change(
             {

@@ -275,7 +275,7 @@ class RunManager:
     async def page(
         self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
     ) -> list[RunView]:
-        """Return runs, latest first."""
+        """Return up to `limit` runs that match the filter, latest first."""
         if run_filter.depends_on_state or self._write_queue.has_removals:
             with anyio.move_on_after(WRITE_WAIT):
                 await self._write_queue.flush()

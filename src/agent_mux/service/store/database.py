@@ -140,7 +140,7 @@ class Database:
     """One database. Its calls raise UNAVAILABLE while it is unreachable."""
 
     def __init__(self, url: sqlalchemy.URL) -> None:
-        """`url`: from `checked_url`."""
+        """`url`: a return value of `checked_url`."""
         self._url = url
         self._engine = new_engine(url)
 
@@ -164,7 +164,7 @@ class Database:
             raise AgentMuxError("CONFIG_ERROR", f"cannot use the database {self.shown}: {_reason(error)}") from error
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections of the pool."""
         await self._engine.dispose()
 
     async def ping(self) -> None:

@@ -194,7 +194,7 @@ class RunStore:
     async def page(
         self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
     ) -> list[RunRow]:
-        """Return runs, latest first."""
+        """Return up to `limit` runs that match the filter, latest first."""
         return await self._select(self.page_statement(run_filter, after_position=after_position, limit=limit))
 
     def page_statement(
@@ -217,7 +217,7 @@ class RunStore:
         return await self._select(query)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
-        """Delete runs."""
+        """Delete runs together with their tags."""
         async with self._database.writing() as connection:
             await self._remove(connection, run_ids)
 

@@ -65,6 +65,6 @@ class TokenStore:
             await connection.execute(TOKENS.update().where(TOKENS.c.id == token_id).values(**values))
 
     async def remove(self, token_id: str) -> None:
-        """Delete a token."""
+        """Delete a token; its name becomes available."""
         async with self._database.writing() as connection:
             await connection.execute(TOKENS.delete().where(TOKENS.c.id == token_id))

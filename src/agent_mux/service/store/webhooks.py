@@ -76,7 +76,7 @@ class WebhookStore:
             return [_webhook_row(dict(one)) for one in found.mappings()]
 
     async def add(self, row: WebhookRow) -> None:
-        """Insert a webhook."""
+        """Insert a webhook of this instance."""
         values = _encoded_lists({**msgspec.structs.asdict(row), "instance": self._instance})
         await self._write(WEBHOOKS.insert().values(**values))
 
@@ -94,7 +94,7 @@ class WebhookStore:
     # -- deliveries
 
     async def add_delivery(self, row: DeliveryRow) -> None:
-        """Insert a pending message."""
+        """Insert a message to be delivered."""
         await self._write(insert_delivery(row))
 
     async def next_deliveries(self, webhook_id: str, limit: int) -> list[DeliveryRow]:
@@ -106,7 +106,7 @@ class WebhookStore:
     async def page(
         self, webhook_id: str, *, state: str | None = None, after_position: DeliveryPosition | None = None, limit: int
     ) -> list[DeliveryRow]:
-        """Return deliveries, latest first."""
+        """Return up to `limit` deliveries, latest first."""
         table = WEBHOOK_DELIVERIES.c
         query = sa.select(*_DELIVERY).where(table.webhook_id == webhook_id)
         if state is not None:

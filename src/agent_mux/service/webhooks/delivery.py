@@ -58,11 +58,11 @@ class DeliveryWorker:
         self.scope = anyio.CancelScope()
 
     def wake(self) -> None:
-        """Check for new messages."""
+        """Make the worker check for new messages now."""
         self._news.set()
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver due messages until cancelled."""
         with self.scope:
             async with anyio.create_task_group() as attempts:
                 while True:

@@ -45,7 +45,7 @@ class WebhookChange(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown
 
 
 class NewWebhook(WebhookChange, kw_only=True):
-    """A webhook to create."""
+    """Request body that creates a webhook."""
 
     url: str
     """Where to send messages: an http or https URL without user, password or fragment."""

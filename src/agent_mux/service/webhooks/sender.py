@@ -123,7 +123,7 @@ class AttemptResult:
 
 
 class WebhookSender:
-    """Sends signed messages."""
+    """Sends signed messages to permitted addresses."""
 
     def __init__(self, *, allow_private: bool, resolver: Resolve = resolve) -> None:
         self._allow_private = allow_private
