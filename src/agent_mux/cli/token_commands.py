@@ -137,9 +137,9 @@ def _with_keyring(
     require_extra("amux token")
     import anyio
 
-    from agent_mux.service.settings import ServiceSettings
     from agent_mux.service.security.keyring import Keyring
     from agent_mux.service.service import open_database
+    from agent_mux.service.settings import ServiceSettings
     from agent_mux.service.store.tokens import TokenStore
 
     settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))

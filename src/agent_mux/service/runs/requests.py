@@ -14,7 +14,7 @@ import msgspec
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.redaction import Redactor, secret_values, secrets_of_servers, shown
+from agent_mux.redaction import Redactor, hide_secret_values, secret_values, secrets_of_servers
 from agent_mux.settings.allowed_directories import Roots
 from agent_mux.settings.requests import request_from_wire
 
@@ -39,7 +39,7 @@ def request_of(fields: Any) -> RunRequest:
     present = {key: value for key, value in fields.items() if value is not None}
     as_sent = to_json_bytes(present)
     redactor = Redactor(secrets_of_servers(options.get("mcp_servers", ())) | secret_values(os.environ))
-    stored_json = redactor.mask(to_json_bytes(shown("", present)))
+    stored_json = redactor.mask(to_json_bytes(hide_secret_values("", present)))
     return RunRequest(
         options=options,
         stored_json=stored_json.decode(),
