@@ -1,4 +1,4 @@
-"""The client's end of the reaper, which ends its runs when it is killed: see `reaping.py`."""
+"""The client's end of the reaper, which ends its runs when it is killed: see `reaper_process.py`."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-PROGRAM = Path(__file__).with_name("reaping.py")
+PROGRAM = Path(__file__).with_name("reaper_process.py")
 PATIENCE = 2.0  # seconds for the reaper to come, and to leave
 LOOK_EVERY = 0.001  # seconds between two looks whether it came
 

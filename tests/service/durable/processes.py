@@ -1,4 +1,4 @@
-"""Server processes, controlled from outside."""
+"""Server processes from outside: started, asked, watched, killed."""
 
 import json
 import os
@@ -64,7 +64,7 @@ class ServerProcess:
     def reapers(self) -> list[int]:
         """Its process that ends the runs when it dies."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"reap" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"reaper_process.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     def create(self, **fields: Any) -> str:
         """A run; gives its id."""
@@ -73,7 +73,7 @@ class ServerProcess:
         return str(answer.json()["runId"])
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """Return its view."""
+        """What is said of it."""
         answer = self.http.get(f"/v1/runs/{run_id}")
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
