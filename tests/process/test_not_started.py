@@ -229,9 +229,10 @@ def test_a_directory_that_may_not_be_entered(tmp_path: Path) -> None:
     closed.mkdir(mode=0o700)
     code = f"""
 import errno, os, stat, sys
-from agent_mux.process.spawn_errors import Attempt, why_not_started
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
 os.setuid({NOBODY})
-print(why_not_started(OSError(errno.EACCES, "Permission denied"), Attempt((sys.executable,), {{}}, {str(closed)!r})))
+error = OSError(errno.EACCES, "Permission denied")
+print(explain_spawn_failure(error, SpawnAttempt((sys.executable,), {{}}, {str(closed)!r})))
 """
     for above in closed.parents:
         if above != Path("/tmp") and str(above).startswith(tempfile.gettempdir()) and above != above.parent:

@@ -13,7 +13,7 @@ from tests.service.serving import Serving, serving
 from agent_mux import validate
 from agent_mux.cli.main import main
 from agent_mux.events import decode_event
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 
 LONG = "1c2b5137-32b6-4a15-be24-b89dbb938b9b"
 
@@ -139,8 +139,8 @@ def test_times_are_milliseconds(served: Serving) -> None:
 
 
 def test_tags_are_those_of_the_runs(served: Serving, place: Path) -> None:
-    record = new_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
-    append(place / "config" / "run-index.jsonl", line_of(record))
+    record = new_index_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
+    append_line(place / "config" / "run-index.jsonl", encode_line(record))
     assert [one["nativeId"] for one in told(served, "/v1/sessions", tag="red")] == [LONG]
     assert told(served, "/v1/sessions", tag=["red", "blue"]) == []
 

@@ -29,7 +29,7 @@ from agent_mux.api.costs import CostView, ModelView, cost_from, cost_json, model
 from agent_mux.api.profiles import ProfileView, profile_from, profile_view
 from agent_mux.cli.main import main
 from agent_mux.client.remote.asking import path_of
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sdk.options import RunOptions
@@ -61,8 +61,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def served(place: Path) -> Iterator[Serving]:
-    record = new_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
-    append(place / "config" / "run-index.jsonl", line_of(record))
+    record = new_index_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
+    append_line(place / "config" / "run-index.jsonl", encode_line(record))
     with serving(place / "config") as server:
         yield server
 

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from agent_mux import validate
-from agent_mux.run.commands import ANSWERS
+from agent_mux.run.commands import RESPONSE_TYPES
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
 from agent_mux.service.connections import LARGEST_MESSAGE
@@ -267,7 +267,7 @@ def test_commands_to_an_ended_run_are_refused(recorded: Serving) -> None:
     lines(recorded, run_id)
     with opened(recorded, run_id) as websocket:
         say(websocket, type="prompt", text="hello")
-        answers = [message for message in everything(websocket) if message["type"] in ANSWERS]
+        answers = [message for message in everything(websocket) if message["type"] in RESPONSE_TYPES]
     assert all(answer["error"]["code"] == "RUN_NOT_ACTIVE" for answer in answers)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.journal.records import Header, Kind, Record, encode, header_of
+from agent_mux.journal.records import Header, Kind, Record, decode_header, encode
 
 READ_SIZE = 1 << 20
 LONGEST_HEAD = 64  # letter, two numbers below 2**63 and their separators
@@ -85,7 +85,7 @@ class JournalReader:
             first = next(self.read(), None)
             if first is None or first.kind is not Kind.HEADER:
                 raise AgentMuxError("PARSE_ERROR", f"{self.path} is not a journal: it does not begin with a header")
-            return header_of(first.payload)
+            return decode_header(first.payload)
         except msgspec.MsgspecError as error:
             raise AgentMuxError("PARSE_ERROR", f"{self.path} cannot be read as a journal: {error}") from error
 

@@ -97,7 +97,7 @@ def encode(value: Header | Control | Exited | AnyAction) -> bytes:
         return msgspec.json.encode(sanitize_unicode(value))
 
 
-def header_of(payload: bytes) -> Header:
+def decode_header(payload: bytes) -> Header:
     """Read a header. Raises `msgspec.ValidationError` when it is not one, or one of a newer format."""
     header = _HEADER.decode(payload)
     if header.format != FORMAT or header.version > VERSION:
@@ -107,17 +107,17 @@ def header_of(payload: bytes) -> Header:
     return header
 
 
-def action_of(record: Record) -> AnyAction:
+def decode_action(record: Record) -> AnyAction:
     """The action in a record of that kind."""
     action: AnyAction = _ACTION.decode(record.payload)
     return action
 
 
-def control_of(record: Record) -> Control:
+def decode_control(record: Record) -> Control:
     """The control in a record of that kind."""
     return _CONTROL.decode(record.payload)
 
 
-def exited_of(record: Record) -> Exited:
+def decode_exit(record: Record) -> Exited:
     """The exit in a record of that kind."""
     return _EXITED.decode(record.payload)

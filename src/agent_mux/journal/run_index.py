@@ -52,13 +52,13 @@ _KEYS = dict(zip(IndexRecord.__struct_fields__, IndexRecord.__struct_encode_fiel
 _DECODER = msgspec.json.Decoder(IndexRecord)
 
 
-def new_record(*, started_at: int, **known: Any) -> IndexRecord:
+def new_index_record(*, started_at: int, **known: Any) -> IndexRecord:
     """A record of this version. `started_at`: milliseconds since the epoch."""
     when = datetime.fromtimestamp(started_at / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
     return IndexRecord(v=VERSION, timestamp=f"{when}Z", **known)
 
 
-def line_of(record: IndexRecord) -> bytes:
+def encode_line(record: IndexRecord) -> bytes:
     """The record as a line that is short enough."""
     line = _encoded(record)
     if len(line) <= LONGEST_LINE:
@@ -73,7 +73,7 @@ def line_of(record: IndexRecord) -> bytes:
     return _encoded(structs.replace(bare, tags=kept, cut=cut))
 
 
-def append(path: Path, line: bytes) -> None:
+def append_line(path: Path, line: bytes) -> None:
     """Add a line, in one write. The directory is made if need be. Raises `OSError`."""
     make_directory(path.parent)
     # Of a project that came from elsewhere the name may be a link to any file, or a pipe that nobody reads.

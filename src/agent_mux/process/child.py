@@ -9,7 +9,7 @@ from typing import Protocol
 import anyio
 from anyio import to_thread
 
-from agent_mux.process.marker import Process, identify, kill_processes_of, mark, processes_of
+from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, processes_of
 from agent_mux.process.pump import pump
 
 PIPE_SIZE = 1 << 20  # ask for more, so that a busy reader does not stop the agent
@@ -20,7 +20,7 @@ _NOT_INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, 
 """Signals that an agent must hear, even when this process was told to ignore them (`nohup`, a shell's `&`)."""
 
 
-class Started(Protocol):
+class SpawnedProcess(Protocol):
     """A started program, as `subprocess` or a library for terminals has it."""
 
     pid: int
@@ -42,7 +42,7 @@ class Child:
     """
 
     def __init__(
-        self, started: Started, run_id: str, stdin: int | None, stdout: int | None, stderr: int | None
+        self, started: SpawnedProcess, run_id: str, stdin: int | None, stdout: int | None, stderr: int | None
     ) -> None:
         self._started = started
         self._run_id = run_id
@@ -51,7 +51,7 @@ class Child:
         self._stderr = stderr
         self._code: int | None = None
         self.pid = started.pid
-        self.process: Process | None = identify(started.pid)
+        self.process: ProcessIdentity | None = identify(started.pid)
         """For telling it from whoever has its number later; None on systems without /proc."""
         mark(started.pid, run_id)
 
@@ -74,7 +74,7 @@ class Child:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     @property
-    def stdin_open(self) -> bool:
+    def is_stdin_open(self) -> bool:
         """More can be written."""
         return self._stdin is not None
 
@@ -129,7 +129,7 @@ class Child:
         self.signal_group(number)
         kill_processes_of(self._run_id, number, self.process)
 
-    def is_survived(self) -> bool:
+    def has_survivors(self) -> bool:
         """Something of the run lives: the process, or what it started."""
         return bool(processes_of(self._run_id, self.process))
 
@@ -147,7 +147,7 @@ class Child:
         self._started.wait()
 
 
-def start_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:
+def spawn_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:
     """Start a program. Raises `OSError` when the system cannot; nothing is left open then."""
     opened: list[int] = []
     try:
@@ -163,7 +163,7 @@ def start_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd
             start_new_session=True,
             restore_signals=True,
             # None as a rule: with a function there, Python starts programs in a slower way.
-            preexec_fn=hear_signals if ignored_signals() else None,  # noqa: PLW1509  # it takes no lock
+            preexec_fn=restore_default_signals if ignored_signals() else None,  # noqa: PLW1509  # it takes no lock
         )
     except BaseException:
         for descriptor in opened:
@@ -182,7 +182,7 @@ def ignored_signals() -> list[int]:
     return [number for number in _NOT_INHERITED if signal.getsignal(number) is signal.SIG_IGN]
 
 
-def hear_signals() -> None:
+def restore_default_signals() -> None:
     """In a child, before its program begins: signals do what they usually do."""
     for number in _NOT_INHERITED:
         signal.signal(number, signal.SIG_DFL)

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import IO
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.spawn_errors import Attempt, why_not_started
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
 
 LOOK_EVERY = 0.1  # seconds between asking whether the answer is wanted still
 KILL_AFTER = 2.0  # seconds between asking a group to leave and killing it
-LONGEST_COMPLAINT = 300  # characters
+MAX_ERROR_LINE = 300  # characters
 MOST_OUTPUT = 32 << 20  # bytes of one stream that are kept
 _STDERR = 2  # the descriptor: whatever Python has made of it
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramResult:
     """What a program said."""
 
     argv: tuple[str, ...]
@@ -37,22 +37,22 @@ class Answer:
     stderr: str
 
     @property
-    def complaint(self) -> str:
+    def error_line(self) -> str:
         """Its last words, for an error: on standard error, else on standard output."""
         said = [line.strip() for line in (self.stderr.strip() or self.stdout.strip()).splitlines() if line.strip()]
-        return said[-1][:LONGEST_COMPLAINT] if said else "it says nothing about it"
+        return said[-1][:MAX_ERROR_LINE] if said else "it says nothing about it"
 
 
-def ask(  # noqa: PLR0913  # all but three have a default
+def run_program(  # noqa: PLR0913  # all but three have a default
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
     timeout: float,
     cwd: str | os.PathLike[str] | None = None,
-    given: bytes = b"",
-    shows: bool = False,
+    stdin: bytes = b"",
+    show_output: bool = False,
     is_wanted: Callable[[], bool] | None = None,
-) -> Answer:
+) -> ProgramResult:
     """Run a program and wait for its end.
 
     Args:
@@ -60,8 +60,8 @@ def ask(  # noqa: PLR0913  # all but three have a default
         environ: All of its environment.
         timeout: Seconds.
         cwd: Where it runs; default: here.
-        given: On its standard input.
-        shows: What it prints goes to our standard error as it comes, and not into the answer.
+        stdin: Bytes for its standard input.
+        show_output: What it prints goes to our standard error as it comes, and not into the answer.
         is_wanted: Asked meanwhile; once it says no, the program is ended.
 
     Raises:
@@ -69,16 +69,16 @@ def ask(  # noqa: PLR0913  # all but three have a default
             wants it any more.
     """
     with tempfile.TemporaryFile() as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        into.write(given)
+        into.write(stdin)
         into.seek(0)
-        streams = (into, *((_STDERR, _STDERR) if shows else (out, errors)))
+        streams = (into, *((_STDERR, _STDERR) if show_output else (out, errors)))
         code = _exit_code(_started(argv, environ, cwd, streams), timeout, is_wanted)
         if code is None:
             asked = " ".join((Path(argv[0]).name, *argv[1:]))
             if is_wanted is not None and not is_wanted():
                 raise AgentMuxError("ABORTED", f"`{asked}` was stopped: nobody waits for it any more")
             raise AgentMuxError("TIMEOUT", f"`{asked}` did not end within {timeout:g} s; it was stopped")
-        return Answer(tuple(argv), code, _text(out), _text(errors))
+        return ProgramResult(tuple(argv), code, _text(out), _text(errors))
 
 
 def _started(
@@ -93,7 +93,7 @@ def _started(
             argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=dict(environ), start_new_session=True
         )
     except OSError as error:
-        reason = why_not_started(error, Attempt(argv=argv, environ=environ, cwd=str(cwd or Path.cwd())))
+        reason = explain_spawn_failure(error, SpawnAttempt(argv=argv, environ=environ, cwd=str(cwd or Path.cwd())))
         raise AgentMuxError("SPAWN_ERROR", f"{argv[0]} could not be started: {reason}") from error
 
 

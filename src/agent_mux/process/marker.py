@@ -30,7 +30,7 @@ _READ_SIZE = 1 << 12
 _DEAD = frozenset({b"Z", b"X"})
 
 
-class Process(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """One process, for ever."""
 
     pid: int
@@ -47,7 +47,7 @@ class _Marks(NamedTuple):
 
 
 class _Look(NamedTuple):
-    process: Process
+    process: ProcessIdentity
     parent: int
     session: int
     is_dead: bool
@@ -58,7 +58,7 @@ def marker_variable(run_id: str) -> str:
     return PREFIX + run_id
 
 
-def number_of(run_id: str) -> int:
+def run_number(run_id: str) -> int:
     """The number that marks them, below 2**61."""
     number = 0
     for letter in run_id.encode():
@@ -67,7 +67,7 @@ def number_of(run_id: str) -> int:
 
 
 def _marks_of(run_id: str) -> _Marks:
-    number = number_of(run_id)
+    number = run_number(run_id)
     return _Marks(marker_variable(run_id).encode() + b"=", (b" %d " % (_OUTER + number), b" %d " % (_INNER + number)))
 
 
@@ -78,20 +78,20 @@ def mark(pid: int, run_id: str) -> bool:
 
         unlimited, kind = resource.RLIM_INFINITY, resource.RLIMIT_RTTIME
         _, hard = resource.prlimit(pid, kind)
-        outer, inner = _OUTER + number_of(run_id), _INNER + number_of(run_id)
+        outer, inner = _OUTER + run_number(run_id), _INNER + run_number(run_id)
         resource.prlimit(pid, kind, (outer, outer) if hard == unlimited else (inner, hard))
     except (AttributeError, ImportError, OSError, ValueError):
         return False
     return True
 
 
-def identify(pid: int) -> Process | None:
+def identify(pid: int) -> ProcessIdentity | None:
     """The process that has this number now, dead or alive. None where nobody knows."""
     look = _look(str(pid))
     return None if look is None else look.process
 
 
-def processes_of(run_id: str, leader: Process | None = None) -> list[int]:
+def processes_of(run_id: str, leader: ProcessIdentity | None = None) -> list[int]:
     """Ids of the living processes of a run. Empty where there is no /proc (macOS: see the docs).
 
     `leader`: the first process of the run, when it is known; whatever began before it is nobody's child of it.
@@ -99,10 +99,10 @@ def processes_of(run_id: str, leader: Process | None = None) -> list[int]:
     return [process.pid for process in _census(run_id, leader)]
 
 
-def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: Process | None = None) -> int:
+def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: ProcessIdentity | None = None) -> int:
     """Send a signal to every process of the run; SIGKILL until none is left. Returns how many were signalled."""
-    seen: set[Process] = set()
-    immune: set[Process] = set()
+    seen: set[ProcessIdentity] = set()
+    immune: set[ProcessIdentity] = set()
     empty_looks = 0
     for _ in range(ROUNDS):
         alive = [process for process in _census(run_id, leader) if process not in immune]
@@ -114,11 +114,11 @@ def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: Process
     return len(seen - immune)
 
 
-def _census(run_id: str, leader: Process | None) -> list[Process]:
+def _census(run_id: str, leader: ProcessIdentity | None) -> list[ProcessIdentity]:
     looks = {look.process.pid: look for look in _looks(leader.started if leader is not None else 0)}
     session, marks = _session(leader), _marks_of(run_id)
     found = {
-        pid for pid, look in looks.items() if (session is not None and look.session == session) or _carries(pid, marks)
+        pid for pid, look in looks.items() if (session is not None and look.session == session) or _has_mark(pid, marks)
     }
     found.discard(os.getpid())
     grown = True
@@ -129,7 +129,7 @@ def _census(run_id: str, leader: Process | None) -> list[Process]:
     return [looks[pid].process for pid in sorted(found) if not looks[pid].is_dead]
 
 
-def _session(leader: Process | None) -> int | None:
+def _session(leader: ProcessIdentity | None) -> int | None:
     """The leader's session, as long as its number is surely its own: until it is reaped."""
     return leader.pid if leader is not None and identify(leader.pid) == leader else None
 
@@ -151,10 +151,10 @@ def _look(name: str) -> _Look | None:
     fields = stat[stat.rfind(b")") + 1 :].split()  # the name before may contain anything
     if len(fields) < 20:
         return None  # gone meanwhile
-    return _Look(Process(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
+    return _Look(ProcessIdentity(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
 
 
-def _carries(pid: int, marks: _Marks) -> bool:
+def _has_mark(pid: int, marks: _Marks) -> bool:
     environment = _read(f"{PROC}/{pid}/environ")
     if environment.startswith(marks.variable) or b"\0" + marks.variable in environment:
         return True
@@ -179,7 +179,7 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _signal(process: Process, number: int) -> bool:
+def _signal(process: ProcessIdentity, number: int) -> bool:
     """Signal this process and no other. False: it is not ours to signal."""
     try:
         descriptor = os.pidfd_open(process.pid)

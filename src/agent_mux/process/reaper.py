@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 PROGRAM = Path(__file__).with_name("reaper_process.py")
-PATIENCE = 2.0  # seconds for the reaper to come, and to leave
+REAPER_TIMEOUT = 2.0  # seconds for the reaper to come, and to leave
 LOOK_EVERY = 0.001  # seconds between two looks whether it came
 
 
@@ -33,7 +33,7 @@ class Reaper:
 
     async def wait_until_ready(self) -> None:
         """Wait for a reaper that was just started, 2 seconds at most: what begins before it works could escape."""
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(REAPER_TIMEOUT):
             while not self._is_at_work():  # noqa: ASYNC110  # it tells with a byte, which several runs wait for
                 await anyio.sleep(LOOK_EVERY)
 
@@ -47,13 +47,13 @@ class Reaper:
             self._is_ready = bool(look.poll(0))
         return self._is_ready
 
-    def began(self, run_id: str, pid: int, started: int) -> None:
+    def register_leader(self, run_id: str, pid: int, started: int) -> None:
         """The run's first process: its id, and when it began (0: nobody knows). A later attempt has another."""
         if run_id in self._runs:
             self._runs[run_id][1:] = [f"={run_id} {pid} {started}"]
             self._write(self._runs[run_id][1])
 
-    def release(self, run_id: str) -> None:
+    def unregister(self, run_id: str) -> None:
         """The run is over and nothing of it is left."""
         if self._runs.pop(run_id, None) is not None:
             self._write(f"-{run_id}")
@@ -98,7 +98,7 @@ class Reaper:
         process.stdout.close()
         if self._client == os.getpid():
             try:
-                process.wait(PATIENCE)
+                process.wait(REAPER_TIMEOUT)
             except subprocess.TimeoutExpired:  # it is stopped
                 process.kill()
                 process.wait()

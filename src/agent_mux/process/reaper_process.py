@@ -51,7 +51,7 @@ def main() -> None:
     for run_id, leader in sorted(leaders.items(), key=lambda item: item[1] is not None):
         if leader is not None and not leader[1]:  # no /proc: its group is all that can be found
             _end_group(leader[0])
-        marker.kill_processes_of(run_id, signal.SIGKILL, None if leader is None else marker.Process(*leader))
+        marker.kill_processes_of(run_id, signal.SIGKILL, None if leader is None else marker.ProcessIdentity(*leader))
     _remove([places[run_id] for run_id in leaders if run_id in places])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.child import Child, Started, hear_signals
+from agent_mux.process.child import Child, SpawnedProcess, restore_default_signals
 from agent_mux.process.marker import mark
 from agent_mux.sdk.codec import TerminalSize
 
@@ -17,7 +17,7 @@ END_OF_FILE = b"\x04"
 class TerminalChild(Child):
     """A program whose standard input, output and error are one terminal."""
 
-    def __init__(self, started: Started, run_id: str, terminal: int) -> None:
+    def __init__(self, started: SpawnedProcess, run_id: str, terminal: int) -> None:
         super().__init__(started, run_id, stdin=terminal, stdout=terminal, stderr=None)
 
     async def read_stderr(self, take: Callable[[bytes], None]) -> None:
@@ -38,7 +38,7 @@ class TerminalChild(Child):
                 return  # it reads no more, or is gone: then it needs no telling
 
 
-def start_at_terminal(
+def spawn_at_terminal(
     argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, size: TerminalSize
 ) -> TerminalChild:
     """Start a program. Raises `OSError` when the system cannot; nothing is left open then.
@@ -77,7 +77,7 @@ def _take_terminal(run_id: str) -> None:
     import termios  # noqa: PLC0415
 
     mark(os.getpid(), run_id)
-    hear_signals()
+    restore_default_signals()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 

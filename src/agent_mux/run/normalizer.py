@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.events import AgentEvent
-from agent_mux.journal.records import Control, Exited, Header, Kind, Record, action_of, control_of, exited_of
+from agent_mux.journal.records import Control, Exited, Header, Kind, Record, decode_action, decode_control, decode_exit
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.codec import (
     STDOUT,
@@ -134,7 +134,7 @@ class Normalizer:
                 if self._observing:
                     self._lines(Source.STDIN, self._framers[Source.STDIN].feed(record.payload))
             case Kind.ACTION:
-                self._act(action_of(record))
+                self._act(decode_action(record))
             case Kind.CONTROL:
                 self._control(record)
             case Kind.EXIT:
@@ -209,7 +209,7 @@ class Normalizer:
         self._apply(steps)
 
     def _control(self, record: Record) -> None:
-        control = control_of(record)
+        control = decode_control(record)
         match control.what:
             case "start":
                 self._start()
@@ -241,7 +241,7 @@ class Normalizer:
             self._apply(self._codec.resized(control.size) if control.what == "resize" else self._codec.quiet())
 
     def _exit(self, record: Record) -> None:
-        exited = exited_of(record)
+        exited = decode_exit(record)
         self._finish_attempt(exited)
         self.verdict = self._assembler.end(self._ending(exited))
 

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_mux._util.version import __version__
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.live import LiveRun, OutboxEntry
 from agent_mux.service.store.runs import RunRow
@@ -129,7 +129,7 @@ class _LiveCollector(Collector):
 
 def _states(alive: Iterable[LiveRun]) -> Metric:
     family = GaugeMetricFamily("agent_mux_runs", "Runs that have not ended.", labels=("agent", "state"))
-    states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL)
+    states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL_STATES)
     for labels, count in sorted(states.items()):
         family.add_metric(labels, count)
     return family

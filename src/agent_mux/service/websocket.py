@@ -143,7 +143,7 @@ class RunWebSocket:
         while (message := await self._websocket.receive())["type"] != "websocket.disconnect":
             try:
                 await self._dispatch(_parse_command(message.get("text")))
-            except commands.NoCommand as error:
+            except commands.InvalidCommandError as error:
                 wrong = AgentMuxError("VALIDATION_ERROR", str(error))
                 await self._send(commands.command_error(wrong, error.command, error.id))
         self._is_open = False
@@ -152,21 +152,21 @@ class RunWebSocket:
     async def _dispatch(self, command: commands.AnyCommand) -> None:
         refusal = self._refusal(command)
         if refusal is not None:
-            await self._send(commands.command_error(refusal, commands.name_of(command), command.id))
-        elif isinstance(command, commands.Abort):
+            await self._send(commands.command_error(refusal, commands.command_name(command), command.id))
+        elif isinstance(command, commands.AbortCommand):
             self._tasks.start_soon(self._abort)
             await self._send(commands.ack(command))
-        elif isinstance(command, commands.Kill | commands.Status) or self._has_ended:
+        elif isinstance(command, commands.KillCommand | commands.StatusCommand) or self._has_ended:
             await self._execute(command)
         else:
             self._command_sender.send_nowait(command)
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
-        if isinstance(command, commands.Status):
+        if isinstance(command, commands.StatusCommand):
             return None
         if not self._may_command:
             return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
-        is_urgent = isinstance(command, commands.Abort | commands.Kill)
+        is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
         if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
             return AgentMuxError(
                 "LIMIT_EXCEEDED",
@@ -194,12 +194,12 @@ class RunWebSocket:
 
     async def _execute(self, command: commands.AnyCommand) -> None:
         try:
-            if isinstance(command, commands.Status):
+            if isinstance(command, commands.StatusCommand):
                 answer = commands.ack(command, run=await self._runs.get(self._run_id, full=False))
             else:
                 answer = commands.ack(command, **await self._runs.execute(self._run_id, command))
         except AgentMuxError as error:
-            answer = commands.command_error(error, commands.name_of(command), command.id)
+            answer = commands.command_error(error, commands.command_name(command), command.id)
         await self._send(answer)
 
 
@@ -207,5 +207,5 @@ def _parse_command(text: str | None) -> commands.AnyCommand:
     """Parse a message. Raises `NoCommand`; unlike a line typed by a person, text that is not JSON is not a prompt."""
     command = commands.read_command(text.encode()) if text is not None and text.lstrip().startswith("{") else None
     if command is None:
-        raise commands.NoCommand("a message has to be a JSON object with a type; see `amux schema command`")
+        raise commands.InvalidCommandError("a message has to be a JSON object with a type; see `amux schema command`")
     return command

@@ -10,7 +10,7 @@ from tests.service.durable.opened import FOR_EVER, HI, finished, opened
 from ulid import ULID
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.run.commands import Abort
+from agent_mux.run.commands import AbortCommand
 from agent_mux.service.routes.events import is_past_end
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunFilter
@@ -90,7 +90,7 @@ async def test_requests_for_a_run_that_is_being_created_wait(service: Service, m
     body: list[Any] = []
 
     async def abort() -> None:
-        body.append(await service.runs.execute(run_id, Abort()))
+        body.append(await service.runs.execute(run_id, AbortCommand()))
 
     async def watch() -> None:
         async for _, events in service.runs.batches(run_id, 0):

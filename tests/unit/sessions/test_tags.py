@@ -8,7 +8,7 @@ import pytest
 from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux import AgentMux
-from agent_mux.journal.run_index import INDEX, append, line_of, new_record
+from agent_mux.journal.run_index import INDEX, append_line, encode_line, new_index_record
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 from agent_mux.sessions.tags import SessionTags
@@ -17,7 +17,10 @@ PRICE = 1000 * 10 / 1e6 + 100 * 20 / 1e6  # USD, of one call below
 
 
 def add_run(place: Path, session: str, *tags: str, agent: str = "scripted") -> None:
-    append(place / INDEX, line_of(new_record(started_at=START, run_id="R", agent=agent, session_id=session, tags=tags)))
+    append_line(
+        place / INDEX,
+        encode_line(new_index_record(started_at=START, run_id="R", agent=agent, session_id=session, tags=tags)),
+    )
 
 
 class TaggedHome:

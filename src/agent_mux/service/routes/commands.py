@@ -9,28 +9,28 @@ from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
-from agent_mux.run.base import LARGEST_TERMINAL
+from agent_mux.run.base import MAX_TERMINAL_SIZE
 from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, described
 from agent_mux.service.routes.requests import CurrentService, RunId, json_answer, json_body
 from agent_mux.service.views import CommandResult, PendingPage
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])
-COMMANDS: Mapping[str, type[commands.Command]] = {
-    "input": commands.Prompt,
-    "steer": commands.Steer,
-    "queue": commands.Queue,
-    "approve": commands.Approve,
-    "deny": commands.Deny,
-    "respond": commands.Answer,
-    "approve-all": commands.ApproveAll,
-    "deny-all": commands.DenyAll,
-    "interrupt": commands.Interrupt,
-    "pause": commands.Pause,
-    "resume": commands.Resume,
-    "resize": commands.Resize,
-    "close": commands.Close,
-    "abort": commands.Abort,
-    "kill": commands.Kill,
+COMMANDS: Mapping[str, type[commands.RunCommand]] = {
+    "input": commands.PromptCommand,
+    "steer": commands.SteerCommand,
+    "queue": commands.QueueCommand,
+    "approve": commands.ApproveCommand,
+    "deny": commands.DenyCommand,
+    "respond": commands.AnswerCommand,
+    "approve-all": commands.ApproveAllCommand,
+    "deny-all": commands.DenyAllCommand,
+    "interrupt": commands.InterruptCommand,
+    "pause": commands.PauseCommand,
+    "resume": commands.ResumeCommand,
+    "resize": commands.ResizeCommand,
+    "close": commands.CloseCommand,
+    "abort": commands.AbortCommand,
+    "kill": commands.KillCommand,
 }
 
 _ERRORS: tuple[AnyCode, ...] = (
@@ -43,7 +43,7 @@ _ERRORS: tuple[AnyCode, ...] = (
     "INVALID_STATE_TRANSITION",
     "PTY_NOT_AVAILABLE",
 )
-_SIZE = {"minimum": 1, "maximum": LARGEST_TERMINAL}
+_SIZE = {"minimum": 1, "maximum": MAX_TERMINAL_SIZE}
 CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
 TEXT_OR_OPTION = {
     "oneOf": [
@@ -71,7 +71,7 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
             raise ValidationError(
                 [FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]
             ) from error
-        reason = commands.unfit(command)
+        reason = commands.find_problem(command)
         if reason:
             raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
         result = await service.runs.execute(run_id, command)
@@ -86,7 +86,7 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         examples=_EXAMPLES.get(name, {}),
         omitted=("type",),
         constraints={name: limit for name, limit in CONSTRAINTS.items() if name in required},
-        extra=TEXT_OR_OPTION if kind is commands.Answer else {},
+        extra=TEXT_OR_OPTION if kind is commands.AnswerCommand else {},
     )
     return described(ResponseSpec(CommandResult, description="The command was executed."), body=body, errors=_ERRORS)(
         send

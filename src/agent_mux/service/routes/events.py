@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef, described
 from agent_mux.service.routes.requests import CurrentService, RunId, current_service
 from agent_mux.service.service import Service
@@ -98,7 +98,7 @@ async def is_past_end(service: Service, run_id: str, start: int) -> bool:
     if start <= count:
         await service.runs.check_readable(view)  # before the response starts
         return False
-    if view.state in TERMINAL and start == count + 1:
+    if view.state in TERMINAL_STATES and start == count + 1:
         return True
     raise ValidationError(
         [FieldError("Last-Event-ID", start - 1, f"the id of an event; the run has {count}, numbered from 0")]

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.sdk.options import LONGEST_TAG
 from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, SchemaRef, described
 from agent_mux.service.routes.requests import (
@@ -31,8 +31,8 @@ _RUN_LINKS: Links = {
     name: {"run_id": "$response.body#/runId"}
     for name in ("get_run", "read_events", "list_interactions", "input_run", "interrupt_run", "abort_run", "delete_run")
 }
-State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL), *LIVE]})]
-STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
+State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL_STATES), *LIVE]})]
+STATES = ("alive", "over", *sorted(TERMINAL_STATES), *LIVE)
 
 
 @router.post("", status_code=201)
@@ -165,5 +165,5 @@ def _states(names: list[str]) -> tuple[str, ...]:
     unknown = [FieldError("state", one, ", ".join(STATES)) for one in names if one not in STATES]
     if unknown:
         raise ValidationError(unknown)
-    groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL))}
+    groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL_STATES))}
     return tuple(dict.fromkeys(state for one in names for state in groups.get(one, (one,))))

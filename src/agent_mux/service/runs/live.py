@@ -16,7 +16,7 @@ from sqlalchemy import Executable
 
 from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import BaseEvent
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
@@ -103,7 +103,7 @@ class LiveRun:
             self._changed = None
 
     def _on_state(self, state: RunState) -> None:
-        if state in TERMINAL:  # recorded together with the result
+        if state in TERMINAL_STATES:  # recorded together with the result
             return
         if self.row.started_at is None:
             started = {"state": state, "started_at": self.handle.header.started_at}

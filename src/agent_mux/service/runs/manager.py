@@ -19,9 +19,9 @@ from agent_mux.client import AgentMux
 from agent_mux.client.local import PlannedRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
-from agent_mux.run.base import TERMINAL
-from agent_mux.run.commands import AnyCommand, carry_out
-from agent_mux.run.derivation import codec_maker
+from agent_mux.run.base import TERMINAL_STATES
+from agent_mux.run.commands import AnyCommand, execute_command
+from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.live import LiveRun, OutboxEntry, RunLifecycleObserver, now_ms, view_of
 from agent_mux.service.runs.readers import (
@@ -69,7 +69,7 @@ class RunManager:
         self._journals = journals
         self._observers = observers
         self._roots = roots
-        self._make_codec = codec_maker(mux.adapters)
+        self._make_codec = codec_factory(mux.adapters)
         self._write_queue = WriteBehindQueue(store)
         self._recovery = Recovery(journals, self._make_codec, self._write_queue, self._recovered_entries)
         self._locks = KeyedLocks()
@@ -361,7 +361,7 @@ class RunManager:
             row = await self._row_of(run_id)
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {run_id} has ended ({row.state}); start a new one")
         try:
-            return await carry_out(live.handle, command)
+            return await execute_command(live.handle, command)
         finally:
             live.notify_changed()
 
@@ -370,7 +370,7 @@ class RunManager:
         live = await self._find_live(run_id)
         row = await self._row_of(run_id)
         state = row.state if live is None else live.handle.state
-        if run_id in self._live or state not in TERMINAL:
+        if run_id in self._live or state not in TERMINAL_STATES:
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {run_id} is {state}; abort it first")
         await self.delete_many([run_id])
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, encode_event
-from agent_mux.run.derivation import DerivedRun, MakeCodec
+from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.handle import RunHandle
 from agent_mux.service.runs.live import LiveRun
 from agent_mux.service.views import RunView
@@ -35,7 +35,7 @@ async def live_batches(handle: RunHandle, start: int) -> AsyncGenerator[Batch, N
         yield batch
 
 
-async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> AsyncGenerator[Batch, None]:
+async def stored_batches(path: Path, make_codec: CodecFactory, start: int) -> AsyncGenerator[Batch, None]:
     """Yield the events of an ended run from its journal. Raises RUN_NOT_FOUND when it is unreadable."""
     derived = await to_thread.run_sync(open_journal, path, make_codec)
     batches = derived.batches()
@@ -44,7 +44,7 @@ async def stored_batches(path: Path, make_codec: MakeCodec, start: int) -> Async
             yield batch
 
 
-def open_journal(path: Path, make_codec: MakeCodec) -> DerivedRun:
+def open_journal(path: Path, make_codec: CodecFactory) -> DerivedRun:
     """Open a journal for derivation. Raises RUN_NOT_FOUND when it is unreadable."""
     try:
         return DerivedRun(path, make_codec)

@@ -23,7 +23,7 @@ from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import kill_processes_of
 from agent_mux.run.base import state_after
-from agent_mux.run.derivation import DerivedRun, MakeCodec
+from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
@@ -43,7 +43,7 @@ class Recovery:
     """The runs that were alive when the server was killed, until their outcome is determined."""
 
     def __init__(
-        self, journals: Path, make_codec: MakeCodec, write_queue: WriteBehindQueue, on_recovered: OnRecovered
+        self, journals: Path, make_codec: CodecFactory, write_queue: WriteBehindQueue, on_recovered: OnRecovered
     ) -> None:
         """`on_recovered`: called with the row and the recovered columns of each run."""
         self._on_recovered = on_recovered
@@ -124,7 +124,7 @@ def _clean_up(run_id: str) -> None:
     shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
 
 
-def recovered_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
+def recovered_values(row: RunRow, journal: Path, make_codec: CodecFactory) -> dict[str, Any]:
     """Return the columns of a run that was alive when the server was killed. Blocking: reads the whole journal."""
     try:
         derived = DerivedRun(journal, make_codec)

@@ -13,11 +13,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_mux._util.sanitize import replace_surrogates
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
 
-LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL))  # type: ignore[attr-defined]
+LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL_STATES))  # type: ignore[attr-defined]
 
 
 class RunRow(msgspec.Struct, kw_only=True):
@@ -53,7 +53,7 @@ class RunRow(msgspec.Struct, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether the run has ended."""
-        return self.state in TERMINAL
+        return self.state in TERMINAL_STATES
 
 
 _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]

@@ -24,7 +24,7 @@ from agent_mux.run.readers import EventReader, EventWindow, Listeners
 from agent_mux.run.result import ResultBuilder, RunResult, Worktree
 
 
-class Recording:
+class RunRecorder:
     """The records of one run and what is made of them."""
 
     def __init__(self, plan: RunPlan) -> None:
@@ -136,8 +136,8 @@ class Recording:
 
     def tell(self, events: Sequence[AgentEvent]) -> None:
         """Everybody who listens."""
-        self._builder.see(events)
-        self.log.see(events)
+        self._builder.observe(events)
+        self.log.observe(events)
         self._window.append(events)
         self.listeners.call(events)
 

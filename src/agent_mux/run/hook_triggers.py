@@ -30,7 +30,7 @@ _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class HookTrigger:
     """Something that hooks are called for."""
 
     call: HookCall
@@ -38,7 +38,7 @@ class Occurrence:
     """The tool did not do what it should."""
 
 
-class Occurrences:
+class HookTriggerMapper:
     """Follows the events of one run."""
 
     def __init__(self, agent: str, cwd: str, prompt: str) -> None:
@@ -47,32 +47,32 @@ class Occurrences:
         self._inputs: dict[str, Mapping[str, Any] | None] = {}
         self._answer: str | None = None
 
-    def see(self, event: AgentEvent) -> list[Occurrence]:
+    def observe(self, event: AgentEvent) -> list[HookTrigger]:
         """What this event means for hooks."""
         look = _LOOKS.get(type(event))
         return [] if look is None else look(self, event)
 
-    def prompt(self, text: str) -> Occurrence:
+    def prompt(self, text: str) -> HookTrigger:
         """A prompt that the agent was sent."""
         return self._call("prompt_submit", prompt=text)
 
-    def _call(self, hook_type: HookType, *, is_error: bool = False, **fields: Any) -> Occurrence:
+    def _call(self, hook_type: HookType, *, is_error: bool = False, **fields: Any) -> HookTrigger:
         call = HookCall(agent=self._agent, hook_type=hook_type, session_id=self.session_id, cwd=self._cwd, **fields)
-        return Occurrence(call, is_error)
+        return HookTrigger(call, is_error)
 
-    def _session_start(self, event: SessionStartEvent) -> list[Occurrence]:
+    def _session_start(self, event: SessionStartEvent) -> list[HookTrigger]:
         self.session_id = event.session_id
         return [self._call("session_start", message="resume" if event.resumed else "startup")]
 
-    def _turn_start(self, event: TurnStartEvent) -> list[Occurrence]:
+    def _turn_start(self, event: TurnStartEvent) -> list[HookTrigger]:
         self._answer = None
         return [self.prompt(self._prompt)] if event.turn_index == 0 and self._prompt else []
 
-    def _message_stop(self, event: MessageStopEvent) -> list[Occurrence]:
+    def _message_stop(self, event: MessageStopEvent) -> list[HookTrigger]:
         self._answer = event.text
         return []
 
-    def _ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[Occurrence]:
+    def _ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[HookTrigger]:
         given = event.input if isinstance(event.input, dict) else None
         self._inputs[event.tool_call_id] = given
         name, number = event.tool_name, event.tool_call_id
@@ -84,7 +84,7 @@ class Occurrences:
             )
         ]  # fmt: skip
 
-    def _ended(self, event: Any) -> list[Occurrence]:
+    def _ended(self, event: Any) -> list[HookTrigger]:
         is_error = isinstance(event, ToolErrorEvent | McpToolErrorEvent)
         return [
             self._call(
@@ -94,20 +94,20 @@ class Occurrences:
             )
         ]  # fmt: skip
 
-    def _question(self, event: InputRequiredEvent) -> list[Occurrence]:
+    def _question(self, event: InputRequiredEvent) -> list[HookTrigger]:
         return [self._call("notification", message=event.question)]
 
-    def _subagent(self, event: SubagentSpawnEvent) -> list[Occurrence]:
+    def _subagent(self, event: SubagentSpawnEvent) -> list[HookTrigger]:
         return [self._call("subagent_start", message=event.agent_name, prompt=event.prompt)]
 
-    def _subagent_over(self, event: SubagentResultEvent | SubagentErrorEvent) -> list[Occurrence]:
+    def _subagent_over(self, event: SubagentResultEvent | SubagentErrorEvent) -> list[HookTrigger]:
         told = event.summary if isinstance(event, SubagentResultEvent) else event.error
         return [self._call("subagent_stop", message=told)]
 
-    def _turn_end(self, _: TurnEndEvent) -> list[Occurrence]:
+    def _turn_end(self, _: TurnEndEvent) -> list[HookTrigger]:
         return [self._call("stop", message=self._answer)]
 
-    def _session_end(self, _: SessionEndEvent) -> list[Occurrence]:
+    def _session_end(self, _: SessionEndEvent) -> list[HookTrigger]:
         return [self._call("session_end")]
 
 
@@ -118,17 +118,17 @@ def _command(given: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-_LOOKS: Mapping[type, Callable[[Occurrences, Any], list[Occurrence]]] = {
-    SessionStartEvent: Occurrences._session_start,  # noqa: SLF001  # a table of this class's own
-    TurnStartEvent: Occurrences._turn_start,  # noqa: SLF001
-    MessageStopEvent: Occurrences._message_stop,  # noqa: SLF001
-    ToolCallReadyEvent: Occurrences._ready,  # noqa: SLF001
-    McpToolCallStartEvent: Occurrences._ready,  # noqa: SLF001
-    **dict.fromkeys((ToolResultEvent, ToolErrorEvent, McpToolResultEvent, McpToolErrorEvent), Occurrences._ended),  # noqa: SLF001
-    InputRequiredEvent: Occurrences._question,  # noqa: SLF001
-    SubagentSpawnEvent: Occurrences._subagent,  # noqa: SLF001
-    SubagentResultEvent: Occurrences._subagent_over,  # noqa: SLF001
-    SubagentErrorEvent: Occurrences._subagent_over,  # noqa: SLF001
-    TurnEndEvent: Occurrences._turn_end,  # noqa: SLF001
-    SessionEndEvent: Occurrences._session_end,  # noqa: SLF001
+_LOOKS: Mapping[type, Callable[[HookTriggerMapper, Any], list[HookTrigger]]] = {
+    SessionStartEvent: HookTriggerMapper._session_start,  # noqa: SLF001  # a table of this class's own
+    TurnStartEvent: HookTriggerMapper._turn_start,  # noqa: SLF001
+    MessageStopEvent: HookTriggerMapper._message_stop,  # noqa: SLF001
+    ToolCallReadyEvent: HookTriggerMapper._ready,  # noqa: SLF001
+    McpToolCallStartEvent: HookTriggerMapper._ready,  # noqa: SLF001
+    **dict.fromkeys((ToolResultEvent, ToolErrorEvent, McpToolResultEvent, McpToolErrorEvent), HookTriggerMapper._ended),  # noqa: SLF001
+    InputRequiredEvent: HookTriggerMapper._question,  # noqa: SLF001
+    SubagentSpawnEvent: HookTriggerMapper._subagent,  # noqa: SLF001
+    SubagentResultEvent: HookTriggerMapper._subagent_over,  # noqa: SLF001
+    SubagentErrorEvent: HookTriggerMapper._subagent_over,  # noqa: SLF001
+    TurnEndEvent: HookTriggerMapper._turn_end,  # noqa: SLF001
+    SessionEndEvent: HookTriggerMapper._session_end,  # noqa: SLF001
 }
