@@ -1,8 +1,8 @@
-"""What a program can tell a run, as JSON: line by line to `amux run --interactive --json`, over a WebSocket, by HTTP.
+"""The JSON commands with which a program controls a run: by lines, over a WebSocket, or by HTTP.
 
-A line that begins with `{` is a command, any other is a prompt. Each command is answered by one line, `ack` or
-`command_error`, which has the command's `id` if it had one; neither is the type of an event. Documented in
-docs/how-to/run-interactively.md.
+`amux run --interactive --json` reads one command per line: a line that begins with `{` is a command, any other line is
+a prompt. Each command is answered by one line, `ack` or `command_error`, which repeats the command's `id` if it has
+one. Neither is the type of an event. See docs/how-to/talk-to-an-agent.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,8 +16,8 @@ from agent_mux.run.base import Boundary, Run
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import Approve, Choice, Deny, Response, Text
 
-LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
-LONGEST_SHOWN = 200  # characters of a line that is complained about
+LONGEST_LINE = 1 << 24  # bytes; a longer line is rejected, not a prompt
+MAX_SHOWN = 200  # characters of a rejected line in its error message
 
 
 class RunCommand(
@@ -26,30 +26,30 @@ class RunCommand(
     """Base of all commands."""
 
     id: str | int | None = None
-    """Whatever the program knows it by: it comes back with the answer."""
+    """An id chosen by the program; the response repeats it."""
 
 
 class PromptCommand(RunCommand, frozen=True, tag="prompt"):
-    """Begins the next turn, or is merged into the one that runs."""
+    """Begin the next turn with a prompt; an agent that merges messages adds it to the running turn."""
 
     text: str
 
 
 class SteerCommand(RunCommand, frozen=True, tag="steer"):
-    """A message for the turn that runs."""
+    """Send a message into the running turn."""
 
     text: str
 
 
 class QueueCommand(RunCommand, frozen=True, tag="queue"):
-    """A prompt behind all others, for a turn of its own; or for the next boundary of the turn that runs."""
+    """Queue a prompt: for its own turn after all others, or for the next boundary of the running turn."""
 
     text: str
     when: Boundary = "next-turn"
 
 
 class InterruptCommand(RunCommand, frozen=True, tag="interrupt"):
-    """Stop the turn that runs."""
+    """Stop the running turn."""
 
 
 class PauseCommand(RunCommand, frozen=True, tag="pause"):
@@ -57,25 +57,25 @@ class PauseCommand(RunCommand, frozen=True, tag="pause"):
 
 
 class ResumeCommand(RunCommand, frozen=True, tag="resume"):
-    """Let them go on."""
+    """Continue all processes of the agent."""
 
 
 class ApproveCommand(RunCommand, frozen=True, tag="approve"):
-    """Allow what an `approval_request` asks for; without its id, the oldest one that is pending."""
+    """Allow the action of an `approval_request`; without an id, of the oldest pending one."""
 
     interaction_id: str | None = None
     always: bool = False
 
 
 class DenyCommand(RunCommand, frozen=True, tag="deny"):
-    """Refuse it, or decline to answer a question; without an id, the oldest approval that is pending."""
+    """Deny an approval or decline a question; without an id, deny the oldest pending approval."""
 
     interaction_id: str | None = None
     reason: str | None = None
 
 
 class AnswerCommand(RunCommand, frozen=True, tag="answer"):
-    """Answer an `input_required`: with a text, or with one of its options, by position from 0."""
+    """Answer an `input_required` with a text, or with one of its options by position from 0."""
 
     interaction_id: str
     text: str | None = None
@@ -83,28 +83,28 @@ class AnswerCommand(RunCommand, frozen=True, tag="answer"):
 
 
 class ApproveAllCommand(RunCommand, frozen=True, tag="approve_all"):
-    """Allow all that is pending; questions are left alone."""
+    """Allow everything that is pending, except questions."""
 
 
 class DenyAllCommand(RunCommand, frozen=True, tag="deny_all"):
-    """Refuse all that is pending, questions included."""
+    """Deny everything that is pending, including questions."""
 
     reason: str | None = None
 
 
 class ResizeCommand(RunCommand, frozen=True, tag="resize"):
-    """Give the agent's terminal another size, in characters."""
+    """Set the size of the agent's terminal, in characters."""
 
     columns: int
     rows: int
 
 
 class StatusCommand(RunCommand, frozen=True, tag="status"):
-    """What the run is doing."""
+    """Return the status of the run."""
 
 
 class CloseCommand(RunCommand, frozen=True, tag="close"):
-    """No more prompts: the agent finishes what it was asked, and leaves. So does the end of the input."""
+    """Announce that no more prompts follow: the agent finishes its work and exits. So does the end of the input."""
 
 
 class AbortCommand(RunCommand, frozen=True, tag="abort"):
@@ -112,7 +112,7 @@ class AbortCommand(RunCommand, frozen=True, tag="abort"):
 
 
 class KillCommand(RunCommand, frozen=True, tag="kill"):
-    """End it without asking the agent."""
+    """End the run with SIGKILL, without asking the agent to exit."""
 
 
 AnyCommand = (
@@ -125,7 +125,7 @@ _decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
 
 
 class InvalidCommandError(Exception):
-    """A line that cannot be carried out. What is known of it goes into the answer."""
+    """A line that is not a valid command, with the type and the id as far as they are known."""
 
     def __init__(self, message: str, command: str | None = None, id_: str | int | None = None) -> None:
         super().__init__(message)
@@ -146,67 +146,67 @@ def read_command(line: bytes | None) -> AnyCommand | None:
     except UnicodeDecodeError as error:
         raise InvalidCommandError(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidCommandError(f"{error}: {_shown(text)}", *_known(text)) from error
-    why = find_problem(command)
-    if why:
-        raise InvalidCommandError(why, command_name(command), command.id)
+        raise InvalidCommandError(f"{error}: {_shown(text)}", *_command_and_id(text)) from error
+    problem = find_problem(command)
+    if problem:
+        raise InvalidCommandError(problem, command_name(command), command.id)
     return command
 
 
 def find_problem(command: AnyCommand) -> str:
-    """What is wrong with a command that has the right shape; empty: nothing."""
+    """Return what is wrong with a well-formed command; empty if nothing is."""
     if isinstance(command, AnswerCommand) and (command.text is None) == (command.option is None):
-        return "answer wants either text or option"
+        return "answer needs either text or option"
     if isinstance(command, PromptCommand | SteerCommand | QueueCommand) and not command.text.strip():
         return "text is empty"
     return ""
 
 
 def command_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a command."""
+    """Return the JSON Schema (2020-12) of a command."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(AnyCommand)}
 
 
 def command_name(command: RunCommand) -> str:
-    """Its `type`."""
+    """Return the `type` of a command."""
     return str(command.__struct_config__.tag)
 
 
 def ack(command: RunCommand, **data: Any) -> str:
-    """It was carried out."""
+    """Format the response to a command that was carried out."""
     return to_json({"type": "ack", "command": command_name(command), **_id(command.id), **data})
 
 
 def command_error(error: AgentMuxError, command: str | None, id_: str | int | None) -> str:
-    """It was not."""
-    why = {"code": error.code, "message": error.message, "recoverable": error.recoverable}
-    return to_json({"type": "command_error", **({"command": command} if command else {}), **_id(id_), "error": why})
+    """Format the response to a command that failed."""
+    details = {"code": error.code, "message": error.message, "recoverable": error.recoverable}
+    return to_json({"type": "command_error", **({"command": command} if command else {}), **_id(id_), "error": details})
 
 
-def _id(given: str | int | None) -> Mapping[str, str | int]:
-    return {} if given is None else {"id": given}
+def _id(id_: str | int | None) -> Mapping[str, str | int]:
+    return {} if id_ is None else {"id": id_}
 
 
-def _known(text: bytes) -> tuple[str | None, str | int | None]:
-    """Type and id of an object that is no command, as far as they are what they should be."""
+def _command_and_id(text: bytes) -> tuple[str | None, str | int | None]:
+    """Return the type and the id of an object that is not a valid command, each None unless it has the right type."""
     try:
-        told = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None, None
-    name, id_ = told.get("type"), told.get("id")
+    name, id_ = decoded.get("type"), decoded.get("id")
     is_id = isinstance(id_, str | int) and not isinstance(id_, bool)
     return name if isinstance(name, str) else None, id_ if is_id else None
 
 
 def _shown(text: bytes) -> str:
     shown = text.decode("utf-8", "replace")
-    return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "..."
+    return shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "..."
 
 
 async def execute_command(run: Run, command: AnyCommand) -> dict[str, Any]:
-    """Tell the run, and return what is to be said in the answer. Raises as the handle does.
+    """Carry out a command on a run and return the data for its response. Raises as the methods of `Run` do.
 
-    `abort` returns when the run is over. `status` is for whoever knows more than the run.
+    `abort` returns when the run is over. `status` returns nothing: callers add what they know.
     """
     match command:
         case ApproveCommand() | DenyCommand() | AnswerCommand():
@@ -221,7 +221,7 @@ async def execute_command(run: Run, command: AnyCommand) -> dict[str, Any]:
         case StatusCommand():
             return {}
         case _:
-            delivery = await _TELLING[type(command)](run, command)
+            delivery = await _HANDLERS[type(command)](run, command)
     return {"delivery": delivery}
 
 
@@ -230,7 +230,7 @@ async def _kill(run: Run, _: KillCommand) -> Delivery:
     return "applied"
 
 
-_TELLING: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
+_HANDLERS: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
     PromptCommand: lambda run, command: run.send(command.text),
     SteerCommand: lambda run, command: run.steer(command.text),
     QueueCommand: lambda run, command: run.queue(command.text, command.when),
