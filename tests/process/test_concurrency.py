@@ -156,7 +156,7 @@ async def test_a_queue_that_is_full_refuses_a_run_and_keeps_nothing_of_it(
             runs = waiting(mux, tmp_path, "0", "1")
             seen: list[RunHandle] = []
             mux.on_run(lambda run: seen.append(run) or (lambda: None))  # type: ignore[func-returns-value]
-            with pytest.raises(AgentMuxError, match="1 runs work and 1 wait") as caught:
+            with pytest.raises(AgentMuxError, match="1 runs are active and 1 wait") as caught:
                 waiting(mux, tmp_path, "2")
             assert (caught.value.code, caught.value.recoverable, seen) == ("LIMIT_EXCEEDED", True, [])
             (tmp_path / "go").touch()

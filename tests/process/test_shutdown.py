@@ -171,7 +171,7 @@ class WhileItSettles(Stage):
     body = LEAVES
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
-        self.wrap("settle")
+        self.wrap("drain_output")
         return await super().play(mux)
 
 

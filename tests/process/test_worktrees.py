@@ -170,7 +170,7 @@ async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
             result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
     assert (result.exit_reason, result.worktree) == ("crashed", None)
     assert result.error is not None
-    assert "cannot be made" in result.error.message
+    assert "cannot be created" in result.error.message
 
 
 async def test_what_keeps_git_from_telling_costs_nobody_their_work(

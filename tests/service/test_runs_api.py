@@ -222,7 +222,7 @@ def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch:
         raise RuntimeError("an error of ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Runner, "_with_files", broken)
+        patched.setattr(Runner, "_run_with_files", broken)
         broken_id = demo(served)["runId"]
         served.http.get(f"/v1/runs/{broken_id}/events")
         run = served.http.get(f"/v1/runs/{broken_id}").json()

@@ -119,8 +119,8 @@ CASES: list[tuple[list[object], int, str]] = [
     (["replay", "a\0b"], 2, "null (byte|character)"),
     (["replay", "01HZZZZZZZZZZZZZZZZZZZZZZZ"], 2, "cannot read 01HZ.*No such file|cannot read .*journal: No such file"),
     # what is not what it should be
-    (["parse", "-a", "claude", garbage], 1, "no line of this transcript is Claude Code's"),
-    (["parse", "-a", "codex", TRANSCRIPT], 1, "no line of this transcript is Codex CLI's"),
+    (["parse", "-a", "claude", garbage], 1, "no line of this transcript is in a protocol of Claude Code"),
+    (["parse", "-a", "codex", TRANSCRIPT], 1, "no line of this transcript is in a protocol of Codex CLI"),
     (["parse", "-a", "claude", "--protocol", "morse", TRANSCRIPT], 2, "claude has no protocol 'morse'; it has"),
     (["parse", "-a", "clade", TRANSCRIPT], 3, "did you mean 'claude'"),
     (["parse", TRANSCRIPT], 2, "which agent wrote this transcript"),

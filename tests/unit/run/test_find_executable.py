@@ -35,19 +35,19 @@ def test_the_variable_stands_for_a_command_of_one_word(tmp_path: Path) -> None:
 
 
 def test_a_command_is_needed_and_said_how() -> None:
-    with pytest.raises(AgentMuxError, match=r"say which with command .--command., or AMUX_ANY") as refused:
+    with pytest.raises(AgentMuxError, match=r"set command .--command. or AMUX_ANY") as refused:
         find_executable(ANY, {})
     assert refused.value.code == "VALIDATION_ERROR"
 
 
 def test_a_command_that_is_not_there() -> None:
-    with pytest.raises(AgentMuxError, match="nobody is not a program on PATH") as refused:
+    with pytest.raises(AgentMuxError, match="nobody is neither a program on PATH") as refused:
         find_executable(ANY, {"PATH": "/nowhere"}, ("nobody",))
     assert refused.value.code == "AGENT_NOT_INSTALLED"
 
 
 def test_agents_with_a_program_of_their_own_take_no_command() -> None:
-    with pytest.raises(AgentMuxError, match=f"takes no command; {OWN.executable_variable} can name another"):
+    with pytest.raises(AgentMuxError, match=f"takes no command; set {OWN.executable_variable}"):
         find_executable(OWN, {}, (sys.executable,))
 
 

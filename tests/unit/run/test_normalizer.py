@@ -9,7 +9,7 @@ from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header,
 from agent_mux.contract import validate
 from agent_mux.events import DebugEvent, encode_event
 from agent_mux.journal.records import Exited, Kind, Record, encode
-from agent_mux.run.normalizer import LONGEST_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
+from agent_mux.run.normalizer import MAX_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
 from agent_mux.sdk.codec import ApproveAction, CloseStdin, Interrupt, Refuse, Send, Steer, WriteStdin
 from agent_mux.sdk.facts import LogLine
 
@@ -125,9 +125,9 @@ def test_a_codec_that_says_nothing_about_a_line_has_not_understood_it() -> None:
 
 def test_an_unknown_line_is_shown_but_not_all_of_it() -> None:
     one = normalizer()
-    (event,) = feed(one, printed(line(odd="x" * 10 * LONGEST_RAW_SHOWN)))
+    (event,) = feed(one, printed(line(odd="x" * 10 * MAX_RAW_SHOWN)))
     assert isinstance(event, DebugEvent)
-    assert LONGEST_RAW_SHOWN <= len(event.message) < 2 * LONGEST_RAW_SHOWN
+    assert MAX_RAW_SHOWN <= len(event.message) < 2 * MAX_RAW_SHOWN
 
 
 def test_debug_shows_the_native_line_behind_each_event() -> None:

@@ -201,7 +201,7 @@ def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
     works = house.enter("x", "ann")
     waits = [house.enter("x", "ann"), house.enter("x", "bob")]
     changed = house.places.changed
-    with pytest.raises(AgentMuxError, match="1 runs work and 2 wait, and no more may") as caught:
+    with pytest.raises(AgentMuxError, match="1 runs are active and 2 wait, the most allowed") as caught:
         house.places.enter("x", "eve")
     assert (caught.value.code, caught.value.recoverable) == ("LIMIT_EXCEEDED", True)
     assert not changed.is_set()
@@ -213,7 +213,7 @@ def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
 def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
     places = ConcurrencyLimiter(ConcurrencyLimits(total=1, waiting=0))
     first = places.enter()
-    with pytest.raises(AgentMuxError, match="no more may"):
+    with pytest.raises(AgentMuxError, match="the most allowed"):
         places.enter()
     first.leave()
     assert places.enter().is_held

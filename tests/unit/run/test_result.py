@@ -99,7 +99,7 @@ def test_events_are_kept_only_when_asked_for() -> None:
 
 
 def test_long_texts_are_derived_again_where_there_is_a_journal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT_TEXT", 10)
+    monkeypatch.setattr(module, "MAX_TEXT_IN_MEMORY", 10)
     events = [*turn(0, "0123456789"), *turn(1, "abc", "def")]
     derived = []
 

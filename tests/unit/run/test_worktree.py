@@ -64,7 +64,7 @@ def made(cwd: Path, tmp_path: Path) -> tuple[RunWorktree, str | None]:
     options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     worktree = RunWorktree(plan, environ)
-    return worktree, worktree.make(lambda: True)
+    return worktree, worktree.create(lambda: True)
 
 
 def worktrees_of(repository: Path) -> int:
@@ -90,7 +90,7 @@ def test_it_is_of_the_commit_that_was_there_when_it_was_asked_for(repository: Pa
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     commit(repository)
     worktree = RunWorktree(plan, environ)
-    assert worktree.make(lambda: True) is None
+    assert worktree.create(lambda: True) is None
     assert (plan.base, git(plan.path, "rev-parse", "HEAD")) == (base, base)
 
 
@@ -98,7 +98,7 @@ def test_one_in_which_nothing_was_done_is_removed(repository: Path, tmp_path: Pa
     worktree, _ = made(repository, tmp_path)
     (worktree.plan.path / "ignored.log").write_text("told to be ignored")
     (worktree.plan.path / "README").touch()
-    told, note = worktree.leave()
+    told, note = worktree.finish()
     assert (told.is_changed, told.base_commit, note) == (False, worktree.plan.base, None)
     assert not worktree.plan.path.exists()
     assert worktrees_of(repository) == 1
@@ -154,7 +154,7 @@ def test_one_in_which_something_was_done_stays(
     path = worktree.plan.path
     work(path)
     before = sorted(path.rglob("*"))
-    told, note = worktree.leave()
+    told, note = worktree.finish()
     assert (told.path, told.is_changed) == (str(path), True)
     assert note is not None
     assert note.startswith(f"the worktree {path} stays: ")
@@ -164,7 +164,7 @@ def test_one_in_which_something_was_done_stays(
 def test_one_that_git_cannot_compare_stays(repository: Path, tmp_path: Path) -> None:
     worktree, _ = made(repository, tmp_path)
     (repository / ".git" / "worktrees" / RUN / "index").write_text("no index")
-    told, note = worktree.leave()
+    told, note = worktree.finish()
     assert (told.is_changed, worktree.plan.path.exists()) == (True, True)
     assert f"the worktree {worktree.plan.path} stays: fatal: " in (note or "")
 
@@ -191,7 +191,7 @@ def test_a_repository_that_cannot_be_looked_at_is_no_obstacle(
 def test_one_that_the_agent_removed_is_gone(repository: Path, tmp_path: Path) -> None:
     worktree, _ = made(repository, tmp_path)
     git(repository, "worktree", "remove", str(worktree.plan.path))
-    told, note = worktree.leave()
+    told, note = worktree.finish()
     assert (told.is_changed, note) == (
         True,
         f"the worktree {worktree.plan.path} is gone: it was removed during the run",
@@ -212,7 +212,7 @@ def test_neither_hooks_nor_the_monitor_of_the_repository_run(repository: Path, t
     git(repository, "config", "core.fsmonitor", str(monitor))
     trap.unlink(missing_ok=True)
     worktree, _ = made(repository, tmp_path)
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.finish()[0].is_changed is False
     assert not trap.exists()
 
 
@@ -226,7 +226,7 @@ def test_after_the_run_git_does_not_ask_what_the_agent_wrote(repository: Path, t
     (path / ".gitattributes").write_text("* filter=x\n")
     (path / ".git").write_text("gitdir: evil\n")
     write(path)
-    assert worktree.leave()[0].is_changed is True
+    assert worktree.finish()[0].is_changed is True
     assert not trap.exists()
 
 
@@ -243,15 +243,15 @@ def test_a_variable_of_another_repository_misleads_nobody(
     assert plan.repository == str(repository)
     assert ("GIT_DIR" in environ, environ["GIT_WORK_TREE"]) == (False, "/mine")
     worktree = RunWorktree(plan, environ)
-    assert worktree.make(lambda: True) is None
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.create(lambda: True) is None
+    assert worktree.finish()[0].is_changed is False
 
 
 def test_a_directory_that_the_commit_does_not_have_is_made(repository: Path, tmp_path: Path) -> None:
     (repository / "not" / "committed").mkdir(parents=True)
     worktree, _ = made(repository / "not" / "committed", tmp_path)
     assert Path(worktree.plan.cwd).is_dir()
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.finish()[0].is_changed is False
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
@@ -266,7 +266,7 @@ def test_a_directory_that_the_commit_has_as_something_else_is_refused(
     commit(repository)
     place.unlink()
     place.mkdir()
-    with pytest.raises(AgentMuxError, match=r"leads out of the worktree|is no directory in the commit") as caught:
+    with pytest.raises(AgentMuxError, match=r"is outside of the worktree|is not a directory in the commit") as caught:
         made(place, tmp_path)
     assert caught.value.code == "SPAWN_ERROR"
     assert not (tmp_path / "worktrees" / RUN).exists()
@@ -276,7 +276,7 @@ def test_a_directory_that_the_commit_has_as_something_else_is_refused(
 def test_where_there_is_one_already_nothing_is_touched(repository: Path, tmp_path: Path) -> None:
     worktree, _ = made(repository, tmp_path)
     write(worktree.plan.path)
-    with pytest.raises(AgentMuxError, match="cannot be made: File exists"):
+    with pytest.raises(AgentMuxError, match="cannot be created: File exists"):
         made(repository, tmp_path)
     assert (worktree.plan.path / "README").read_text() == "better\n"
 
@@ -284,8 +284,8 @@ def test_where_there_is_one_already_nothing_is_touched(repository: Path, tmp_pat
 def test_what_git_refuses_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
-    with pytest.raises(AgentMuxError, match=f"git could not make a worktree of {repository} at {plan.path}: fatal: "):
-        RunWorktree(replace(plan, base="0" * 40), environ).make(lambda: True)
+    with pytest.raises(AgentMuxError, match=f"git could not create a worktree of {repository} at {plan.path}: fatal: "):
+        RunWorktree(replace(plan, base="0" * 40), environ).create(lambda: True)
     assert not plan.path.exists()
     assert worktrees_of(repository) == 1
 
@@ -298,7 +298,7 @@ def test_one_that_nobody_wants_any_more_is_given_up(repository: Path, tmp_path: 
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     answers = iter([True, False])
     with pytest.raises(AgentMuxError) as caught:
-        RunWorktree(plan, environ).make(lambda: next(answers, False))
+        RunWorktree(plan, environ).create(lambda: next(answers, False))
     assert caught.value.code == "ABORTED"
     assert not plan.path.exists()
     assert worktrees_of(repository) == 1
@@ -325,7 +325,7 @@ def test_a_git_that_does_not_answer_is_told_before(
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setattr(module, "LOOK", 0.2)
+    monkeypatch.setattr(module, "QUERY_TIMEOUT", 0.2)
     with pytest.raises(ValidationError, match=r"isolation: .*did not end within 0\.2 s"):
         planned(repository, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
@@ -345,4 +345,4 @@ def test_a_worktree_can_be_made_from_a_worktree(repository: Path, tmp_path: Path
     base = commit(other)
     worktree, _ = made(other, tmp_path)
     assert (worktree.plan.base, worktree.plan.repository) == (base, str(other))
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.finish()[0].is_changed is False
