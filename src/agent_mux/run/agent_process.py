@@ -24,12 +24,12 @@ class StdinWriter:
     def __init__(
         self, on_written: Callable[[bytes], None], on_lost: Callable[[bytes], None], unmask: Callable[[bytes], bytes]
     ) -> None:
-        """Create the queue.
+        """Create an empty queue.
 
         Args:
-            on_written: Called with data, secrets masked, after it was written.
-            on_lost: Called with data that could not be written because the agent reads no more.
-            unmask: Returns the data with the agent's secrets restored.
+            on_written: Called with data after it was written, with placeholders for secrets.
+            on_lost: Called with data that could not be written, because the agent no longer reads.
+            unmask: Returns data with the secrets in place of the placeholders.
         """
         self._on_written = on_written
         self._on_lost = on_lost
@@ -84,7 +84,7 @@ class OutputReader:
         self._record = record
         self._streams = {kind: RedactedStream(redactor) for kind in _STREAMS}
         self._open_streams = len(_STREAMS)
-        self._has_held_output = anyio.Event()
+        self._holding = anyio.Event()
         self._last_output_at = time.monotonic()
         """Time of the last output, or of the start of the wait for it."""
         self.complete = anyio.Event()
@@ -106,7 +106,7 @@ class OutputReader:
             if clean:
                 self._record(kind, clean)
             if redacted.is_holding:
-                self._has_held_output.set()
+                self._holding.set()
 
         await stream(receive)
         self.flush_held(kind)
@@ -127,8 +127,8 @@ class OutputReader:
         For protocols without lines: an agent may wait for a response to the part that is held back.
         """
         while True:
-            await self._has_held_output.wait()
-            self._has_held_output = anyio.Event()
+            await self._holding.wait()
+            self._holding = anyio.Event()
             await anyio.sleep(MAX_HOLD)
             self.flush_held(Kind.STDOUT)
 

@@ -87,13 +87,14 @@ class PolicyMonitor:
         describe_event = _DESCRIPTIONS.get(type(event))
         if describe_event is None:
             return None
-        what, fields = describe_event(event)
+        description, fields = describe_event(event)
         subject = Request(tool=self._tool, cwd=self._cwd, **fields)
-        # Other events state what the tool did; for its name alone, only a rule about tools can decide.
+        # A tool result has only the tool's name, so only rules about tools apply; other events show what the tool did.
         ruling = _evaluate(self._policy.rule_on if fields else self._policy.ruled, subject)
         if ruling is None or ruling.decision != "deny":
             return None
-        return f"{what} without asking, though the policy denies it{f': {ruling.reason}' if ruling.reason else ''}"
+        reason = f": {ruling.reason}" if ruling.reason else ""
+        return f"{description} without asking, though the policy denies it{reason}"
 
 
 _Described = tuple[str, Mapping[str, Any]]
@@ -178,6 +179,6 @@ class InteractionResponder:
             if isawaitable(response):
                 response = await response
             return None if response is None else to_action(request, response)
-        except Exception as error:  # noqa: BLE001  # a callback of the consumer's may raise anything
+        except Exception as error:  # noqa: BLE001  # a callback of the consumer may raise anything
             self._listeners.warn(f"the callback for {request.interaction_id} failed, so it is denied: {error!r}")
             return DenyAction(request.request_id, "the callback that should decide failed")

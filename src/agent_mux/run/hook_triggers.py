@@ -119,7 +119,7 @@ def _command(given: Mapping[str, Any]) -> str | None:
 
 
 _HANDLERS: Mapping[type, Callable[[HookTriggerMapper, Any], list[HookTrigger]]] = {
-    SessionStartEvent: HookTriggerMapper._session_start,  # noqa: SLF001  # a table of this class's own
+    SessionStartEvent: HookTriggerMapper._session_start,  # noqa: SLF001  # the table belongs to this class
     TurnStartEvent: HookTriggerMapper._turn_start,  # noqa: SLF001
     MessageStopEvent: HookTriggerMapper._message_stop,  # noqa: SLF001
     ToolCallReadyEvent: HookTriggerMapper._tool_ready,  # noqa: SLF001

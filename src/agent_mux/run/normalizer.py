@@ -37,7 +37,6 @@ from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 STDERR_TAIL_BYTES = 8192
 MAX_RAW_SHOWN = 2000
 STDOUT_RECORD = Kind.STDOUT
-_SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: Source.STDIN}
 
 
 class Normalizer:
@@ -71,6 +70,7 @@ class Normalizer:
         self._cause: Cause | None = None
         self._message = ""
         self._prompted_after: int | None = None
+        """Number of ended turns when the last prompt was sent; None before the first prompt."""
         self._is_counting = False
         self._dispatch: dict[type, Callable[[Any], None]] = {
             **self._assembler.handlers,
