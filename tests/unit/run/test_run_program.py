@@ -1,4 +1,4 @@
-"""Programs that are asked something: bounded, and nothing of them lives on."""
+"""Running programs to their end: bounded, and without processes left behind."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from agent_mux.process.command import run_program
 SHELL = "/bin/sh"
 
 
-def say(script: str, **how: float | bytes | str | Callable[[], bool]) -> str:
+def stdout_of(script: str, **how: float | bytes | str | Callable[[], bool]) -> str:
     return run_program([SHELL, "-c", script], environ={"PATH": "/usr/bin:/bin"}, **{"timeout": 30.0, **how}).stdout  # type: ignore[arg-type]
 
 
 def ends(file: Path) -> bool:
-    """The process of this id, and its group, are gone, or about to be: nobody waits for what was killed."""
+    """Return whether the process and its group have ended, or end soon; killed processes are not reaped here."""
     group = file.read_text("utf-8").strip()
     deadline = time.monotonic() + 30
     while group in {one for state, _, one, *_ in map(_stat, Path("/proc").glob("[0-9]*")) if state != "Z"}:
@@ -34,17 +34,17 @@ def _stat(process: Path) -> list[str]:
         return ["Z", "", ""]
 
 
-def test_an_answer() -> None:
+def test_exit_code_and_output_are_returned() -> None:
     answer = run_program([SHELL, "-c", "echo out; echo err >&2; exit 3"], environ={}, timeout=30)
     assert (answer.exit_code, answer.stdout, answer.stderr, answer.error_line) == (3, "out\n", "err\n", "err")
 
 
-def test_what_it_gets(tmp_path: Path) -> None:
-    assert say("cat; echo $HOME$PWD", cwd=str(tmp_path)) == f"{tmp_path}\n"
-    assert say("cat", stdin=b"hello") == "hello"
+def test_a_program_gets_stdin_environment_and_directory(tmp_path: Path) -> None:
+    assert stdout_of("cat; echo $HOME$PWD", cwd=str(tmp_path)) == f"{tmp_path}\n"
+    assert stdout_of("cat", stdin=b"hello") == "hello"
 
 
-def test_who_says_nothing() -> None:
+def test_a_silent_program_has_a_default_error_line() -> None:
     assert run_program([SHELL, "-c", "exit 4"], environ={}, timeout=30).error_line == "it printed no error message"
 
 
@@ -57,30 +57,30 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
 def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(AgentMuxError, match=r"did not end within 0\.5 s; it was stopped") as bad:
-        say(f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 300 & sleep 300", timeout=0.5)
+        stdout_of(f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 300 & sleep 300", timeout=0.5)
     assert bad.value.code == "TIMEOUT"
     assert time.monotonic() - began < 30
     assert ends(tmp_path / "pid")
 
 
-def test_a_program_that_nobody_waits_for_any_more_is_stopped(tmp_path: Path) -> None:
+def test_a_program_that_is_no_longer_wanted_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="was stopped: its result is no longer wanted") as bad:
-        say(f"echo $$ > {tmp_path}/pid; sleep 300", is_wanted=lambda: not (tmp_path / "pid").exists())
+        stdout_of(f"echo $$ > {tmp_path}/pid; sleep 300", is_wanted=lambda: not (tmp_path / "pid").exists())
     assert bad.value.code == "ABORTED"
     assert ends(tmp_path / "pid")
 
 
-def test_one_that_is_waited_for_has_its_time_and_no_more() -> None:
-    assert say("sleep 0.3; echo over", is_wanted=lambda: True) == "over\n"
+def test_a_wanted_program_is_stopped_at_the_timeout() -> None:
+    assert stdout_of("sleep 0.3; echo over", is_wanted=lambda: True) == "over\n"
     with pytest.raises(AgentMuxError, match=r"did not end within 0\.3 s") as bad:
-        say("sleep 300", timeout=0.3, is_wanted=lambda: True)
+        stdout_of("sleep 300", timeout=0.3, is_wanted=lambda: True)
     assert bad.value.code == "TIMEOUT"
 
 
-def test_who_leaves_somebody_behind_keeps_nobody_waiting(tmp_path: Path) -> None:
-    assert say(f"sleep 300 & echo $$ > {tmp_path}/pid; echo over") == "over\n"
+def test_a_process_left_behind_does_not_delay_the_result(tmp_path: Path) -> None:
+    assert stdout_of(f"sleep 300 & echo $$ > {tmp_path}/pid; echo over") == "over\n"
     assert ends(tmp_path / "pid")
 
 
-def test_bytes_that_are_no_text_are_shown() -> None:
-    assert say("printf 'a\\377b'") == "a\ufffdb"
+def test_bytes_that_are_not_text_are_replaced() -> None:
+    assert stdout_of("printf 'a\\377b'") == "a\ufffdb"

@@ -1,4 +1,4 @@
-"""The index of runs: short lines, many writers, and readers that nothing surprises."""
+"""The run index: short lines, concurrent writers, and tolerant readers."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def record(**known: Any) -> IndexRecord:
     return new_index_record(**{"started_at": AT, "run_id": "0" * 26, "agent": "someone", **known})
 
 
-def test_a_line_says_what_is_known() -> None:
+def test_a_line_has_all_known_fields() -> None:
     full = record(model="m", session_id="S", cost=0.25, tags=("a", "b"), project_id="p")
     assert json.loads(encode_line(full)) == {
         "v": 1, "runId": "0" * 26, "agent": "someone", "model": "m", "sessionId": "S",
@@ -41,7 +41,7 @@ def test_a_line_says_what_is_known() -> None:
     }  # fmt: skip
 
 
-def test_what_is_cut_are_the_longest_tags_and_it_is_said(tmp_path: Path) -> None:
+def test_the_longest_tags_are_cut_and_listed_in_cut(tmp_path: Path) -> None:
     line = encode_line(record(session_id="S", tags=("short", "x" * 600, "mid", "y" * 300)))
     assert len(line) <= MAX_LINE_SIZE
     append_line(tmp_path / "index", line)
@@ -49,7 +49,7 @@ def test_what_is_cut_are_the_longest_tags_and_it_is_said(tmp_path: Path) -> None
     assert (read.tags, read.cut, read.session_id) == (("short", "mid", "y" * 300), ("tags",), "S")
 
 
-def test_without_tags_the_least_important_is_left_out_first() -> None:
+def test_without_tags_the_least_important_field_is_dropped_first() -> None:
     read = json.loads(encode_line(record(model="m" * 300, session_id="S", project_id="p" * 600, tags=("t" * 20,))))
     assert (read["model"], read["sessionId"], read["cut"]) == ("m" * 300, "S", ["projectId"])
     assert ("projectId" in read, read["tags"]) == (False, ["t" * 20])
@@ -58,7 +58,7 @@ def test_without_tags_the_least_important_is_left_out_first() -> None:
 texts = st.text(max_size=700)
 
 
-@settings(deadline=None)  # it is written to disk
+@settings(deadline=None)  # writes to disk
 @given(texts, texts, texts, st.lists(texts, max_size=20).map(tuple))
 def test_every_line_is_short_and_can_be_read(model: str, session: str, project: str, tags: tuple[str, ...]) -> None:
     whole = record(model=model, session_id=session, project_id=project, tags=tags)
@@ -74,7 +74,7 @@ def test_every_line_is_short_and_can_be_read(model: str, session: str, project: 
         assert getattr(read, name) == (None if key in read.cut else getattr(whole, name))
 
 
-def test_what_json_cannot_hold_is_mended() -> None:
+def test_text_that_json_cannot_encode_is_sanitized() -> None:
     assert json.loads(encode_line(record(project_id="a\ud800b", tags=("\udfff",))))["projectId"] == "a�b"
 
 
@@ -95,7 +95,7 @@ def test_the_file_is_for_its_owner_and_grows(tmp_path: Path) -> None:
         b'{"v":1,"runId":"x","ag',
     ],
 )  # fmt: skip
-def test_lines_that_are_torn_or_unknown_are_passed_over(tmp_path: Path, noise: bytes) -> None:
+def test_truncated_and_unknown_lines_are_skipped(tmp_path: Path, noise: bytes) -> None:
     path = tmp_path / "index"
     append_line(path, encode_line(record(model="a")))
     with path.open("ab") as file:
@@ -104,19 +104,19 @@ def test_lines_that_are_torn_or_unknown_are_passed_over(tmp_path: Path, noise: b
     assert [one.model for one in read_index(path)] == ["a", "b"]
 
 
-def test_fields_from_the_future_are_no_reason_to_skip(tmp_path: Path) -> None:
+def test_lines_with_newer_fields_are_read(tmp_path: Path) -> None:
     path = tmp_path / "index"
     path.write_bytes(b'{"v":1,"runId":"x","agent":"a","timestamp":"t","later":[1]}\n')
     assert [one.run_id for one in read_index(path)] == ["x"]
 
 
-def test_what_the_last_writer_did_not_finish_is_not_read(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "index"
     path.write_bytes(encode_line(record())[:-1])
     assert list(read_index(path)) == []
 
 
-def test_nothing_but_a_file_is_written_to(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_written(tmp_path: Path) -> None:
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_text("mine\n")
     link.symlink_to(target)
@@ -127,7 +127,7 @@ def test_nothing_but_a_file_is_written_to(tmp_path: Path) -> None:
     assert target.read_text() == "mine\n"
 
 
-def test_an_index_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+def test_an_unreadable_index_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match="cannot read") as raised:
         list(read_index(tmp_path))
     assert raised.value.code == "CONFIG_ERROR"
@@ -145,7 +145,7 @@ for number in range(count):
 """
 
 
-def test_several_processes_may_write_at_once(tmp_path: Path) -> None:
+def test_several_processes_can_write_concurrently(tmp_path: Path) -> None:
     path, writers, count = tmp_path / "index", 4, 300
     running = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(who), str(count)]) for who in range(writers)

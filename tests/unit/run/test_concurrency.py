@@ -1,4 +1,4 @@
-"""Who may work and who waits: limits are kept, owners are served in turn, and a position is the real order."""
+"""Concurrency limits: they are kept, owners are served in turn, and positions predict the order of admission."""
 
 import itertools
 from collections import Counter, deque
@@ -31,8 +31,8 @@ STEPS = st.lists(
 
 
 @dataclass
-class House:
-    """Places, and everybody who came."""
+class Simulation:
+    """A limiter with the slots that were requested from it."""
 
     places: ConcurrencyLimiter
     working: list[Slot] = field(default_factory=list)
@@ -41,22 +41,22 @@ class House:
     admitted: list[Slot] = field(default_factory=list)
 
     def enter(self, agent: str = "", owner: str = "") -> Slot:
-        ticket = self.places.enter(agent, owner)
-        self.owners[ticket] = owner
-        self.waiting.append(ticket)
+        slot = self.places.enter(agent, owner)
+        self.owners[slot] = owner
+        self.waiting.append(slot)
         self.look()
-        return ticket
+        return slot
 
-    def leave(self, ticket: Slot) -> list[Slot]:
-        ticket.leave()
+    def leave(self, slot: Slot) -> list[Slot]:
+        slot.leave()
         for them in (self.working, self.waiting):
-            if ticket in them:
-                them.remove(ticket)
+            if slot in them:
+                them.remove(slot)
         return self.look()
 
     def look(self) -> list[Slot]:
-        news = [ticket for ticket in self.waiting if ticket.is_held]
-        self.waiting = [ticket for ticket in self.waiting if not ticket.is_held]
+        news = [slot for slot in self.waiting if slot.is_held]
+        self.waiting = [slot for slot in self.waiting if not slot.is_held]
         self.working += news
         self.admitted += news
         return news
@@ -70,56 +70,59 @@ class House:
             self.leave(them[int(which) % len(them)])
 
     def empty_in_order(self) -> list[Slot]:
-        """All take equally long: whoever began first is the first to leave. Those who waited, as they are admitted."""
+        """End the runs in the order of their start, and return the waiting slots in the order of admission."""
         order: list[Slot] = []
         while self.waiting:
             order += self.leave(self.working[0])
         return order
 
 
-def taken(tickets: Iterable[Slot]) -> Counter[str]:
-    return Counter(ticket.agent for ticket in tickets)
+def taken(slots: Iterable[Slot]) -> Counter[str]:
+    return Counter(slot.agent for slot in slots)
 
 
-def has_room(limits: ConcurrencyLimits, house: House, agent: str) -> bool:
+def is_available(limits: ConcurrencyLimits, simulation: Simulation, agent: str) -> bool:
     own = limits.of(agent)
-    is_room = limits.total is None or len(house.working) < limits.total
-    return is_room and (own is None or taken(house.working)[agent] < own)
+    is_room = limits.total is None or len(simulation.working) < limits.total
+    return is_room and (own is None or taken(simulation.working)[agent] < own)
 
 
 @given(limits=LIMITS, steps=STEPS)
-def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(ConcurrencyLimiter(limits))
+def test_limits_are_kept_and_no_run_waits_for_a_free_slot(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
+    simulation = Simulation(ConcurrencyLimiter(limits))
     for step in steps:
-        house.step(*step)
-        assert (house.places.working, house.places.waiting) == (len(house.working), len(house.waiting))
-        assert limits.total is None or len(house.working) <= limits.total
-        for agent, count in taken(house.working).items():
+        simulation.step(*step)
+        assert (simulation.places.working, simulation.places.waiting) == (
+            len(simulation.working),
+            len(simulation.waiting),
+        )
+        assert limits.total is None or len(simulation.working) <= limits.total
+        for agent, count in taken(simulation.working).items():
             own = limits.of(agent)
             assert own is None or count <= own
-        assert not [ticket for ticket in house.waiting if has_room(limits, house, ticket.agent)]
+        assert not [slot for slot in simulation.waiting if is_available(limits, simulation, slot.agent)]
 
 
 @given(limits=LIMITS, steps=STEPS)
 def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(ConcurrencyLimiter(limits))
+    simulation = Simulation(ConcurrencyLimiter(limits))
     for step in steps:
-        house.step(*step)
-    told = {ticket: ticket.position for ticket in house.waiting}
-    assert {ticket.position for ticket in house.working} <= {None}
-    assert house.empty_in_order() == sorted(told, key=lambda ticket: told[ticket] or 0)
-    assert sorted(position or 0 for position in told.values()) == list(range(1, len(told) + 1))
+        simulation.step(*step)
+    positions = {slot: slot.position for slot in simulation.waiting}
+    assert {slot.position for slot in simulation.working} <= {None}
+    assert simulation.empty_in_order() == sorted(positions, key=lambda slot: positions[slot] or 0)
+    assert sorted(position or 0 for position in positions.values()) == list(range(1, len(positions) + 1))
 
 
 @given(limits=LIMITS, steps=STEPS)
-def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
-    house = House(ConcurrencyLimiter(limits))
+def test_runs_of_one_owner_and_agent_are_admitted_in_order(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
+    simulation = Simulation(ConcurrencyLimiter(limits))
     for step in steps:
-        house.step(*step)
-    house.empty_in_order()
-    came = {ticket: number for number, ticket in enumerate(house.owners)}
+        simulation.step(*step)
+    simulation.empty_in_order()
+    came = {slot: number for number, slot in enumerate(simulation.owners)}
     for agent, owner in itertools.product(AGENTS, OWNERS):
-        numbers = [came[one] for one in house.admitted if (one.agent, house.owners[one]) == (agent, owner)]
+        numbers = [came[one] for one in simulation.admitted if (one.agent, simulation.owners[one]) == (agent, owner)]
         assert numbers == sorted(numbers)
 
 
@@ -131,19 +134,19 @@ def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: Concurr
 def test_owners_are_served_in_turn_and_first_come_first_served(
     owners: list[str], agents: list[str], total: int
 ) -> None:
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=total)))
-    tickets = [house.enter(agent, owner) for owner, agent in zip(owners, agents, strict=False)]
-    lines = {owner: deque(t for t in tickets if house.owners[t] == owner and not t.is_held) for owner in OWNERS}
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(total=total)))
+    slots = [simulation.enter(agent, owner) for owner, agent in zip(owners, agents, strict=False)]
+    lines = {owner: deque(t for t in slots if simulation.owners[t] == owner and not t.is_held) for owner in OWNERS}
     for line, other in itertools.permutations(lines.values(), 2):
         assert not set(line) & set(other)
-    order = house.empty_in_order()
-    assert [house.owners[ticket] for ticket in order] == in_turn(owners[total:])
-    for ticket in order:
-        assert lines[house.owners[ticket]].popleft() is ticket
+    order = simulation.empty_in_order()
+    assert [simulation.owners[slot] for slot in order] == in_turn(owners[total:])
+    for slot in order:
+        assert lines[simulation.owners[slot]].popleft() is slot
 
 
 def in_turn(owners: list[str]) -> list[str]:
-    """Each one once, in the order of their coming, and again."""
+    """Return the expected order: each owner once, in the order of arrival, repeatedly."""
     left, turns = Counter(owners), list(dict.fromkeys(owners))
     order: list[str] = []
     while any(left.values()):
@@ -154,63 +157,63 @@ def in_turn(owners: list[str]) -> list[str]:
     return order
 
 
-def test_a_run_whose_agent_is_full_is_passed_over_and_keeps_its_turn() -> None:
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=3, of_agent={"x": 1})))
-    works = house.enter("x", "bob")
-    house.enter("y", "bob")
-    house.enter("y", "bob")
-    full = house.enter("x", "ann")
-    theirs = [house.enter("x", "bob") for _ in range(3)]
-    later = [house.enter("y", "ann") for _ in range(3)]
-    for one in later:  # what came later overtakes it, as its agent has room
-        leaving = next(ticket for ticket in house.working if ticket.agent == "y")
-        assert house.leave(leaving) == [one]
-    assert house.leave(works) == [full]
-    assert house.leave(full) == [theirs[0]]
+def test_a_run_whose_agent_is_full_is_skipped_and_keeps_its_turn() -> None:
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(total=3, of_agent={"x": 1})))
+    works = simulation.enter("x", "bob")
+    simulation.enter("y", "bob")
+    simulation.enter("y", "bob")
+    full = simulation.enter("x", "ann")
+    theirs = [simulation.enter("x", "bob") for _ in range(3)]
+    later = [simulation.enter("y", "ann") for _ in range(3)]
+    for one in later:  # later runs are admitted first, because their agent has a free slot
+        leaving = next(slot for slot in simulation.working if slot.agent == "y")
+        assert simulation.leave(leaving) == [one]
+    assert simulation.leave(works) == [full]
+    assert simulation.leave(full) == [theirs[0]]
 
 
-def test_who_fills_another_agent_again_and_again_starves_nobody() -> None:
-    """`ann` wants one place at x, and is served at y all the time; `bob` asks for x again and again."""
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=2, of_agent={"x": 1})))
-    at_x, at_y = house.enter("x", "bob"), house.enter("y", "ann")
-    wanted = house.enter("x", "ann")
+def test_a_steady_supply_for_one_agent_starves_no_run() -> None:
+    """`ann` waits for one slot of x while she gets slots of y; `bob` requests x repeatedly."""
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(total=2, of_agent={"x": 1})))
+    at_x, at_y = simulation.enter("x", "bob"), simulation.enter("y", "ann")
+    wanted = simulation.enter("x", "ann")
     for _ in range(20):
-        house.enter("x", "bob")
-        house.enter("y", "ann")
-        (at_y,) = house.leave(at_y)
+        simulation.enter("x", "bob")
+        simulation.enter("y", "ann")
+        (at_y,) = simulation.leave(at_y)
         assert at_y.agent == "y"
-        (at_x,) = house.leave(at_x)
+        (at_x,) = simulation.leave(at_x)
         if at_x is wanted:
             return
     raise AssertionError("it waits still")
 
 
-def test_only_the_first_of_those_that_are_passed_over_keeps_its_turn() -> None:
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(of_agent={"x": 1})))
-    works = house.enter("x", "eve")
-    many = [house.enter("x", "ann") for _ in range(5)]
-    house.enter("y", "ann")
-    theirs = house.enter("x", "bob")
-    assert house.leave(works) == [many[0]]
-    assert house.leave(many[0]) == [theirs]
-    assert house.leave(theirs) == [many[1]]
+def test_only_the_first_skipped_run_keeps_its_turn() -> None:
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(of_agent={"x": 1})))
+    works = simulation.enter("x", "eve")
+    many = [simulation.enter("x", "ann") for _ in range(5)]
+    simulation.enter("y", "ann")
+    theirs = simulation.enter("x", "bob")
+    assert simulation.leave(works) == [many[0]]
+    assert simulation.leave(many[0]) == [theirs]
+    assert simulation.leave(theirs) == [many[1]]
 
 
-def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=1, of_agent={"y": 1}, waiting=2)))
-    works = house.enter("x", "ann")
-    waits = [house.enter("x", "ann"), house.enter("x", "bob")]
-    changed = house.places.changed
+def test_a_full_queue_refuses_a_run_and_is_unchanged() -> None:
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(total=1, of_agent={"y": 1}, waiting=2)))
+    works = simulation.enter("x", "ann")
+    waits = [simulation.enter("x", "ann"), simulation.enter("x", "bob")]
+    changed = simulation.places.changed
     with pytest.raises(AgentMuxError, match="1 runs are active and 2 wait, the most allowed") as caught:
-        house.places.enter("x", "eve")
+        simulation.places.enter("x", "eve")
     assert (caught.value.code, caught.value.recoverable) == ("LIMIT_EXCEEDED", True)
     assert not changed.is_set()
-    assert [ticket.position for ticket in waits] == [1, 2]
-    assert house.leave(works) == [waits[0]]
-    house.enter("x", "eve")
+    assert [slot.position for slot in waits] == [1, 2]
+    assert simulation.leave(works) == [waits[0]]
+    simulation.enter("x", "eve")
 
 
-def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
+def test_a_queue_limit_of_zero_refuses_only_runs_that_would_wait() -> None:
     places = ConcurrencyLimiter(ConcurrencyLimits(total=1, waiting=0))
     first = places.enter()
     with pytest.raises(AgentMuxError, match="the most allowed"):
@@ -219,7 +222,7 @@ def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
     assert places.enter().is_held
 
 
-def test_leaving_twice_is_leaving_once() -> None:
+def test_leaving_a_second_time_does_nothing() -> None:
     places = ConcurrencyLimiter(ConcurrencyLimits(total=1))
     first, second, third = (places.enter() for _ in range(3))
     third.leave()
@@ -230,7 +233,7 @@ def test_leaving_twice_is_leaving_once() -> None:
     assert third.position is None
 
 
-def test_every_coming_and_going_is_a_change_of_its_own() -> None:
+def test_every_enter_and_leave_is_a_separate_change() -> None:
     places = ConcurrencyLimiter(ConcurrencyLimits(total=1))
     before = places.changed
     first = places.enter()
@@ -247,19 +250,19 @@ def test_every_coming_and_going_is_a_change_of_its_own() -> None:
     assert left.is_set()
 
 
-def test_the_order_of_a_thousand_is_played_through_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_a_thousand_is_simulated_once_per_change(monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[int] = []
     copy = FairQueue.copy
     monkeypatch.setattr(FairQueue, "copy", lambda queue: (played.append(len(queue)), copy(queue))[1])
-    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=2, per_agent=1)))
-    tickets = [house.enter(AGENTS[number % 3], f"owner {number % 400}") for number in range(1002)]
-    positions = {ticket: ticket.position or 0 for ticket in tickets if not ticket.is_held}
+    simulation = Simulation(ConcurrencyLimiter(ConcurrencyLimits(total=2, per_agent=1)))
+    slots = [simulation.enter(AGENTS[number % 3], f"owner {number % 400}") for number in range(1002)]
+    positions = {slot: slot.position or 0 for slot in slots if not slot.is_held}
     assert sorted(positions.values()) == list(range(1, 1001))
     assert played == [1000]
-    assert house.empty_in_order() == sorted(positions, key=lambda ticket: positions[ticket])
+    assert simulation.empty_in_order() == sorted(positions, key=lambda slot: positions[slot])
 
 
-def test_a_copy_of_a_queue_goes_its_own_way() -> None:
+def test_a_copy_of_a_queue_is_independent() -> None:
     queue: FairQueue[str] = FairQueue()
     for item, owner in (("a1", "ann"), ("a2", "ann"), ("b1", "bob")):
         queue.add(item, owner, "")
@@ -272,7 +275,7 @@ def test_a_copy_of_a_queue_goes_its_own_way() -> None:
         queue.remove("a1")
 
 
-# -- what a client is given
+# -- options of a client
 
 
 def registry() -> AdapterRegistry:
@@ -289,8 +292,8 @@ def test_limits_may_be_for_all_agents_or_by_name_and_alias() -> None:
     assert (limits.of("claude"), limits.of("codex"), limits.of("gemini")) == (2, 1, None)
 
 
-@pytest.mark.parametrize("most", [0, -1, True, 1.5, "2", {"scripted": 0}, {"scripted": None}, {"nobody": 1}, {1: 1}])
-def test_a_limit_of_an_agent_is_a_number_of_runs_of_one_that_there_is(most: object) -> None:
+@pytest.mark.parametrize("most", [0, -1, True, 1.5, "2", {"scripted": 0}, {"scripted": None}, {"unknown": 1}, {1: 1}])
+def test_an_agent_limit_needs_a_count_and_a_known_agent(most: object) -> None:
     with pytest.raises(ValidationError, match="max_concurrent_runs_per_agent"):
         parse_limits(None, most, None, registry())
 
@@ -300,9 +303,9 @@ def test_an_agent_has_one_limit() -> None:
         parse_limits(None, {"claude": 2, "claude-code": 3}, None, AdapterRegistry())
 
 
-def test_every_limit_that_cannot_be_is_told() -> None:
+def test_every_invalid_limit_is_reported() -> None:
     with pytest.raises(ValidationError) as caught:
-        parse_limits(0, {"nobody": 1}, -1, registry())
+        parse_limits(0, {"unknown": 1}, -1, registry())
     assert [problem.path for problem in caught.value.fields] == [
         "max_concurrent_runs", "queue_limit", "max_concurrent_runs_per_agent",
     ]  # fmt: skip
