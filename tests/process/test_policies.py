@@ -62,9 +62,9 @@ async def test_what_rules_leave_open_is_for_the_callback(make_client: MakeClient
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"approval_timeout": 0.05}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=0.05)}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "nobody answered within 0.05 s"),
+        ({"approval_timeout": 0.05}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=0.05)}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "no answer within 0.05 s"),
         ({"approval_timeout": 0.05, "on_approval_request": lambda _: anyio.sleep_forever()}, None),
     ],
 )
@@ -74,7 +74,7 @@ async def test_a_request_that_nobody_answers_is_denied(
     events, result = await run_to_end(make_client, asking("make"), **fields)
     assert (result.exit_reason, result.text) == ("completed", "no")
     [denied] = [event for event in events if event.type == "approval_denied"]
-    assert denied.reason == (reason or "nobody answered within 0.05 s")
+    assert denied.reason == (reason or "no answer within 0.05 s")
 
 
 async def test_a_policy_may_allow_what_nobody_answers(make_client: MakeClient) -> None:

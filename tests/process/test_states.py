@@ -206,4 +206,4 @@ async def test_what_the_agent_did_not_take_is_told(make_client: MakeClient) -> N
             await run.abort()
             events, _ = await watch(run)
     [told] = [event.message for event in events if event.type == "debug"]
-    assert told == "scripted reads no more: what was sent last is lost (19 bytes)"
+    assert told == "scripted no longer reads its input: the last 19 bytes are lost"

@@ -87,7 +87,7 @@ async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
         assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
         assert run.header.options["cwd"] == str(repository / "sub")
         assert [event.message for event in events if event.type == "debug"] == [
-            f"the worktree {place} stays: there are changes in it; when you are done, `git worktree remove` it"
+            f"the worktree {place} is kept: it has uncommitted changes; remove it with `git worktree remove`"
         ]
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)
@@ -106,7 +106,7 @@ async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeCli
     assert (result.exit_reason, result.text, result.worktree.is_changed) == (
         "completed", result.worktree.path, False,
     )  # fmt: skip
-    assert notes == [f"changes in {repository} that are not committed are not in the worktree of this run"]
+    assert notes == [f"uncommitted changes in {repository} are not in the worktree of this run"]
     assert worktrees_of(repository) == 1
 
 

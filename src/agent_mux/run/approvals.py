@@ -51,14 +51,14 @@ def answer_overdue(policy: Policy | None, request: OpenInteraction, seconds: flo
     """Return the answer to a request that was not answered in time."""
     if policy is not None and policy.on_timeout == "allow" and request.kind == "approval":
         return ApproveAction(request.request_id)
-    return DenyAction(request.request_id, f"nobody answered within {seconds:g} s")
+    return DenyAction(request.request_id, f"no answer within {seconds:g} s")
 
 
 def _evaluate(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling | None:
     try:
         return rule(request)
     except (ValueError, OSError) as error:  # an impossible path, for example with a NUL character
-        return Ruling("deny", f"{BY_POLICY}: it cannot be judged ({error})")
+        return Ruling("deny", f"{BY_POLICY}: the policy cannot be applied ({error})")
 
 
 class PolicyMonitor:
@@ -156,7 +156,7 @@ class InteractionResponder:
             return "ask"
         if is_approval and mode == "yolo":
             return ApproveAction(request.request_id)
-        return DenyAction(request.request_id, "nobody is there to answer") if mode != "prompt" else None
+        return None if mode == "prompt" else DenyAction(request.request_id, "this run has no callback for requests")
 
     def _callback_for(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
         options = self._options
@@ -180,5 +180,5 @@ class InteractionResponder:
                 response = await response
             return None if response is None else to_action(request, response)
         except Exception as error:  # noqa: BLE001  # a callback of the consumer may raise anything
-            self._listeners.warn(f"the callback for {request.interaction_id} failed, so it is denied: {error!r}")
-            return DenyAction(request.request_id, "the callback that should decide failed")
+            self._listeners.warn(f"the callback for {request.interaction_id} failed; the request is denied: {error!r}")
+            return DenyAction(request.request_id, "the callback that decides failed")

@@ -55,7 +55,7 @@ class Budget:
         if not self._is_unpriced:
             return None
         self._is_unpriced, self._max_cost = False, None
-        return "max_cost_usd cannot be kept: the agent tells no cost, and nobody knows the prices of its model"
+        return "max_cost_usd cannot be enforced: the agent reports no cost, and the prices of its model are unknown"
 
     def _count_step(self, event: StepStartEvent) -> ExceededLimit | None:
         if self._model_calls_left is None or event.subagent_id is not None:

@@ -232,7 +232,7 @@ class RunHooks:
             self._queue.append(work)
         elif not self._is_overflowing:
             self._is_overflowing = True
-            self._warn(f"hooks are too slow: more than {MAX_QUEUED_CALLS} calls wait, and the next ones are left out")
+            self._warn(f"hooks are too slow: more than {MAX_QUEUED_CALLS} calls wait, and further calls are dropped")
         self._wake.set()
 
     async def run_calls(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -266,9 +266,7 @@ def _action_for(request_id: str, decisions: Sequence[HookDecision]) -> AnyAction
         if decision.behavior == "deny":
             return DenyAction(request_id, decision.reason or "denied by a hook")
         if decision.modified_input is not None:
-            return DenyAction(
-                request_id, "a hook wants another input for this tool, which only hooks of the agent can give"
-            )
+            return DenyAction(request_id, "a hook changed the input of this tool, which only hooks of the agent can do")
     behaviors = {decision.behavior for decision in decisions}
     return ApproveAction(request_id) if "allow" in behaviors and "ask" not in behaviors else None
 

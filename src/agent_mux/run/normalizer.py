@@ -282,7 +282,7 @@ class Normalizer:
 
 
 def _unreported(line: bytes) -> Unknown:
-    return Unknown("nothing was said about it", line.decode("utf-8", "replace"))
+    return Unknown("its codec reported nothing", line.decode("utf-8", "replace"))
 
 
 def _codec_failure(line: bytes, error: Exception) -> Unknown:

@@ -55,7 +55,7 @@ class Listeners:
                 return  # a handler raised on the warning about a handler
             self._is_warning = True
             try:
-                self.warn(f"a handler raised {error!r}; the run goes on")
+                self.warn(f"a handler raised {error!r}; the run continues")
             finally:
                 self._is_warning = False
 

@@ -152,7 +152,7 @@ class RunRecorder:
             self.publish([self._warning(message)])
 
     def _loss(self, count: int) -> AgentEvent:
-        return self._warning(f"{count} events were lost: this reader was too slow, and there is no journal to read")
+        return self._warning(f"{count} events were lost: this reader was too slow, and the run has no journal")
 
     def _warning(self, message: str) -> DebugEvent:
         stream = self.plan.header.stream

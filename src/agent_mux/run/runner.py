@@ -126,7 +126,7 @@ class Runner:
         if not self._stopping.is_set() and not self._has_reported_loss:
             self._has_reported_loss = True
             self.recorder.note(
-                f"{self.plan.adapter.agent} reads no more: what was sent last is lost ({len(data)} bytes)"
+                f"{self.plan.adapter.agent} no longer reads its input: the last {len(data)} bytes are lost"
             )
 
     @property

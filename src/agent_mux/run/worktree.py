@@ -173,7 +173,7 @@ class RunWorktree:
             return None  # a working tree that is too large to check in this time
         if answer.exit_code != 0 or not answer.stdout:
             return None
-        return f"changes in {plan.repository} that are not committed are not in the worktree of this run"
+        return f"uncommitted changes in {plan.repository} are not in the worktree of this run"
 
     def finish(self) -> tuple[Worktree, str | None]:
         """Remove the worktree if it is unchanged. Returns its final state and a warning, if any."""
@@ -186,8 +186,8 @@ class RunWorktree:
         if reason is None:
             return worktree, None
         if not plan.path.exists():
-            return worktree, f"the worktree {plan.path} is gone: it was removed during the run"
-        return worktree, f"the worktree {plan.path} stays: {reason}; when you are done, `git worktree remove` it"
+            return worktree, f"the worktree {plan.path} was removed during the run"
+        return worktree, f"the worktree {plan.path} is kept: {reason}; remove it with `git worktree remove`"
 
     def _changes(self) -> str | None:
         """Return why removing the worktree would lose work; None if it would not."""
@@ -195,11 +195,11 @@ class RunWorktree:
         where = (f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}")
         heads = self._run_git(self.plan.repository, (*where, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT)
         if heads.exit_code != 0 or set(heads.stdout.split()) != {self.plan.base}:
-            return "there are commits in it" if heads.exit_code == 0 else _error_line(heads)
+            return "it has new commits" if heads.exit_code == 0 else _error_line(heads)
         files = self._run_git(str(self.plan.path), (*where, "status", *_STATUS_OPTIONS), CHECKOUT_TIMEOUT)
         if files.exit_code != 0:
             return _error_line(files)
-        return "there are changes in it" if files.stdout else None
+        return "it has uncommitted changes" if files.stdout else None
 
     def _remove(self) -> str | None:
         with self._lock():

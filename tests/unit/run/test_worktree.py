@@ -76,7 +76,7 @@ def test_a_worktree_has_the_committed_files_and_the_same_subdirectory(repository
     (repository / "new").write_text("new\n")
     worktree, note = create(repository / "deep" / "down", tmp_path)
     plan = worktree.plan
-    assert note == f"changes in {repository} that are not committed are not in the worktree of this run"
+    assert note == f"uncommitted changes in {repository} are not in the worktree of this run"
     assert plan.cwd == str(tmp_path / "worktrees" / RUN / "deep" / "down")
     assert (plan.path / "README").read_text() == "hello\n"
     assert not (plan.path / "new").exists()
@@ -155,7 +155,7 @@ def test_a_changed_worktree_is_kept(repository: Path, tmp_path: Path, work: Call
     final, note = worktree.finish()
     assert (final.path, final.is_changed) == (str(path), True)
     assert note is not None
-    assert note.startswith(f"the worktree {path} stays: ")
+    assert note.startswith(f"the worktree {path} is kept: ")
     assert sorted(path.rglob("*")) == before
 
 
@@ -164,7 +164,7 @@ def test_a_worktree_that_git_cannot_compare_is_kept(repository: Path, tmp_path: 
     (repository / ".git" / "worktrees" / RUN / "index").write_text("no index")
     final, note = worktree.finish()
     assert (final.is_changed, worktree.plan.path.exists()) == (True, True)
-    assert f"the worktree {worktree.plan.path} stays: fatal: " in (note or "")
+    assert f"the worktree {worktree.plan.path} is kept: fatal: " in (note or "")
 
 
 @pytest.mark.parametrize("trouble", ["timeout", "complaint"])
@@ -192,7 +192,7 @@ def test_a_worktree_that_the_agent_removed_is_reported(repository: Path, tmp_pat
     final, note = worktree.finish()
     assert (final.is_changed, note) == (
         True,
-        f"the worktree {worktree.plan.path} is gone: it was removed during the run",
+        f"the worktree {worktree.plan.path} was removed during the run",
     )
 
 
