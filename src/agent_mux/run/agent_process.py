@@ -17,6 +17,14 @@ from agent_mux.process.child import Child
 from agent_mux.redaction import RedactedStream, Redactor
 from agent_mux.sdk.codec import CloseStdin, WriteStdin
 
+QUIET_POLL_INTERVAL = 0.02  # seconds between two checks whether the agent is quiet
+MAX_HOLD = 0.05  # seconds to hold back a possible start of a secret, in protocols without lines
+DRAIN_TIMEOUT = 1.0  # seconds for the rest of the output after the agent exits: a grandchild can hold the pipe open
+LEFTOVER_GRACE = 0.5  # seconds from SIGTERM to SIGKILL for processes that the agent left running
+PROTOCOL_GRACE = 1.0  # seconds for the agent to exit after the cancellation in its own protocol
+POLL_INTERVAL = 0.02  # seconds between two scans of /proc
+_STREAMS = (Kind.STDOUT, Kind.STDERR)
+
 
 class StdinWriter:
     """An unbounded queue for standard input: an agent that does not read must not block the sender."""
@@ -70,11 +78,6 @@ class StdinWriter:
             self._on_lost(data)
         else:
             self._on_written(data)
-
-
-QUIET_POLL_INTERVAL = 0.02  # seconds between two checks whether the agent is quiet
-MAX_HOLD = 0.05  # seconds to hold back a possible start of a secret, in protocols without lines
-_STREAMS = (Kind.STDOUT, Kind.STDERR)
 
 
 class OutputReader:
@@ -153,12 +156,6 @@ class OutputReader:
                 self.flush_held()
                 on_quiet()
             await anyio.sleep(max(seconds - silent, QUIET_POLL_INTERVAL) if last > reported else QUIET_POLL_INTERVAL)
-
-
-DRAIN_TIMEOUT = 1.0  # seconds for the rest of the output after the agent exits: a grandchild can hold the pipe open
-LEFTOVER_GRACE = 0.5  # seconds from SIGTERM to SIGKILL for processes that the agent left running
-PROTOCOL_GRACE = 1.0  # seconds for the agent to exit after the cancellation in its own protocol
-POLL_INTERVAL = 0.02  # seconds between two scans of /proc
 
 
 async def finishes_within(seconds: float, wait: Awaitable[Any]) -> bool:

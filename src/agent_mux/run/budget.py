@@ -12,6 +12,9 @@ from agent_mux.assembler import Cause, Verdict
 from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
 from agent_mux.sdk.options import RetryPolicy, RunOptions
 
+_RETRYABLE = frozenset({"failed", "crashed", "killed", "truncated"})
+"""Exit reasons caused by the agent; not an abort, an interruption, a timeout or a limit."""
+
 
 class ExceededLimit(NamedTuple):
     """A limit that was exceeded, as the cause for stopping the run."""
@@ -70,17 +73,15 @@ class Budget:
         self._is_unpriced = cost.source == "unknown"
         if cost.total_usd <= self._max_cost:
             return None
-        return ExceededLimit(
-            "budget", f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
-        )
+        message = f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+        return ExceededLimit("budget", message)
 
     def _count_usage(self, event: TokenUsageEvent) -> ExceededLimit | None:
         self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
         if self._max_tokens is None or self._tokens <= self._max_tokens:
             return None
-        return ExceededLimit(
-            "budget", f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
-        )
+        message = f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
+        return ExceededLimit("budget", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +111,7 @@ class AttemptCounter:
         if failure.code not in policy.retry_on or self._attempt >= policy.max_attempts:
             return None
         requested = (failure.retry_after_ms or 0) / 1000
-        retry = Retry(
-            self._attempt, policy.max_attempts, failure.message, max(policy.delay_after(self._attempt), requested)
-        )
+        delay = max(policy.delay_after(self._attempt), requested)
+        retry = Retry(self._attempt, policy.max_attempts, failure.message, delay)
         self._attempt += 1
         return retry
-
-
-_RETRYABLE = frozenset({"failed", "crashed", "killed", "truncated"})
-"""Exit reasons caused by the agent; not an abort, an interruption, a timeout or a limit."""

@@ -16,6 +16,7 @@ from agent_mux.run.fair_queue import FairQueue
 from agent_mux.sdk.registry import AdapterRegistry
 
 _COUNT = "a whole number >= 1"
+_PER_AGENT = "max_concurrent_runs_per_agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +80,6 @@ def parse_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegi
         raise ValidationError(problems)
     each = None if isinstance(per_agent, Mapping) else per_agent
     return ConcurrencyLimits(total=total, per_agent=each, of_agent=of_agent, waiting=waiting)
-
-
-_PER_AGENT = "max_concurrent_runs_per_agent"
 
 
 def _parse_agent_limits(

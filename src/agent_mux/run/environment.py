@@ -11,10 +11,23 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import marker_variable
-from agent_mux.sdk.adapter import (
-    SpawnArgs,
-)
+from agent_mux.sdk.adapter import SpawnArgs
 from agent_mux.sdk.options import RunOptions
+
+MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
+
+
+def base_environment(options: RunOptions) -> dict[str, str]:
+    """Return the inherited variables, those of the active trace and those of the options, in this order."""
+    names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
+    inherited = {name: os.environ[name] for name in names}
+    return {**inherited, **trace_environment(), **options.env}
+
+
+def process_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
+    """Return the environment of the agent's process: without `unset_env`, with `env` and the marker of the run."""
+    kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
+    return {**kept, **spawn.env, marker_variable(run_id): "1"}
 
 
 def trace_environment(context: Any = None) -> dict[str, str]:
@@ -66,19 +79,3 @@ def _temp_dir_error(directory: Path, error: OSError) -> AgentMuxError:
     else:
         why = f"the temp directory {directory} cannot be written; free disk space there, or set TMPDIR"
     return AgentMuxError("SPAWN_ERROR", f"{why} [{system_message}]")
-
-
-MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
-
-
-def base_environment(options: RunOptions) -> dict[str, str]:
-    """Return the inherited variables, those of the active trace and those of the options, in this order."""
-    names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
-    inherited = {name: os.environ[name] for name in names}
-    return {**inherited, **trace_environment(), **options.env}
-
-
-def process_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
-    """Return the environment of the agent's process: without `unset_env`, with `env` and the marker of the run."""
-    kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
-    return {**kept, **spawn.env, marker_variable(run_id): "1"}

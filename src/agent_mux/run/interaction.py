@@ -18,6 +18,9 @@ from agent_mux.sdk.interactions import (
     Text,
 )
 
+SendAction = Callable[[AnyAction], Awaitable[Delivery]]
+"""Sends an action to the agent, and returns how it was delivered."""
+
 
 def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
     """Return the public view of a pending request."""
@@ -74,7 +77,7 @@ class InteractionChannel:
         self,
         run_id: str,
         pending: Callable[[], tuple[OpenInteraction, ...]],
-        act: "SendAction",
+        act: SendAction,
         require_active: Callable[[], None],
     ) -> None:
         """Create the channel of one run.
@@ -136,6 +139,3 @@ class InteractionChannel:
         for request in requests:
             await self._act(to_action(request, response))
         return len(requests)
-
-
-SendAction = Callable[[AnyAction], Awaitable[Delivery]]

@@ -27,11 +27,7 @@ from agent_mux.redaction import (
     secret_values,
     secrets_of_servers,
 )
-from agent_mux.run.environment import (
-    base_environment,
-    process_environment,
-    temp_dir_of,
-)
+from agent_mux.run.environment import base_environment, process_environment, temp_dir_of
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,

@@ -235,9 +235,8 @@ class Runner:
     async def _attempt_until_done(self) -> Exited:
         while True:
             self._child = child = self._start()
-            self._reaper.register_leader(
-                self.plan.run_id, child.pid, child.process.started if child.process is not None else 0
-            )
+            started = child.process.started if child.process is not None else 0
+            self._reaper.register_leader(self.plan.run_id, child.pid, started)
             self.recorder.log.write("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
             exited = await self._drive(child)
             retry = self._retry_after(exited)

@@ -140,9 +140,8 @@ class RunWorktree:
         self._require_success(
             self._run_git(str(plan.path), ("reset", "--quiet", "--hard"), CHECKOUT_TIMEOUT, is_wanted)
         )
-        self._git_dir = self._run_git(str(plan.path), ("rev-parse", "--absolute-git-dir"), QUERY_TIMEOUT).stdout.rstrip(
-            "\n"
-        )
+        answer = self._run_git(str(plan.path), ("rev-parse", "--absolute-git-dir"), QUERY_TIMEOUT)
+        self._git_dir = answer.stdout.rstrip("\n")
         if not Path(os.path.realpath(plan.cwd)).is_relative_to(os.path.realpath(plan.path)):
             raise AgentMuxError("SPAWN_ERROR", f"{plan.cwd} is outside of the worktree: in the commit, it is a link")
         try:
