@@ -1,4 +1,4 @@
-"""Many runs of one client: how many work at a time, and in which order they begin."""
+"""Many runs of one client: how many are active at a time, and in which order they begin."""
 
 import resource
 import time
@@ -51,7 +51,7 @@ def journals(place: Path) -> list[Path]:
     return list((place / "config" / "runs").iterdir())
 
 
-async def test_runs_wait_for_a_place_and_begin_in_order(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_runs_wait_for_a_slot_and_begin_in_order(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=2) as mux:
@@ -90,7 +90,7 @@ async def test_a_run_that_waits_can_be_aborted(make_client: MakeClient, tmp_path
     assert (result.exit_reason, result.exit_code, result.turn_count) == ("aborted", None, 0)
 
 
-async def test_a_failure_frees_the_place(make_client: MakeClient) -> None:
+async def test_a_failure_releases_the_slot(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client("", argv=("/does/not/exist",), max_concurrent_runs=1) as mux:
             results = [await mux.run(prompt="hi") for _ in range(3)]
@@ -99,13 +99,13 @@ async def test_a_failure_frees_the_place(make_client: MakeClient) -> None:
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.5, "2"])
 @here_alone(HereAlone.SETTINGS)
-def test_a_limit_is_a_number_of_runs(make_client: MakeClient, most: object) -> None:
+def test_an_invalid_limit_is_refused(make_client: MakeClient, most: object) -> None:
     with pytest.raises(ValidationError, match="max_concurrent_runs"):
         make_client("", max_concurrent_runs=most)
 
 
 @here_alone(HereAlone.OWNER)
-async def test_owners_are_served_in_turn_and_positions_say_so(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_owners_are_served_in_turn_as_their_positions_predict(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
@@ -130,7 +130,7 @@ async def test_owners_are_served_in_turn_and_positions_say_so(make_client: MakeC
     assert (mux.places.working, mux.places.waiting) == (0, 0)
 
 
-async def test_a_run_whose_agent_is_full_is_passed_over(tmp_path: Path) -> None:
+async def test_a_run_whose_agent_is_full_is_skipped(tmp_path: Path) -> None:
     adapters = AdapterRegistry()
     one = scripted_adapter(WAITS)
     adapters.register(one)
@@ -148,9 +148,7 @@ async def test_a_run_whose_agent_is_full_is_passed_over(tmp_path: Path) -> None:
             assert [(await run).text for run in (*others, *free)] == ["o0", "o1", "f0", "f1"]
 
 
-async def test_a_queue_that_is_full_refuses_a_run_and_keeps_nothing_of_it(
-    make_client: MakeClient, tmp_path: Path
-) -> None:
+async def test_a_full_queue_refuses_a_run_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1, queue_limit=1) as mux:
             runs = waiting(mux, tmp_path, "0", "1")
@@ -177,7 +175,7 @@ def few_descriptors(more: int) -> Iterator[None]:
 
 
 @here_alone(HereAlone.CONNECTIONS)
-async def test_runs_that_wait_cost_no_descriptor_and_no_file_not_even_when_all_are_ended_at_once(
+async def test_waiting_runs_use_no_descriptor_and_no_file_even_when_aborted_together(
     make_client: MakeClient, tmp_path: Path
 ) -> None:
     with anyio.fail_after(60):
@@ -200,9 +198,7 @@ async def test_runs_that_wait_cost_no_descriptor_and_no_file_not_even_when_all_a
 
 
 @here_alone(HereAlone.NOTED)
-async def test_what_is_noted_of_a_run_that_waits_is_told_when_it_begins(
-    make_client: MakeClient, tmp_path: Path
-) -> None:
+async def test_notes_of_a_waiting_run_are_emitted_when_it_begins(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             await said(waiting(mux, tmp_path, "first")[0])
@@ -220,7 +216,7 @@ async def test_what_is_noted_of_a_run_that_waits_is_told_when_it_begins(
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
 
 
-async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
+async def test_the_duration_of_a_run_counts_from_its_admission(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = 0
@@ -249,7 +245,7 @@ async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
     assert times == sorted(times)
 
 
-async def test_a_run_that_never_had_a_place_took_no_time(
+async def test_a_run_without_a_slot_has_duration_zero(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = 0

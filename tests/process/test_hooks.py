@@ -53,7 +53,7 @@ def warnings(events: list[Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["prompt", "yolo", "deny"])
-async def test_a_no_denies_in_every_mode(make_client: MakeClient, own: Path, mode: Any) -> None:
+async def test_a_denial_of_a_hook_counts_in_every_mode(make_client: MakeClient, own: Path, mode: Any) -> None:
     register(own, GUARD)
     events, result = await run_to_end(make_client, ASKS, approval_mode=mode)
     assert result.text == "no"
@@ -63,7 +63,7 @@ async def test_a_no_denies_in_every_mode(make_client: MakeClient, own: Path, mod
 
 @pytest.mark.parametrize("hook_type", ["pre_tool_use", "permission_request", "*"])
 @pytest.mark.parametrize("registration", [GUARD, deciding(behavior="deny", reason="nothing leaves")])
-async def test_both_hooks_about_tools_can_deny(
+async def test_both_hook_types_of_tools_can_deny(
     make_client: MakeClient, own: Path, hook_type: str, registration: dict[str, Any]
 ) -> None:
     register(own, {**registration, "hookType": hook_type})
@@ -72,21 +72,21 @@ async def test_both_hooks_about_tools_can_deny(
     assert [event.reason for event in events if event.type == "approval_denied"] == ["nothing leaves"]
 
 
-async def test_a_no_wins_over_the_policy_of_the_run(make_client: MakeClient, own: Path) -> None:
+async def test_a_denial_of_a_hook_overrides_the_policy(make_client: MakeClient, own: Path) -> None:
     register(own, GUARD)
     policy = Policy(rules=(Rule(decision="allow", commands=("git push",)),))
     _, result = await run_to_end(make_client, ASKS, policy=policy)
     assert result.text == "no"
 
 
-async def test_the_policy_of_the_run_wins_over_a_yes(make_client: MakeClient, own: Path) -> None:
+async def test_a_denial_of_the_policy_overrides_a_hook(make_client: MakeClient, own: Path) -> None:
     register(own, deciding(behavior="allow"))
     policy = Policy(rules=(Rule(decision="deny", commands=("git push",)),))
     _, result = await run_to_end(make_client, ASKS, policy=policy)
     assert result.text == "no"
 
 
-async def test_a_yes_answers(make_client: MakeClient, own: Path) -> None:
+async def test_an_approval_of_a_hook_answers_the_request(make_client: MakeClient, own: Path) -> None:
     register(own, deciding(behavior="allow"))
     _, result = await run_to_end(make_client, ASKS, approval_mode="prompt")
     assert result.text == "yes"
@@ -100,7 +100,7 @@ async def test_what_hooks_leave_open_is_for_the_mode_and_the_callback(make_clien
     assert result.text == "yes"
 
 
-async def test_another_input_cannot_be_given_so_it_is_denied(make_client: MakeClient, own: Path) -> None:
+async def test_a_changed_input_is_denied(make_client: MakeClient, own: Path) -> None:
     register(own, deciding(modifiedInput={"command": "ls"}))
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "no"
@@ -113,7 +113,7 @@ async def test_a_policy_that_cannot_be_read_denies(make_client: MakeClient, own:
     assert result.text == "no"
 
 
-async def test_a_handler_that_fails_lets_through_and_is_told(make_client: MakeClient, own: Path) -> None:
+async def test_a_failing_handler_allows_with_a_warning(make_client: MakeClient, own: Path) -> None:
     register(
         own, {"handler": "command", "target": [sys.executable, "-c", "raise SystemExit(3)"], "hookType": "pre_tool_use"}
     )
@@ -122,7 +122,7 @@ async def test_a_handler_that_fails_lets_through_and_is_told(make_client: MakeCl
     assert warnings(events) == ["the hook '0' failed: it ended with exit code 3"]
 
 
-async def test_what_was_not_asked_is_told(make_client: MakeClient, own: Path) -> None:
+async def test_a_denied_tool_without_approval_is_a_warning(make_client: MakeClient, own: Path) -> None:
     register(
         own,
         {**deciding(behavior="deny", reason="why"), "hookType": "pre_tool_use"},
@@ -135,7 +135,7 @@ async def test_what_was_not_asked_is_told(make_client: MakeClient, own: Path) ->
     assert warnings(events) == ["the agent used Shell without asking, though a hook denies it: why"]
 
 
-async def test_who_only_watches_changes_nothing_and_misses_nothing(make_client: MakeClient, own: Path) -> None:
+async def test_an_observing_hook_gets_every_call_and_changes_nothing(make_client: MakeClient, own: Path) -> None:
     register(own, LOG)
     events, _ = await run_to_end(make_client, WORKS, approval_mode="yolo")
     assert types(events, "approval_request", "approval_granted") == []
@@ -180,7 +180,7 @@ async def test_registrations_that_cannot_be_read_start_nothing(make_client: Make
         assert caught.value.code == "CONFIG_ERROR"
 
 
-async def test_a_guard_needs_an_agent_that_asks(make_client: MakeClient, own: Path) -> None:
+async def test_a_denying_hook_needs_an_agent_with_approvals(make_client: MakeClient, own: Path) -> None:
     register(own, GUARD)
     async with make_client(WORKS, approval_modes=("yolo",)) as mux:
         with pytest.raises(CapabilityError, match="--no-hooks"):

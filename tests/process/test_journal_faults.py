@@ -1,4 +1,4 @@
-"""Journals on disks that refuse, vanish or fill up: the run goes on, and who reads is told the truth."""
+"""Journals on disks that refuse, vanish or fill up: the run continues, and readers get warnings."""
 
 import os
 import resource
@@ -91,7 +91,7 @@ async def test_a_disk_that_is_full_in_the_middle_ends_the_journal_and_not_the_ru
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a disk")
-async def test_a_disk_without_room_for_more(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_a_full_disk_ends_the_journal(make_client: MakeClient, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "amux-test", str(disk)], check=False)  # noqa: ASYNC221
@@ -104,7 +104,7 @@ async def test_a_disk_without_room_for_more(make_client: MakeClient, tmp_path: P
         subprocess.run(["umount", "--lazy", str(disk)], check=True)  # noqa: ASYNC221
 
 
-async def test_readers_that_fall_behind_are_told_of_the_loss(make_client: MakeClient) -> None:
+async def test_readers_that_fall_behind_get_the_number_of_lost_events(make_client: MakeClient) -> None:
     with anyio.fail_after(30), small_files():
         async with make_client(MUCH) as mux:
             run = mux.run(prompt="hi", event_buffer_size=50)
@@ -126,7 +126,7 @@ async def test_readers_that_fall_behind_are_told_of_the_loss(make_client: MakeCl
     assert len(result.text) == sum(len(f"{number} ") + 1000 for number in range(400)) + len("the end")
 
 
-async def test_a_file_that_is_removed_costs_only_the_readers_that_need_it(make_client: MakeClient) -> None:
+async def test_a_removed_journal_affects_only_slow_readers(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(MUCH) as mux:
             run = mux.run(prompt="hi", event_buffer_size=50)
@@ -147,7 +147,7 @@ async def test_a_file_that_is_removed_costs_only_the_readers_that_need_it(make_c
     assert late[-1].type == rest[-1].type == "session_end"
 
 
-async def test_a_file_that_somebody_put_in_its_place_is_not_read(make_client: MakeClient) -> None:
+async def test_a_file_that_replaced_the_journal_is_not_read(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(MUCH) as mux:
             other = await mux.run(prompt="other", timeout=0.2, grace_period=0.1)
@@ -164,7 +164,7 @@ async def test_a_file_that_somebody_put_in_its_place_is_not_read(make_client: Ma
 
 
 @pytest.mark.parametrize("how", ["a file", "closed", "missing disk"])
-async def test_a_directory_that_cannot_be_had_is_said_and_costs_nothing_else(
+async def test_a_directory_that_cannot_be_created_is_a_warning(
     make_client: MakeClient, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "place"
@@ -225,7 +225,9 @@ async def test_two_clients_of_one_project_keep_their_journals_apart(make_client:
     assert len(set(journals)) == 10
 
 
-async def test_of_two_runs_with_one_journal_one_has_none(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_the_second_run_with_the_same_journal_path_has_no_journal(
+    make_client: MakeClient, tmp_path: Path
+) -> None:
     path = tmp_path / "a.journal"
     with anyio.fail_after(30):
         async with make_client("hear(); say(text=str(os.getpid())); say(done=True); rest()") as mux:
@@ -239,9 +241,7 @@ async def test_of_two_runs_with_one_journal_one_has_none(make_client: MakeClient
     assert [event for event in seen[1 - has] if is_warning(event, f"{path}: File exists")]
 
 
-async def test_a_journal_that_is_cut_anywhere_can_be_read_to_its_last_whole_record(
-    make_client: MakeClient, tmp_path: Path
-) -> None:
+async def test_a_truncated_journal_is_read_to_its_last_complete_record(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client("hear(); say(text='a'); say(shell='ls'); say(ask='ls'); sys.exit(3)") as mux:
             result = await mux.run(prompt="hi", collect_events=True)

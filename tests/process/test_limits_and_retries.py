@@ -1,4 +1,4 @@
-"""What ends a run that uses too much, and what begins one again that failed. Each test bounds every wait."""
+"""Limits that stop a run, and retries of a failed run. Each test bounds every wait."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ hear(); say(session=f"S{number}"); say(text=f"try {number}")
 
 
 @pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(say(failed='RATE_LIMITED'))"])
-async def test_a_run_that_fails_is_tried_again(make_client: MakeClient, tmp_path: Path, end: str) -> None:
+async def test_a_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, end: str) -> None:
     body = f"{COUNTED}\nif number < 2: {end}\nsay(done=True); rest()"
     events, result = await run_to_end(make_client, body, retry_policy=SOON, cwd=tmp_path)
     assert (result.exit_reason, result.text) == ("completed", "try 2")
@@ -35,7 +35,7 @@ async def test_a_run_that_fails_is_tried_again(make_client: MakeClient, tmp_path
     assert result.messages == ["try 0", "try 1", "try 2"]
 
 
-async def test_when_every_attempt_fails_the_last_one_counts(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_the_last_failed_attempt_is_the_result(make_client: MakeClient, tmp_path: Path) -> None:
     events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(number + 4)", retry_policy=SOON, cwd=tmp_path)
     assert (result.exit_reason, result.exit_code) == ("crashed", 6)
     assert types(events, "retry", "crash") == ["retry", "retry", "crash"]
@@ -45,9 +45,7 @@ async def test_when_every_attempt_fails_the_last_one_counts(make_client: MakeCli
     "fields",
     [{}, {"retry_policy": RetryPolicy(max_attempts=1)}, {"retry_policy": RetryPolicy(retry_on=frozenset({"TIMEOUT"}))}],
 )
-async def test_what_is_not_to_be_tried_again_is_not(
-    make_client: MakeClient, tmp_path: Path, fields: dict[str, Any]
-) -> None:
+async def test_other_failures_are_not_retried(make_client: MakeClient, tmp_path: Path, fields: dict[str, Any]) -> None:
     events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", cwd=tmp_path, **fields)
     assert result.exit_reason == "crashed"
     assert types(events, "retry") == []
@@ -65,7 +63,7 @@ async def test_a_run_can_be_aborted_between_two_attempts(make_client: MakeClient
     assert types(events, "retry", "aborted", "crash") == ["retry", "aborted"]
 
 
-async def test_the_time_of_a_run_is_that_of_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_the_duration_covers_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=100, base_delay=0.05, max_delay=0.05)
     _, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", retry_policy=policy, timeout=1, cwd=tmp_path)
     assert result.exit_reason == "timeout"
@@ -96,7 +94,7 @@ async def test_a_run_within_its_budget_completes(make_client: MakeClient) -> Non
     assert result.exit_reason == "completed"
 
 
-async def test_a_budget_that_nobody_can_keep_is_told(make_client: MakeClient) -> None:
+async def test_a_budget_that_cannot_be_enforced_is_a_warning(make_client: MakeClient) -> None:
     body = "hear(); say(text='x'); say(used=[40, 10]); say(done=True); rest()"
     events, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert result.exit_reason == "completed"

@@ -1,4 +1,4 @@
-"""The library tells what its runs go through to whoever wants to hear, and to nobody else."""
+"""Log entries of runs: emitted only if logging is configured, and without secrets."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def told(entries: list[Any]) -> list[str]:
     return [entry["event"] for entry in entries]
 
 
-async def test_a_run_is_told_from_start_to_end(make_client: MakeClient, captured: LogCapture) -> None:
+async def test_a_run_is_logged_from_start_to_end(make_client: MakeClient, captured: LogCapture) -> None:
     run_id = await carry_out(make_client(ASK), on_approval_request=lambda _: Approve())
     assert told(captured.entries) == [
         "run_started", "spawned", "first_event", "interaction_pending", "interaction_answered", "run_ended",
@@ -62,7 +62,7 @@ async def test_a_run_is_told_from_start_to_end(make_client: MakeClient, captured
     assert "rm x" not in str(captured.entries)
 
 
-async def test_what_goes_wrong_is_told(make_client: MakeClient, captured: LogCapture, tmp_path: Path) -> None:
+async def test_failures_are_logged(make_client: MakeClient, captured: LogCapture, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=2, base_delay=0.01, jitter=0)
     await carry_out(make_client(CRASH), retry_policy=policy)
     assert [name for name in told(captured.entries) if name != "first_event"] == [
@@ -82,7 +82,9 @@ async def test_what_goes_wrong_is_told(make_client: MakeClient, captured: LogCap
     ]  # fmt: skip
 
 
-async def test_nobody_is_told_unasked(make_client: MakeClient, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_nothing_is_logged_without_configuration(
+    make_client: MakeClient, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert not structlog.is_configured()
     await carry_out(make_client(ASK), approval_mode="yolo")
     assert capfd.readouterr() == ("", "")
@@ -97,14 +99,14 @@ async def test_the_standard_logger_gets_readable_lines(
     assert {record.name for record in caplog.records} == {LOGGER}
 
 
-async def test_secrets_are_not_told(make_client: MakeClient, captured: LogCapture) -> None:
+async def test_secrets_are_not_logged(make_client: MakeClient, captured: LogCapture) -> None:
     own = {"OWN_API_KEY": "own-k3y-of-the-run"}
     await carry_out(make_client(ASK), env=own, model="own-k3y-of-the-run " + SAMPLES["npm"], approval_mode="yolo")
     assert len(captured.entries) >= 4
     assert not [word for word in (*own.values(), SAMPLES["npm"]) if word in str(captured.entries)]
 
 
-async def test_a_logger_that_raises_takes_no_run_down(make_client: MakeClient) -> None:
+async def test_a_logger_that_raises_ends_no_run(make_client: MakeClient) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Programs that cannot be started: what the error says, and that nothing is left of the attempt."""
+"""Programs that cannot be started: the error message, and cleaning up after the attempt."""
 
 import errno
 import os
@@ -93,7 +93,7 @@ ELF_OF_ANOTHER_MACHINE = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00"
         (b"#!/bin/sh\n", 0o644, "is not executable; try: chmod +x"),
     ],
 )
-async def test_a_file_that_is_no_program_here(
+async def test_a_file_that_cannot_be_executed_is_explained(
     tmp_path: Path, place: str, content: bytes, mode: int, words: str
 ) -> None:
     program = script(tmp_path / "agent", content, mode)
@@ -102,12 +102,12 @@ async def test_a_file_that_is_no_program_here(
     assert words in message
 
 
-async def test_a_program_that_is_gone(tmp_path: Path, place: str) -> None:
+async def test_a_missing_program_is_explained(tmp_path: Path, place: str) -> None:
     message = await reason(client(tmp_path, (f"{tmp_path}/gone",), place))
     assert f"{tmp_path}/gone does not exist; install it again [No such file or directory (errno 2)]" in message
 
 
-async def test_a_directory_that_is_gone(tmp_path: Path, place: str) -> None:
+async def test_a_missing_directory_is_explained(tmp_path: Path, place: str) -> None:
     directory = tmp_path / "work"
     directory.mkdir()
     with anyio.fail_after(20):
@@ -120,13 +120,13 @@ async def test_a_directory_that_is_gone(tmp_path: Path, place: str) -> None:
     assert f"the directory {directory} does not exist; create it" in result.error.message
 
 
-async def test_arguments_that_are_too_long(tmp_path: Path, place: str) -> None:
+async def test_too_long_arguments_are_explained(tmp_path: Path, place: str) -> None:
     message = await reason(client(tmp_path, (sys.executable, "x" * 200_000), place))
     assert "bytes of arguments, the longest 200000, and " in message
     assert "shorten the system prompt" in message
 
 
-async def test_an_interpreter_that_env_does_not_find_is_a_crash_that_says_so(tmp_path: Path) -> None:
+async def test_a_missing_interpreter_of_env_is_a_crash_with_its_message(tmp_path: Path) -> None:
     program = script(tmp_path / "agent", b"#!/usr/bin/env no-such-interpreter\n")
     with anyio.fail_after(20):
         async with client(tmp_path, (program,), "pipe") as mux:
@@ -194,7 +194,9 @@ async def test_no_more_processes(
 
 
 @pytest.mark.parametrize("how", ["gone", "a file", "full"])
-async def test_a_temp_directory_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+async def test_an_unwritable_temp_directory_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
     temporary = tmp_path / "tmp"
     if how == "a file":
         temporary.touch()
@@ -210,7 +212,7 @@ def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-async def test_two_runs_with_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_run_with_the_same_id_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     directory = temp_dir_of(run_id)
@@ -227,7 +229,7 @@ async def test_two_runs_with_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_directory_that_may_not_be_entered(tmp_path: Path) -> None:
+def test_a_directory_without_access_is_explained(tmp_path: Path) -> None:
     # In a process of its own: root may enter everything.
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
@@ -245,7 +247,7 @@ print(explain_spawn_failure(error, SpawnAttempt((sys.executable,), {{}}, {str(cl
     assert f"the directory {closed} cannot be entered; run in another directory (cwd)" in said
 
 
-async def test_an_agent_that_is_not_installed_is_told_at_once(tmp_path: Path) -> None:
+async def test_an_agent_that_is_not_installed_is_refused_at_once(tmp_path: Path) -> None:
     async with AgentMux(config_dir=tmp_path) as mux:
         with pytest.raises(AgentMuxError, match="not installed") as caught:
             mux.run(agent="codex", prompt="hi", env={"PATH": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""Whoever wants to know of every run is told of it, and harms none."""
+"""Observers of all runs of a client, and their independence from the runs."""
 
 import logging
 
@@ -35,7 +35,9 @@ async def test_an_observer_sees_every_run_from_before_its_first_event_to_its_end
     assert (result.text, mine.text) == ("by the observer", "mine")
 
 
-async def test_an_observer_that_raises_harms_no_run(make_client: MakeClient, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_observer_that_raises_affects_no_run(
+    make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(_: RunHandle) -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Rules, and time limits, that answer what an agent asks. Each test bounds every wait."""
+"""Policies and time limits that answer requests of agents. Each test bounds every wait."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ async def test_what_rules_leave_open_is_for_the_mode(make_client: MakeClient, mo
 
 
 @pytest.mark.parametrize("default", ["allow", "deny"])
-async def test_rules_say_what_holds_where_none_fits(make_client: MakeClient, default: Any) -> None:
+async def test_the_default_of_a_policy_applies_without_a_matching_rule(make_client: MakeClient, default: Any) -> None:
     _, result = await run_to_end(make_client, asking("make"), policy=Policy(default=default))
     assert result.text == {"allow": "yes", "deny": "no"}[default]
 
@@ -68,7 +68,7 @@ async def test_what_rules_leave_open_is_for_the_callback(make_client: MakeClient
         ({"approval_timeout": 0.05, "on_approval_request": lambda _: anyio.sleep_forever()}, None),
     ],
 )
-async def test_a_request_that_nobody_answers_is_denied(
+async def test_an_unanswered_request_is_denied(
     make_client: MakeClient, fields: dict[str, Any], reason: str | None
 ) -> None:
     events, result = await run_to_end(make_client, asking("make"), **fields)
@@ -77,19 +77,19 @@ async def test_a_request_that_nobody_answers_is_denied(
     assert denied.reason == (reason or "no answer within 0.05 s")
 
 
-async def test_a_policy_may_allow_what_nobody_answers(make_client: MakeClient) -> None:
+async def test_a_policy_can_allow_unanswered_requests(make_client: MakeClient) -> None:
     policy = Policy(timeout=0.05, on_timeout="allow")
     _, result = await run_to_end(make_client, asking("make"), policy=policy)
     assert result.text == "yes"
 
 
-async def test_a_question_that_nobody_answers_is_declined(make_client: MakeClient) -> None:
+async def test_an_unanswered_question_is_declined(make_client: MakeClient) -> None:
     body = "hear(); say(question='colour?'); say(text=hear()['answer']); say(done=True); rest()"
     _, result = await run_to_end(make_client, body, policy=Policy(timeout=0.05, on_timeout="allow"))
     assert (result.exit_reason, result.text) == ("completed", "no")
 
 
-async def test_an_answer_in_time_is_the_answer(make_client: MakeClient) -> None:
+async def test_an_answer_in_time_is_delivered(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client(asking("make")) as mux:
             run = mux.run(prompt="hi", approval_timeout=1000)
@@ -100,7 +100,7 @@ async def test_an_answer_in_time_is_the_answer(make_client: MakeClient) -> None:
     assert result.text == "yes"
 
 
-async def test_what_is_done_unasked_is_told(make_client: MakeClient) -> None:
+async def test_a_denied_action_without_approval_is_a_warning(make_client: MakeClient) -> None:
     body = "hear(); [say(shell=c) for c in ('git log', 'git push', 'git push')]; say(done=True); rest()"
     events, _ = await run_to_end(make_client, body, policy=RULES, on_approval_request=lambda _: Deny())
     told = [event.message for event in events if event.type == "debug" and event.level == "warn"]
@@ -111,7 +111,7 @@ async def test_what_is_done_unasked_is_told(make_client: MakeClient) -> None:
     assert told == ["the agent ran `git push` without asking, though the policy denies it: nothing leaves"]
 
 
-async def test_an_agent_that_cannot_ask_takes_no_rules(make_client: MakeClient) -> None:
+async def test_an_agent_without_approvals_refuses_a_policy(make_client: MakeClient) -> None:
     async with make_client("rest()", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(CapabilityError, match="which a policy needs"):
             mux.run(prompt="hi", policy=RULES)

@@ -1,4 +1,4 @@
-"""When the client is killed outright, nothing of its runs survives."""
+"""When the client is killed, no process of its runs survives."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ def _name(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
-def test_the_census_finds_children_in_sessions_of_their_own() -> None:
+def test_children_in_other_sessions_are_found() -> None:
     run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     environment = {**os.environ, marker_variable(run_id): "1"}
     child = subprocess.Popen(
@@ -87,7 +87,7 @@ def test_the_census_finds_children_in_sessions_of_their_own() -> None:
         child.wait(5)
 
 
-def test_a_run_with_a_longer_id_is_somebody_else() -> None:
+def test_a_run_with_a_longer_id_is_another_run() -> None:
     environment = {**os.environ, marker_variable("RUN1") + "0": "1", "X" + marker_variable("RUN1"): "1"}
     child = subprocess.Popen(["sleep", "1000"], env=environment)
     try:

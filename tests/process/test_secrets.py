@@ -1,4 +1,4 @@
-"""Whatever an agent does with its secrets: nothing that is written down or shown holds one."""
+"""No recording, event, result or log contains a secret, whatever an agent does with it."""
 
 import base64
 import json
@@ -156,7 +156,7 @@ rest()
     found.check()
 
 
-async def test_the_beginning_of_a_line_that_never_ends_is_kept(make_client: MakeClient) -> None:
+async def test_the_beginning_of_an_endless_line_is_recorded(make_client: MakeClient) -> None:
     """Also where the stream is held open by somebody who outlives the agent."""
     body = """
 hear()
@@ -212,7 +212,7 @@ class Typed(ScriptedCodec):
         return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, codec.Send) else ()
 
 
-async def test_without_lines_the_end_of_a_piece_waits_for_a_moment_only(tmp_path: Path) -> None:
+async def test_without_lines_held_output_is_flushed_soon(tmp_path: Path) -> None:
     """An agent may wait for an answer to what looks like the beginning of a key. A quoted value is typed as it is."""
     body = """
 sys.stdin.readline()

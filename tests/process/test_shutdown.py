@@ -1,4 +1,4 @@
-"""However and whenever a client is left, its runs are over within one grace period and nothing is behind them."""
+"""However and whenever a client ends, its runs end within one grace period and leave nothing behind."""
 
 import gc
 import sys
@@ -214,7 +214,7 @@ STAGES = [
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
-async def test_a_client_that_is_cancelled_leaves_nothing(
+async def test_a_cancelled_client_leaves_no_process(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, stage: type[Stage]
 ) -> None:
     play = stage(monkeypatch)

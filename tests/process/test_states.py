@@ -1,4 +1,4 @@
-"""The states of a run: every move that is legal, and every one that is not. Each test bounds every wait."""
+"""The states of a run: all legal and illegal transitions. Each test bounds every wait."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -148,7 +148,7 @@ ENDINGS: dict[str, tuple[str, Act, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("state", ENDINGS)
-async def test_the_end_absorbs_everything(make_client: MakeClient, state: str) -> None:
+async def test_terminal_states_are_final(make_client: MakeClient, state: str) -> None:
     body, end, fields = ENDINGS[state]
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -166,7 +166,7 @@ async def test_the_end_absorbs_everything(make_client: MakeClient, state: str) -
             assert [event async for event in run] == events
 
 
-async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_an_interrupted_run_continues_with_queued_prompts(make_client: MakeClient, tmp_path: Path) -> None:
     body = BUSY + "hear(); hear(); say(stopped=True); say(text='next'); say(done=True)\n" + TALKS + LINGERS
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -184,7 +184,7 @@ async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: Make
     assert types(events, "interrupted") == []
 
 
-async def test_after_closing_nothing_more_can_be_said(make_client: MakeClient) -> None:
+async def test_a_closed_run_takes_no_more_input(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client(BUSY + "rest()" + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -194,7 +194,7 @@ async def test_after_closing_nothing_more_can_be_said(make_client: MakeClient) -
                 assert await outcome(ACTS[act](run)) == "STDIN_NOT_AVAILABLE"
 
 
-async def test_what_the_agent_did_not_take_is_told(make_client: MakeClient) -> None:
+async def test_lost_input_is_a_warning(make_client: MakeClient) -> None:
     body = BUSY + "os.close(0); say(text='deaf'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:

@@ -1,4 +1,4 @@
-"""What a run's processes inherit, who is found, who is never touched, and what becomes of the reaper itself."""
+"""What processes of a run inherit, which processes are found and signalled, and faults of the reaper."""
 
 import json
 import multiprocessing
@@ -77,7 +77,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_a_child_hears_signals_that_its_client_ignores(place: str) -> None:
+async def test_a_child_handles_signals_that_its_client_ignores(place: str) -> None:
     before = [(number, signal.getsignal(number)) for number in SIGNALS if number is not signal.SIGCHLD]
     for number, _ in before:
         signal.signal(number, signal.SIG_IGN)
@@ -94,12 +94,12 @@ async def test_a_child_hears_signals_that_its_client_ignores(place: str) -> None
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_a_child_leads_a_session_of_its_own(place: str) -> None:
+async def test_a_child_leads_its_own_session(place: str) -> None:
     child = start(place, "import os; print(os.getpid() == os.getsid(0) == os.getpgid(0), os.isatty(0))")
     assert (await printed(child)).split() == [b"True", b"True" if place == "terminal" else b"False"]
 
 
-async def test_a_program_at_a_terminal_can_open_it_by_its_name() -> None:
+async def test_a_program_at_a_terminal_can_open_dev_tty() -> None:
     child = start("terminal", "print(open('/dev/tty').isatty())")
     assert (await printed(child)).strip() == b"True"
 
@@ -138,7 +138,7 @@ def test_a_limit_marks_a_process_and_all_its_children() -> None:
         end(shell, bystander)
 
 
-def test_a_run_inside_of_a_run_belongs_to_both() -> None:
+def test_a_nested_run_belongs_to_both_runs() -> None:
     outer = sleeper()
     try:
         assert mark(outer.pid, RUN)
@@ -148,7 +148,7 @@ def test_a_run_inside_of_a_run_belongs_to_both() -> None:
         end(outer)
 
 
-def test_where_the_limit_is_taken_nothing_is_changed() -> None:
+def test_a_limit_that_is_already_lower_is_kept() -> None:
     child = sleeper()
     try:
         resource.prlimit(child.pid, resource.RLIMIT_RTTIME, (1000, 1000))
@@ -174,7 +174,7 @@ def test_the_session_and_the_children_of_a_run_are_found_without_any_mark() -> N
 # -- who is never touched
 
 
-def test_a_number_that_is_used_again_is_somebody_else() -> None:
+def test_a_reused_process_id_is_not_signalled() -> None:
     stranger = sleeper(start_new_session=True)
     try:
         now = identify(stranger.pid)
@@ -189,7 +189,7 @@ def test_a_number_that_is_used_again_is_somebody_else() -> None:
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_the_number_of_a_child_is_its_own_until_it_is_closed(place: str) -> None:
+async def test_a_process_id_is_not_reused_before_close(place: str) -> None:
     child = start(place, "pass")
     with anyio.fail_after(20):
         assert await child.wait() == 0
@@ -201,7 +201,7 @@ async def test_the_number_of_a_child_is_its_own_until_it_is_closed(place: str) -
 
 
 @here_alone(HereAlone.INSIDE)
-async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_client: MakeClient) -> None:
+async def test_a_program_that_reaps_all_children_does_not_end_a_run(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client("hear(); say(text='x'); say(done=True); rest(); time.sleep(0.3)") as mux:
             run = mux.run(prompt="hi")
@@ -217,7 +217,7 @@ async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_c
 
 
 @here_alone(HereAlone.INSIDE)
-async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_client: MakeClient) -> None:
+async def test_a_new_reaper_takes_over_the_runs_of_a_killed_one(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             first = mux.run(prompt="hi", grace_period=0.2)
@@ -236,7 +236,7 @@ async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_cl
 
 
 @here_alone(HereAlone.INSIDE)
-async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stopped_reaper_blocks_no_run(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
     with anyio.fail_after(30):
         async with make_client("hear(); say(done=True); rest()") as mux:
@@ -251,7 +251,7 @@ async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, m
 
 
 @here_alone(HereAlone.INSIDE)
-async def test_waiting_for_a_reaper_stops_nobody(
+async def test_waiting_for_a_reaper_blocks_no_other_run(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     slow = tmp_path / "slow.py"
@@ -355,7 +355,7 @@ def _leave(reaper: Reaper) -> None:
     reaper.close()
 
 
-async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: Path) -> None:
+async def test_without_proc_the_process_group_of_a_dead_client_is_killed(tmp_path: Path) -> None:
     child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)  # noqa: ASYNC220
     try:
         reaper = Reaper()

@@ -1,4 +1,4 @@
-"""Runs with a git worktree of their own: side by side, ended in the middle, and with nothing done."""
+"""Runs with their own git worktree: concurrent, aborted, and without changes."""
 
 import json
 import os
@@ -66,7 +66,7 @@ async def appears(path: Path) -> None:
         await anyio.sleep(0.02)
 
 
-async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
+async def test_concurrent_runs_have_separate_worktrees_that_are_kept(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
     base = git(repository, "rev-parse", "HEAD")
@@ -95,7 +95,7 @@ async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
     assert git(repository, "status", "--porcelain") == ""
 
 
-async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeClient, repository: Path) -> None:
+async def test_an_unchanged_worktree_is_removed(make_client: MakeClient, repository: Path) -> None:
     (repository / "dirt").write_text("not committed")
     with anyio.fail_after(30):
         async with make_client(LOOKS) as mux:
@@ -110,7 +110,7 @@ async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeCli
     assert worktrees_of(repository) == 1
 
 
-async def test_the_work_of_a_run_that_is_ended_stays(make_client: MakeClient, repository: Path) -> None:
+async def test_the_work_of_an_aborted_run_is_kept(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             run = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
@@ -121,9 +121,7 @@ async def test_the_work_of_a_run_that_is_ended_stays(make_client: MakeClient, re
     assert (place / "made").read_text() == "half"
 
 
-async def test_a_run_that_waits_has_no_worktree_and_one_that_never_had_a_place_has_none(
-    make_client: MakeClient, tmp_path: Path, repository: Path
-) -> None:
+async def test_a_run_without_a_slot_has_no_worktree(make_client: MakeClient, tmp_path: Path, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS, max_concurrent_runs=1) as mux:
             first = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
@@ -135,7 +133,7 @@ async def test_a_run_that_waits_has_no_worktree_and_one_that_never_had_a_place_h
     assert worktrees_of(repository) == 2
 
 
-async def test_a_run_that_is_ended_while_its_worktree_is_made_has_none(
+async def test_a_run_that_is_aborted_during_the_checkout_has_no_worktree(
     make_client: MakeClient, repository: Path
 ) -> None:
     begun = repository.parent / "begun"
@@ -160,7 +158,7 @@ async def test_an_agent_that_does_not_start_leaves_no_worktree(make_client: Make
     assert worktrees_of(repository) == 1
 
 
-async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
+async def test_a_run_whose_worktree_cannot_be_created_does_not_start(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
     (tmp_path / "config").mkdir()
@@ -173,7 +171,7 @@ async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
     assert "cannot be created" in result.error.message
 
 
-async def test_what_keeps_git_from_telling_costs_nobody_their_work(
+async def test_a_worktree_that_git_cannot_compare_is_kept(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, repository: Path
 ) -> None:
     real = module.RunWorktree._changes
@@ -190,7 +188,7 @@ async def test_what_keeps_git_from_telling_costs_nobody_their_work(
     assert worktrees_of(repository) == 2
 
 
-async def test_where_there_is_no_repository_nothing_is_started(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_without_a_repository_no_run_is_started(make_client: MakeClient, tmp_path: Path) -> None:
     async with make_client(LOOKS) as mux:
         with pytest.raises(ValidationError, match="isolation"):
             mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
@@ -198,7 +196,7 @@ async def test_where_there_is_no_repository_nothing_is_started(make_client: Make
     assert not (tmp_path / "config" / "worktrees").exists()
 
 
-async def test_the_next_run_may_go_on_in_the_worktree_of_the_last(make_client: MakeClient, repository: Path) -> None:
+async def test_the_next_run_can_continue_in_a_kept_worktree(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WRITES) as mux:
             first = await mux.run(prompt="hi", cwd=repository, isolation="worktree", env={"NAME": "one"})
@@ -211,7 +209,7 @@ async def test_the_next_run_may_go_on_in_the_worktree_of_the_last(make_client: M
 ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
 
 
-async def test_hooks_are_those_of_where_it_was_asked_for(
+async def test_hooks_are_those_of_the_requested_directory(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
     """Those of a project are found from there, as are those that are not in its commits."""
@@ -251,7 +249,7 @@ def client_process(words: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environ)
 
 
-async def test_the_worktree_outlives_a_client_that_is_killed(tmp_path: Path, repository: Path) -> None:
+async def test_the_worktree_of_a_killed_client_is_kept(tmp_path: Path, repository: Path) -> None:
     words = [sys.executable, "-c", CLIENT, str(tmp_path / "config"), str(repository), WORKS]
     with anyio.fail_after(30), client_process(words) as client:
         assert client.stdout is not None
