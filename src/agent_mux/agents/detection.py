@@ -23,7 +23,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+(?:[-.][0-9A-Za-z.-]+)?|\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class DetectedAgent:
     """What was found out about one agent."""
 
     agent: str
@@ -43,9 +43,9 @@ class Detector:
 
     def __init__(self, adapters: AdapterRegistry) -> None:
         self._adapters = adapters
-        self._found: dict[str, tuple[float, Detected]] = {}
+        self._found: dict[str, tuple[float, DetectedAgent]] = {}
 
-    async def detect(self, agent: str) -> Detected:
+    async def detect(self, agent: str) -> DetectedAgent:
         """Look for one agent. Raises AGENT_NOT_FOUND for a name that is not registered."""
         adapter = self._adapters.get(agent)
         known = self._found.get(adapter.agent)
@@ -59,15 +59,15 @@ class Detector:
         """Look anew the next time."""
         self._found.clear()
 
-    async def detect_all(self) -> list[Detected]:
+    async def detect_all(self) -> list[DetectedAgent]:
         """Look for every registered agent, in parallel. Sorted by name."""
-        found: list[Detected] = []
+        found: list[DetectedAgent] = []
 
         async def look(name: str) -> None:
             try:
                 found.append(await self.detect(name))
             except AgentMuxError as error:  # the package of one adapter is broken: the others are still of interest
-                found.append(Detected(name, name, False, problem=str(error)))
+                found.append(DetectedAgent(name, name, False, problem=str(error)))
 
         async with anyio.create_task_group() as tasks:
             for name in self._adapters.names():
@@ -75,16 +75,20 @@ class Detector:
         return sorted(found, key=lambda detected: detected.agent)
 
 
-async def _look(adapter: Adapter) -> Detected:
+async def _look(adapter: Adapter) -> DetectedAgent:
     try:
         path = find_executable(adapter, os.environ)
     except AgentMuxError as error:
-        return Detected(adapter.agent, adapter.display_name, False, min_version=adapter.min_version, problem=str(error))
+        return DetectedAgent(
+            adapter.agent, adapter.display_name, False, min_version=adapter.min_version, problem=str(error)
+        )
     version, problem = await _ask_version(adapter, path)
     supported = version is not None and version_key(version) >= version_key(adapter.min_version)
     if version is not None and not supported:
         problem = f"{adapter.agent} {version} is older than {adapter.min_version}; update it"
-    return Detected(adapter.agent, adapter.display_name, True, path, version, adapter.min_version, supported, problem)
+    return DetectedAgent(
+        adapter.agent, adapter.display_name, True, path, version, adapter.min_version, supported, problem
+    )
 
 
 async def _ask_version(adapter: Adapter, path: str) -> tuple[str | None, str | None]:

@@ -12,11 +12,11 @@ from agent_mux._util.paths import config_dir
 from agent_mux._util.version import __version__
 from agent_mux.agents.auth import Auth
 from agent_mux.agents.config.client import AgentConfigs
-from agent_mux.agents.detection import Detected, Detector
+from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError
 
-Status = Literal["ok", "problem", "absent"]
+FindingStatus = Literal["ok", "problem", "absent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Finding:
 
     check: str
     """What: an agent's name, or something of our own."""
-    status: Status
+    status: FindingStatus
     """`absent`: an agent that is not installed, which nobody has to mind."""
     said: str
     fix: str | None = None
@@ -43,7 +43,7 @@ async def examine(homes: InstallationResolver, agents: Sequence[str] = ()) -> li
     return [*_of_this_machine(), *(finding for one in mine for finding in _of_agent(one, homes))]
 
 
-def _needs_command(one: Detected, homes: InstallationResolver) -> bool:
+def _needs_command(one: DetectedAgent, homes: InstallationResolver) -> bool:
     """It stands for any program, and none is named: nothing can be said of it."""
     return not one.installed and one.agent in homes.adapters and homes.adapters.get(one.agent).takes_command
 
@@ -70,7 +70,7 @@ def _writes(place: Path) -> Finding:
     return Finding(check="recordings", status="problem", said=f"{place} cannot be written", fix=fix)
 
 
-def _of_agent(one: Detected, homes: InstallationResolver) -> Iterator[Finding]:
+def _of_agent(one: DetectedAgent, homes: InstallationResolver) -> Iterator[Finding]:
     if not one.installed:
         fix = f"amux install {one.agent}" if _installs(one.agent, homes) else None
         said = "not installed" if fix is not None else one.problem or "not installed"

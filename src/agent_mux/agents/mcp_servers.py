@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from agent_mux.agents.config.changes import Change, change_file
+from agent_mux.agents.config.changes import FileChange, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import ConfigFile, Scope, file_to_change, files_that_count, read_document
@@ -47,7 +47,7 @@ class McpServers:
 
     def add(  # one for each thing that a person may say
         self, agent: str, server: McpServer, *, scope: Scope = "global", force: bool = False, dry_run: bool = False
-    ) -> Change:
+    ) -> FileChange:
         """Write a server down for an agent.
 
         Args:
@@ -77,7 +77,7 @@ class McpServers:
             private=scope != "project", dry_run=dry_run,
         )  # fmt: skip
 
-    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> Change:
+    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> FileChange:
         """Remove a server: from the file that wins, or from that of a scope. Errors as for `add`."""
         adapter, files = self._of(agent)
         there = [stored for stored in self.list(agent, scope=scope) if stored.name == name]

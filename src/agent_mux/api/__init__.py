@@ -6,5 +6,5 @@ Names are camelCase. A field that is not there is left out; where it may be null
 import msgspec
 
 
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
+class JsonView(msgspec.Struct, rename="camel", kw_only=True):
     """A field that is not there is left out; it is never null."""

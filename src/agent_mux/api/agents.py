@@ -7,14 +7,14 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_mux.agents.detection import Detected
-from agent_mux.api import Shape
+from agent_mux.agents.detection import DetectedAgent
+from agent_mux.api import JsonView
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.fields import camel
+from agent_mux.settings.options_json import camel
 
 
-class AgentView(Shape, kw_only=True):
+class AgentView(JsonView, kw_only=True):
     """An agent that can be driven: what its adapter says, and what was found on the machine when it was looked for."""
 
     agent: str
@@ -39,7 +39,7 @@ class AgentView(Shape, kw_only=True):
     """What stands in the way, and what to do."""
 
 
-class DetectedView(Shape, kw_only=True):
+class DetectedView(JsonView, kw_only=True):
     """What was found of one agent on the machine."""
 
     agent: str
@@ -74,7 +74,7 @@ def agent_view(adapter: Adapter) -> AgentView:
     )
 
 
-def detected_view(found: Detected) -> DetectedView:
+def detected_view(found: DetectedAgent) -> DetectedView:
     """What was found of one agent."""
     return DetectedView(
         agent=found.agent,
@@ -88,7 +88,7 @@ def detected_view(found: Detected) -> DetectedView:
     )
 
 
-def with_detected(view: AgentView, found: Detected) -> AgentView:
+def with_detected(view: AgentView, found: DetectedAgent) -> AgentView:
     """Both together."""
     view.installed, view.supported = found.installed, found.supported
     view.version, view.path = _said(found.version), _said(found.path)
@@ -108,9 +108,9 @@ def capabilities_json(adapter: Adapter) -> dict[str, Any]:
     return {camel(name): value for name, value in capabilities_of(adapter).items()}
 
 
-def detected_from(told: AgentView | DetectedView) -> Detected:
+def detected_from_view(told: AgentView | DetectedView) -> DetectedAgent:
     """What was found, as it was told. Of an agent that was not looked for, that it is not installed."""
-    return Detected(
+    return DetectedAgent(
         told.agent,
         told.display_name or told.agent,
         told.installed or False,
@@ -122,7 +122,7 @@ def detected_from(told: AgentView | DetectedView) -> Detected:
     )
 
 
-def capabilities_from(told: Mapping[str, Any]) -> AgentCapabilities:
+def capabilities_from_json(told: Mapping[str, Any]) -> AgentCapabilities:
     """What an agent can do, as it was told. What is not told is as by default; what is told besides is passed over.
 
     Raises `msgspec.ValidationError` for what is of another kind.

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType, structs
 
-from agent_mux.api import Shape
-from agent_mux.models.matching import Status
+from agent_mux.api import JsonView
+from agent_mux.models.matching import ModelStatus
 from agent_mux.models.registry import Models
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sessions.queries import CostReport, GroupBy
-from agent_mux.sessions.spending import UsageTotals
-from agent_mux.settings.fields import camel
+from agent_mux.sessions.spending import Sum
+from agent_mux.settings.options_json import camel
 
-FIELDS = (
+COST_FIELDS = (
     "native_usd",
     "computed_usd",
     "calls",
@@ -29,7 +29,7 @@ FIELDS = (
 )
 
 
-class CostSum(Shape, kw_only=True):
+class CostSum(JsonView, kw_only=True):
     """What several model calls cost together. Amounts from different sources are never mixed."""
 
     native_usd: float
@@ -57,7 +57,7 @@ class CostGroup(CostSum, kw_only=True):
     tag: str | UnsetType = UNSET
 
 
-class CostView(Shape, kw_only=True):
+class CostView(JsonView, kw_only=True):
     """What stored sessions cost. Each model call counts once, also where a fork has a copy of it."""
 
     by: GroupBy
@@ -73,22 +73,22 @@ def cost_json(by: str, sums: CostReport) -> dict[str, Any]:
     return {"by": by, "groups": groups, "total": _sum(sums.total)}
 
 
-def cost_from(told: CostView) -> CostReport:
+def cost_from_view(told: CostView) -> CostReport:
     """The report that was told."""
     groups = {str(getattr(group, told.by)): _sum_from(group) for group in told.groups}
     return CostReport(groups, _sum_from(told.total))
 
 
-def _sum_from(told: CostSum) -> UsageTotals:
-    return UsageTotals(**{name: getattr(told, name) for name in FIELDS})
+def _sum_from(told: CostSum) -> Sum:
+    return Sum(**{name: getattr(told, name) for name in COST_FIELDS})
 
 
-def _sum(total: UsageTotals) -> dict[str, Any]:
+def _sum(total: Sum) -> dict[str, Any]:
     known = structs.asdict(total)
-    return {camel(name): known[name] for name in FIELDS}
+    return {camel(name): known[name] for name in COST_FIELDS}
 
 
-class PriceView(Shape, kw_only=True):
+class PriceView(JsonView, kw_only=True):
     """US dollars for a million tokens."""
 
     input: float
@@ -106,7 +106,7 @@ class ModelView(ModelCapabilities, frozen=True, kw_only=True):
     agent: str
     price: PriceView | None  # type: ignore[assignment]  # as JSON has it
     """Null: nobody states one."""
-    status: Status | None = None
+    status: ModelStatus | None = None
     """Of the name that was asked for; only where one was."""
 
 
@@ -123,13 +123,13 @@ def models_json(models: Models, agent: str | None = None) -> list[dict[str, Any]
     return [model_json(model, name) for name, offered in found.items() for model in offered]
 
 
-def judged_model_json(models: Models, agent: str, name: str) -> dict[str, Any]:
+def matched_model_json(models: Models, agent: str, name: str) -> dict[str, Any]:
     """The model that a name means, and how it does. Raises AGENT_NOT_FOUND, VALIDATION_ERROR for no model's name."""
     found, verdict = models.get(agent, name), models.validate(agent, name)
     return {**model_json(found, models.adapters.get(agent).agent), "status": verdict.status}
 
 
-def model_from(told: ModelView) -> ModelCapabilities:
+def model_from_view(told: ModelView) -> ModelCapabilities:
     """The model that was told, without its agent and its status."""
     fields = {name: getattr(told, name) for name in ModelCapabilities.__struct_fields__}
     return ModelCapabilities(**{**fields, "price": None if told.price is None else _price_from(told.price)})

@@ -14,7 +14,7 @@ Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
 LONGEST_INPUT = 500
 
 
-class Line(NamedTuple):
+class EventLine(NamedTuple):
     """`mark text rest`; the rest is less important."""
 
     mark: Mark
@@ -24,73 +24,75 @@ class Line(NamedTuple):
     """However long the text is, it is not cut: a path, a message that says what to do."""
 
 
-def line_of(event: BaseEvent) -> Line | None:
+def event_line(event: BaseEvent) -> EventLine | None:
     """The line for an event; None where there is nothing to say that another line does not say."""
     teller = _TELLERS.get(event.type)
     return None if teller is None else teller(event)
 
 
-def _file_written(event: ev.FileWriteEvent | ev.FileCreateEvent) -> Line:
+def _file_written(event: ev.FileWriteEvent | ev.FileCreateEvent) -> EventLine:
     verb = "created" if isinstance(event, ev.FileCreateEvent) else "wrote"
-    return Line("good", f"{verb} {event.path}", count(event.byte_count, "byte"))
+    return EventLine("good", f"{verb} {event.path}", count(event.byte_count, "byte"))
 
 
-def _session(event: ev.SessionStartEvent) -> Line:
+def _session(event: ev.SessionStartEvent) -> EventLine:
     how = f", forked from {event.forked_from}" if event.forked_from else ", resumed" if event.resumed else ""
-    return Line("note", "", f"{event.agent}, session {event.session_id}{how}")
+    return EventLine("note", "", f"{event.agent}, session {event.session_id}{how}")
 
 
-def _retry(event: ev.RetryEvent) -> Line:
+def _retry(event: ev.RetryEvent) -> EventLine:
     of = f" of {event.max_attempts}" if event.max_attempts else ""
-    return Line("warning", f"retry {event.attempt}{of} in {duration(event.delay_ms)}: {event.reason}")
+    return EventLine("warning", f"retry {event.attempt}{of} in {duration(event.delay_ms)}: {event.reason}")
 
 
-def _rate_limited(event: ev.RateLimitedEvent) -> Line:
+def _rate_limited(event: ev.RateLimitedEvent) -> EventLine:
     wait = f"; it asks to wait {duration(event.retry_after_ms)}" if event.retry_after_ms else ""
-    return Line("warning", f"rate limited{wait}")
+    return EventLine("warning", f"rate limited{wait}")
 
 
-def _error(event: ev.ErrorEvent) -> Line | None:
+def _error(event: ev.ErrorEvent) -> EventLine | None:
     # One that is not recoverable ends the run: the last line tells it.
-    return Line("warning", event.message, event.code) if event.recoverable else None
+    return EventLine("warning", event.message, event.code) if event.recoverable else None
 
 
-def _turn(event: ev.TurnStartEvent) -> Line | None:
-    return Line("note", "", f"turn {event.turn_index + 1}") if event.turn_index else None
+def _turn(event: ev.TurnStartEvent) -> EventLine | None:
+    return EventLine("note", "", f"turn {event.turn_index + 1}") if event.turn_index else None
 
 
-_TELLERS: dict[str, Callable[[Any], Line | None]] = {
+_TELLERS: dict[str, Callable[[Any], EventLine | None]] = {
     "session_start": _session,
     "turn_start": _turn,
-    "tool_call_ready": lambda e: Line("call", e.tool_name, short_input(e.input, LONGEST_INPUT)),
-    "mcp_tool_call_start": lambda e: Line("call", f"{e.server}.{e.tool_name}", short_input(e.input, LONGEST_INPUT)),
-    "tool_error": lambda e: Line("bad", e.tool_name, e.error),
-    "mcp_tool_error": lambda e: Line("bad", f"{e.server}.{e.tool_name}", e.error),
+    "tool_call_ready": lambda e: EventLine("call", e.tool_name, short_input(e.input, LONGEST_INPUT)),
+    "mcp_tool_call_start": lambda e: EventLine(
+        "call", f"{e.server}.{e.tool_name}", short_input(e.input, LONGEST_INPUT)
+    ),
+    "tool_error": lambda e: EventLine("bad", e.tool_name, e.error),
+    "mcp_tool_error": lambda e: EventLine("bad", f"{e.server}.{e.tool_name}", e.error),
     "file_write": _file_written,
     "file_create": _file_written,
-    "file_patch": lambda e: Line("good", f"changed {e.path}", diff_size(e.diff)),
-    "file_delete": lambda e: Line("good", f"deleted {e.path}"),
-    "subagent_spawn": lambda e: Line("call", f"sub-agent {e.agent_name}", e.prompt),
-    "subagent_result": lambda e: Line("good", f"sub-agent {e.agent_name}", e.summary),
-    "subagent_error": lambda e: Line("bad", f"sub-agent {e.agent_name}", e.error),
-    "plugin_error": lambda e: Line("bad", f"plugin {e.plugin_name}", e.error),
-    "skill_invoked": lambda e: Line("call", "skill", e.skill_name),
-    "image_output": lambda e: Line("good", "image", e.file_path or e.mime_type),
-    "approval_request": lambda e: Line("question", f"{e.action} ({e.risk_level} risk)", e.detail),
-    "approval_granted": lambda _: Line("good", "allowed"),
-    "approval_denied": lambda e: Line("bad", "denied", e.reason or ""),
-    "input_required": lambda e: Line("question", e.question, e.context or ""),
+    "file_patch": lambda e: EventLine("good", f"changed {e.path}", diff_size(e.diff)),
+    "file_delete": lambda e: EventLine("good", f"deleted {e.path}"),
+    "subagent_spawn": lambda e: EventLine("call", f"sub-agent {e.agent_name}", e.prompt),
+    "subagent_result": lambda e: EventLine("good", f"sub-agent {e.agent_name}", e.summary),
+    "subagent_error": lambda e: EventLine("bad", f"sub-agent {e.agent_name}", e.error),
+    "plugin_error": lambda e: EventLine("bad", f"plugin {e.plugin_name}", e.error),
+    "skill_invoked": lambda e: EventLine("call", "skill", e.skill_name),
+    "image_output": lambda e: EventLine("good", "image", e.file_path or e.mime_type),
+    "approval_request": lambda e: EventLine("question", f"{e.action} ({e.risk_level} risk)", e.detail),
+    "approval_granted": lambda _: EventLine("good", "allowed"),
+    "approval_denied": lambda e: EventLine("bad", "denied", e.reason or ""),
+    "input_required": lambda e: EventLine("question", e.question, e.context or ""),
     "rate_limited": _rate_limited,
-    "rate_limit_error": lambda e: Line("warning", e.message),
-    "context_limit_warning": lambda e: Line("warning", f"the context window is {e.pct_used:.0f} % full"),
-    "context_compacted": lambda _: Line("warning", "the context was compacted"),
+    "rate_limit_error": lambda e: EventLine("warning", e.message),
+    "context_limit_warning": lambda e: EventLine("warning", f"the context window is {e.pct_used:.0f} % full"),
+    "context_compacted": lambda _: EventLine("warning", "the context was compacted"),
     "retry": _retry,
-    "paused": lambda _: Line("warning", "paused"),
-    "resumed": lambda _: Line("warning", "resumed"),
-    "auth_error": lambda e: Line("warning", e.guidance) if e.guidance else None,
+    "paused": lambda _: EventLine("warning", "paused"),
+    "resumed": lambda _: EventLine("warning", "resumed"),
+    "auth_error": lambda e: EventLine("warning", e.guidance) if e.guidance else None,
     "error": _error,
-    "debug": lambda e: Line("warning" if e.level == "warn" else "note", "", e.message),
-    "log": lambda e: Line("note", "", f"{e.agent}: {e.line}"),
+    "debug": lambda e: EventLine("warning" if e.level == "warn" else "note", "", e.message),
+    "log": lambda e: EventLine("note", "", f"{e.agent}: {e.line}"),
 }
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError
-from agent_mux.settings.config import beside, raise_for
-from agent_mux.settings.fields import Problems, from_wire
+from agent_mux.settings.config import raise_config_error, resolve_file_fields
+from agent_mux.settings.options_json import Problems, fields_from_json
 from agent_mux.settings.profiles import Profile, Profiles, Scope
 
 
-class ProfileView(Shape, kw_only=True):
+class ProfileView(JsonView, kw_only=True):
     """Options of runs under a name. One that is damaged has its problem instead."""
 
     name: str
@@ -25,7 +25,7 @@ class ProfileView(Shape, kw_only=True):
     problem: str | UnsetType = UNSET
 
 
-class ProfileChanged(Shape, kw_only=True):
+class ProfileChanged(JsonView, kw_only=True):
     """A profile was written or removed."""
 
     profile: str
@@ -55,16 +55,16 @@ def profile_views(profiles: Profiles) -> list[ProfileView]:
     return views
 
 
-def profile_from(told: ProfileView) -> Profile:
+def profile_from_view(told: ProfileView) -> Profile:
     """The profile that was told. Its secrets were not: they are masked. Raises CONFIG_ERROR for one that is damaged."""
     if told.problem:
         raise AgentMuxError("CONFIG_ERROR", told.problem)
     fields, sources = told.fields or {}, told.sources or {}
     paths = {scope: Path(path) for scope, path in (told.paths or {}).items()}
     problems = Problems()
-    said = from_wire(fields, problems)
-    raise_for(Path(told.name), problems)
+    said = fields_from_json(fields, problems)
+    raise_config_error(Path(told.name), problems)
     for name in ("policy", "skills"):
         if name in said and sources.get(name) in paths:
-            said |= beside(paths[sources[name]], {name: said[name]})
+            said |= resolve_file_fields(paths[sources[name]], {name: said[name]})
     return Profile(name=told.name, told=fields, said=said, sources=sources, paths=paths)

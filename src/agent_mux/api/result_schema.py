@@ -5,13 +5,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
 
 
-class TokenUsage(Shape, kw_only=True):
+class TokenUsage(JsonView, kw_only=True):
     """Tokens of all model calls of the run."""
 
     input_tokens: int
@@ -20,7 +20,7 @@ class TokenUsage(Shape, kw_only=True):
     cached_tokens: int | UnsetType = UNSET
 
 
-class RunError(Shape, kw_only=True):
+class RunError(JsonView, kw_only=True):
     """Why the run did not complete."""
 
     code: ErrorCode
@@ -29,7 +29,7 @@ class RunError(Shape, kw_only=True):
     stderr: str | UnsetType = UNSET
 
 
-class Ledger(Shape, kw_only=True):
+class Ledger(JsonView, kw_only=True):
     """What became of every native line: `lines` is mapped, ignored and unknown together."""
 
     lines: int
@@ -39,7 +39,7 @@ class Ledger(Shape, kw_only=True):
     unknown: dict[str, int]
 
 
-class Worktree(Shape, kw_only=True):
+class Worktree(JsonView, kw_only=True):
     """The git worktree that the run had to itself; it is there still when `isChanged`."""
 
     path: str
@@ -47,7 +47,7 @@ class Worktree(Shape, kw_only=True):
     is_changed: bool
 
 
-class RunResult(Shape, kw_only=True):
+class RunResult(JsonView, kw_only=True):
     """How a run ended: the last line of `amux run --json`."""
 
     type: Literal["run_result"]

@@ -28,8 +28,8 @@ from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.defaults import Defaults, ResolvedOptions
-from agent_mux.settings.resolution import said_by, said_in
+from agent_mux.settings.layers import fields_from_keywords, fields_from_options
+from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 
 
 class PlannedRun(NamedTuple):
@@ -88,7 +88,7 @@ class AgentMux(Namespaces):
         self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
-        self._defaults = Defaults(
+        self._defaults = OptionsResolver(
             {**said, "agent": default_agent, "model": default_model},
             self.adapters,
             config_dir=self._config_dir,
@@ -219,7 +219,7 @@ class AgentMux(Namespaces):
 
     def _settled(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:
-            return self._defaults.settle(said_in(fields))
+            return self._defaults.settle(fields_from_keywords(fields))
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(said_by(options))
+        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(fields_from_options(options))

@@ -8,7 +8,7 @@ import msgspec
 
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import Setting
-from agent_mux.settings.defaults import THE_CLIENT, ResolvedOptions
+from agent_mux.settings.resolver import FROM_CLIENT, ResolvedOptions
 
 PROFILES = "profiles"
 Origin = Literal["profile", "client", "project config", "global config", "agent config", "adapter", "agent"]
@@ -34,7 +34,7 @@ def current_model(
     own files say.
     """
     if settled.options.model is not None:
-        return _preferred(settled.options.model, settled.sources.get("model", THE_CLIENT), config_dir)
+        return _preferred(settled.options.model, settled.sources.get("model", FROM_CLIENT), config_dir)
     said = configured(adapter.agent)
     if said is not None:
         return CurrentModel(model=str(said.value), source="agent config", path=str(said.path))
@@ -44,7 +44,7 @@ def current_model(
 
 
 def _preferred(model: str, source: str, config_dir: Path) -> CurrentModel:
-    if source == THE_CLIENT:
+    if source == FROM_CLIENT:
         return CurrentModel(model=model, source="client")
     folder = Path(source).parent
     origin: Origin = "global config" if folder == config_dir else "project config"

@@ -19,7 +19,7 @@ from agent_mux.sdk.models import ModelCapabilities, Price
 FOLDER = Path("cache") / "models"
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CachedListing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The answer of an agent."""
 
     agent: str
@@ -29,7 +29,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """As it said, nothing added."""
 
 
-class ListedModels:
+class ListingCache:
     """The answers, on disk. A file that is damaged is as good as none: it is written again with the next answer."""
 
     def __init__(self, directory: Path) -> None:
@@ -39,19 +39,19 @@ class ListedModels:
         """Where the answer of an agent is kept."""
         return self._directory / FOLDER / f"{quote(agent, safe='')}.json"
 
-    def read(self, agent: str) -> Listed | None:
+    def read(self, agent: str) -> CachedListing | None:
         """The last answer of an agent; None where there is none. Raises CONFIG_ERROR where it may not be read."""
         path = self.path(agent)
         said = read_text(path)
         if said is None:
             return None
         try:
-            return msgspec.json.decode(said, type=Listed)
+            return msgspec.json.decode(said, type=CachedListing)
         except msgspec.DecodeError as error:
             logging.getLogger(LOGGER).warning("%s is damaged and passed over: %s", path, error)
             return None
 
-    def write(self, listed: Listed) -> None:
+    def write(self, listed: CachedListing) -> None:
         """Keep an answer instead of the one before. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
         path = self.path(listed.agent)
         with locked(path, locks=self._directory / "locks"):
@@ -62,12 +62,12 @@ ROUNDED = 0.05  # of a size: 1.0M stands for 1,048,576
 _SIZES = ("context_window", "max_output_tokens")
 
 
-def merged(listed: Listed, known: tuple[ModelCapabilities, ...]) -> tuple[ModelCapabilities, ...]:
+def merge_listing(listed: CachedListing, known: tuple[ModelCapabilities, ...]) -> tuple[ModelCapabilities, ...]:
     """The models that the agent listed. What it says counts; what it does not say is as it was known."""
     return tuple(_filled(said, find_model(known, said.model_id), listed) for said in listed.models)
 
 
-def _filled(said: ModelCapabilities, known: ModelCapabilities | None, listed: Listed) -> ModelCapabilities:
+def _filled(said: ModelCapabilities, known: ModelCapabilities | None, listed: CachedListing) -> ModelCapabilities:
     today = listed.at.date()
     if known is None:
         return structs.replace(said, as_of=today)

@@ -42,7 +42,7 @@ def find_model(models: Iterable[ModelCapabilities], name: str) -> ModelCapabilit
     return next((bare[spelling] for spelling in _spellings(last) if spelling in bare), None)
 
 
-def near_names(models: Iterable[ModelCapabilities], name: str) -> tuple[str, ...]:
+def similar_names(models: Iterable[ModelCapabilities], name: str) -> tuple[str, ...]:
     """Names that may have been meant by one that is not known: those that contain it, then those that look like it."""
     wanted = _plain(name)
     if not wanted:
@@ -70,15 +70,15 @@ def _newest_first(name: str) -> tuple[int, list[int]]:
     return len(name), [-int(number) for number in re.findall(r"\d+", name)]
 
 
-Status = Literal["ok", "alias", "deprecated", "unknown"]
+ModelStatus = Literal["ok", "alias", "deprecated", "unknown"]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ModelMatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a name comes to."""
 
     name: str
     """As it was given."""
-    status: Status
+    status: ModelStatus
     """`alias`: another name of a model that is known; `deprecated` whatever it was called; `unknown`: not listed, which
     does not keep an agent from taking it."""
     model: ModelCapabilities | None = None
@@ -106,14 +106,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return ""
 
 
-def judge(models: Sequence[ModelCapabilities], name: str) -> Verdict:
+def match_model(models: Sequence[ModelCapabilities], name: str) -> ModelMatch:
     """What a name comes to among these models."""
     model = find_model(models, name)
     if model is None:
-        return Verdict(name=name, status="unknown", suggestions=near_names(models, name))
+        return ModelMatch(name=name, status="unknown", suggestions=similar_names(models, name))
     if model.deprecated:
-        return Verdict(name=name, status="deprecated", model=model, successor=model.successor)
-    return Verdict(name=name, status="ok" if name == model.model_id else "alias", model=model)
+        return ModelMatch(name=name, status="deprecated", model=model, successor=model.successor)
+    return ModelMatch(name=name, status="ok" if name == model.model_id else "alias", model=model)
 
 
 def _end(model: ModelCapabilities | None) -> str:
@@ -125,15 +125,15 @@ def model_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:
     if model is None or adapter.takes_any_model:
         return ()
     known = adapter.models()
-    said = judge(known, model).sentence(adapter.agent, is_passed_on=True) if known else ""
+    said = match_model(known, model).sentence(adapter.agent, is_passed_on=True) if known else ""
     return (said,) if said else ()
 
 
-class EstimatesCosts(ABC):
+class CostEstimator(ABC):
     """The part of a registry of models that looks at prices alone."""
 
     @abstractmethod
-    def validate(self, agent: str, model: str) -> Verdict:
+    def validate(self, agent: str, model: str) -> ModelMatch:
         """Whether a name is that of a model of this agent, and which."""
 
     def estimate_cost(  # noqa: PLR0913  # each kind of token has its price

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.listings import Listed, ListedModels, merged
-from agent_mux.models.matching import EstimatesCosts, Verdict, judge
+from agent_mux.models.listings import CachedListing, ListingCache, merge_listing
+from agent_mux.models.matching import CostEstimator, ModelMatch, match_model
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
 
 if TYPE_CHECKING:
     from agent_mux.models.current import CurrentModel
-    from agent_mux.settings.defaults import Defaults
+    from agent_mux.settings.resolver import OptionsResolver
 
 _Models = tuple[ModelCapabilities, ...]
 LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
@@ -26,7 +26,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Models(EstimatesCosts):
+class Models(CostEstimator):
     """The models that the agents offer: from what comes with agent-mux, and from what the agents said themselves.
 
     Blocking. Reads two small files at most; only `refresh` starts anything.
@@ -39,7 +39,7 @@ class Models(EstimatesCosts):
         directory: Path | None = None,
         environ: Mapping[str, str] | None = None,
         now: Callable[[], datetime] = _now,
-        defaults: "Defaults | None" = None,
+        defaults: "OptionsResolver | None" = None,
     ) -> None:
         """Know these adapters; keep answers below `directory` (default: `~/.agent-mux`).
 
@@ -48,7 +48,7 @@ class Models(EstimatesCosts):
         """
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self._directory = directory if directory is not None else config_dir()
-        self._listed = ListedModels(self._directory)
+        self._listed = ListingCache(self._directory)
         self._defaults = defaults
         self._environ = environ
         self._now = now
@@ -90,20 +90,22 @@ class Models(EstimatesCosts):
         from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
         from agent_mux.agents.installations import InstallationResolver  # noqa: PLC0415
         from agent_mux.models.current import current_model  # noqa: PLC0415
-        from agent_mux.settings.defaults import Defaults  # noqa: PLC0415
+        from agent_mux.settings.resolver import OptionsResolver  # noqa: PLC0415
 
         adapter = self.adapters.get(agent)
         homes = InstallationResolver(self.adapters, environ=self._environ, project=project)
-        defaults = self._defaults or Defaults({}, self.adapters, config_dir=self._directory, project_config_dir=None)
+        defaults = self._defaults or OptionsResolver(
+            {}, self.adapters, config_dir=self._directory, project_config_dir=None
+        )
         settled = defaults.settle({"agent": adapter.agent, "cwd": project})
         return current_model(adapter, settled, self._directory, AgentConfigs(homes).model)
 
-    def validate(self, agent: str, model: str) -> Verdict:
+    def validate(self, agent: str, model: str) -> ModelMatch:
         """Whether a name is that of a model of this agent, and which. A run passes unknown ones on all the same.
 
         Raises AGENT_NOT_FOUND.
         """
-        return judge(self._known(self.adapters.get(agent)), model)
+        return match_model(self._known(self.adapters.get(agent)), model)
 
     def refresh(self, agent: str, *, timeout: float = LISTING_TIMEOUT) -> _Models:
         """Ask the agent itself, keep what it says, and return it with what is known besides.
@@ -116,7 +118,7 @@ class Models(EstimatesCosts):
         adapter = self.adapters.get(agent)
         environ = os.environ if self._environ is None else self._environ
         said = ask_for_models(adapter, environ, timeout=timeout)
-        listed = Listed(agent=adapter.agent, at=self._now().replace(microsecond=0), models=said)
+        listed = CachedListing(agent=adapter.agent, at=self._now().replace(microsecond=0), models=said)
         self._listed.write(listed)
         return self._offered(adapter, listed)
 
@@ -137,9 +139,9 @@ class Models(EstimatesCosts):
         days = [model.as_of for model in adapter.models() if model.as_of is not None]
         return datetime.combine(min(days), time(), UTC) if days else None
 
-    def _offered(self, adapter: Adapter, listed: Listed) -> _Models:
+    def _offered(self, adapter: Adapter, listed: CachedListing) -> _Models:
         takes_more = adapter.model_listing is not None and not adapter.model_listing.is_complete
-        return _with_rest(listed, adapter.models()) if takes_more else merged(listed, adapter.models())
+        return _with_rest(listed, adapter.models()) if takes_more else merge_listing(listed, adapter.models())
 
     def _known(self, adapter: Adapter) -> _Models:
         """What it listed, and then all that comes with agent-mux: it may have been asked with another key."""
@@ -147,7 +149,7 @@ class Models(EstimatesCosts):
         return adapter.models() if listed is None else _with_rest(listed, adapter.models())
 
 
-def _with_rest(listed: Listed, known: _Models) -> _Models:
-    said = merged(listed, known)
+def _with_rest(listed: CachedListing, known: _Models) -> _Models:
+    said = merge_listing(listed, known)
     names = {model.model_id for model in said}
     return (*said, *(model for model in known if model.model_id not in names))

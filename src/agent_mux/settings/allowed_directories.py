@@ -17,7 +17,7 @@ _LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os
 _SHOWN = 200  # characters of a path in an error
 
 
-class Roots:
+class AllowedDirectories:
     """The directories that are allowed, with all that is in them."""
 
     def __init__(self, directories: Sequence[str | os.PathLike[str]]) -> None:

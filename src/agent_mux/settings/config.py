@@ -18,11 +18,11 @@ from typing import Any
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.settings.documents import EMPTY, edited, parse_object, read_object
-from agent_mux.settings.fields import KEYS, Problems, from_wire
+from agent_mux.settings.json_files import EMPTY, edit_object, parse_object, read_object
+from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json
 
 FILE = "config.json"
-_AGENT_KEYS = {key: name for key, name in KEYS.items() if key != "agent"}
+_AGENT_KEYS = {key: name for key, name in PROFILE_KEYS.items() if key != "agent"}
 _RUN_KEYS = {
     **{key: name for key, name in _AGENT_KEYS.items() if key != "model"},
     "defaultAgent": "agent",
@@ -32,7 +32,7 @@ CONFIG_KEYS = (*sorted(_RUN_KEYS), "agents", "profile", "runIndex")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class MuxConfig:
     """What one `config.json` says."""
 
     path: Path
@@ -46,39 +46,39 @@ class Preferences:
     """Whether runs are written into the index."""
 
 
-def read_preferences(path: Path) -> Preferences:
+def read_config(path: Path) -> MuxConfig:
     """What a file says; nothing where there is none. Raises CONFIG_ERROR: the file, the key, and what is allowed."""
     told = read_object(path)
-    return Preferences(path=path) if told is None else checked(path, told)
+    return MuxConfig(path=path) if told is None else parse_config(path, told)
 
 
-def checked(path: Path, told: Mapping[str, Any]) -> Preferences:
+def parse_config(path: Path, told: Mapping[str, Any]) -> MuxConfig:
     """What these contents of a file say. Raises CONFIG_ERROR."""
     problems = Problems()
     rest = {key: value for key, value in told.items() if key not in {"agents", "profile", "runIndex"}}
-    said = from_wire(_known(rest, problems), problems, keys=_RUN_KEYS)
+    said = fields_from_json(_known(rest, problems), problems, keys=_RUN_KEYS)
     agents, profile, run_index = told.get("agents"), told.get("profile"), told.get("runIndex")
     if not (profile is None or (isinstance(profile, str) and PROFILE_NAME.fullmatch(profile))):
         problems.add("profile", profile, f"the name of a profile: {PROFILE_NAMES}")
     if not isinstance(run_index, bool | None):
         problems.add("runIndex", run_index, "true or false")
     by_agent = _by_agent(agents, problems)
-    raise_for(path, problems)
+    raise_config_error(path, problems)
     for settings in (said, *by_agent.values()):
-        settings.update(beside(path, settings))
-    return Preferences(path=path, said=said, agents=by_agent, profile=profile, run_index=run_index)
+        settings.update(resolve_file_fields(path, settings))
+    return MuxConfig(path=path, said=said, agents=by_agent, profile=profile, run_index=run_index)
 
 
-def write_preference(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:
+def write_config_key(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:
     """Change one key of a file, or remove it (None); the others stay. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
     with locked(path, locks=locks):
-        checked(path, read_object(path) or {})
-        text = edited(read_text(path) or EMPTY, {key: value})
-        checked(path, parse_object(text, str(path)))
+        parse_config(path, read_object(path) or {})
+        text = edit_object(read_text(path) or EMPTY, {key: value})
+        parse_config(path, parse_object(text, str(path)))
         write_text(path, text, private=private)
 
 
-def beside(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+def resolve_file_fields(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that name files: what is relative is so to the directory of the file that says it."""
     found: dict[str, Any] = {}
     if "policy" in said:
@@ -88,7 +88,7 @@ def beside(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def raise_for(path: Path, problems: Problems) -> None:
+def raise_config_error(path: Path, problems: Problems) -> None:
     """Raises CONFIG_ERROR when there are any."""
     if problems.fields:
         raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be used: " + "; ".join(map(str, problems.fields)))
@@ -113,5 +113,5 @@ def _by_agent(agents: Any, problems: Problems) -> dict[str, dict[str, Any]]:
         if not isinstance(told, dict):
             problems.add(f"agents.{name}", told, "an object")
             continue
-        made[name] = from_wire(told, problems, keys=_AGENT_KEYS, under=f"agents.{name}.")
+        made[name] = fields_from_json(told, problems, keys=_AGENT_KEYS, under=f"agents.{name}.")
     return made

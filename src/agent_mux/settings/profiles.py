@@ -20,11 +20,11 @@ from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
-from agent_mux.settings.config import FILE, beside, raise_for, read_preferences, write_preference
-from agent_mux.settings.documents import EMPTY, Remembered, edited, parse_object, read_object
-from agent_mux.settings.fields import KEYS, Problems, from_wire
-from agent_mux.settings.requests import to_wire
-from agent_mux.settings.resolution import Layer, deep_merged, merge, options_of, said_by
+from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
+from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
+from agent_mux.settings.layers import Layer, deep_merge, fields_from_options, merge, options_from_fields
+from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json
+from agent_mux.settings.requests import fields_to_json
 
 Scope = Literal["project", "global"]
 SCOPES: tuple[Scope, ...] = ("project", "global")
@@ -57,7 +57,7 @@ class Profile:
         for scope in SCOPES:
             for key, place in self.sources.items():
                 if place == scope:
-                    sources.setdefault(KEYS[key.partition(".")[0]], str(self.paths[scope]))
+                    sources.setdefault(PROFILE_KEYS[key.partition(".")[0]], str(self.paths[scope]))
         return Layer(f"the profile {self.name!r}", self.said, sources)
 
 
@@ -73,20 +73,20 @@ def read_profile(
         found = read(path)
         if found is not None:
             there[scope] = path
-            said = deep_merged(said, checked_profile(path, found))
-            told = deep_merged(told, found)
+            said = deep_merge(said, parse_profile(path, found))
+            told = deep_merge(told, found)
             sources = {**dict.fromkeys(_leaves(found), scope), **sources}
     if not there:
         return None
     return Profile(name=name, told=told, said=said, sources={key: sources[key] for key in _leaves(told)}, paths=there)
 
 
-def checked_profile(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+def parse_profile(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that these contents of a file say. Raises CONFIG_ERROR."""
     problems = Problems()
-    said = from_wire(told, problems)
-    raise_for(path, problems)
-    said |= beside(path, said)
+    said = fields_from_json(told, problems)
+    raise_config_error(path, problems)
+    said |= resolve_file_fields(path, said)
     return said
 
 
@@ -98,7 +98,7 @@ def _leaves(told: Mapping[str, Any], under: str = "") -> Iterator[str]:
             yield f"{under}{key}"
 
 
-_Files = Remembered[dict[str, Any] | None]
+_Files = FileCache[dict[str, Any] | None]
 
 
 class Profiles:
@@ -114,7 +114,7 @@ class Profiles:
         """
         self._places = places
         self._locks = locks
-        self._read = read if read is not None else Remembered(read_object)
+        self._read = read if read is not None else FileCache(read_object)
 
     def list(self) -> "list[Profile]":
         """All of them, by name. Raises CONFIG_ERROR for one that cannot be used."""
@@ -164,7 +164,7 @@ class Profiles:
             ValidationError: A bad name, or a field that is unknown, not allowed in a profile, or out of range.
             AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR when the file cannot be read or written.
         """
-        return self.set_keys(name, to_wire(fields), scope=scope, replace=replace)
+        return self.set_keys(name, fields_to_json(fields), scope=scope, replace=replace)
 
     def set_keys(self, name: str, told: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
         """As `set`, with keys and values as they stand in the file: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
@@ -172,9 +172,9 @@ class Profiles:
         _check(told)
         with locked(path, locks=self._locks):
             before = EMPTY if replace else read_text(path) or EMPTY
-            checked_profile(path, parse_object(before, str(path)))
-            after = edited(before, told)
-            checked_profile(path, parse_object(after, str(path)))
+            parse_profile(path, parse_object(before, str(path)))
+            after = edit_object(before, told)
+            parse_profile(path, parse_object(after, str(path)))
             write_text(path, after, private=scope == "global")
         return path
 
@@ -197,8 +197,8 @@ class Profiles:
 
     def apply(self, name: str, options: RunOptions) -> RunOptions:
         """The options, with what the profile says where they are as by default. Raises as `get` does."""
-        said, _ = merge([Layer("the call", said_by(options)), self.get(name).layer()])
-        return options_of(said)
+        said, _ = merge([Layer("the call", fields_from_options(options)), self.get(name).layer()])
+        return options_from_fields(said)
 
     def make_default(self, name: str | None, *, scope: Scope = "project") -> Path:
         """Let runs that name no profile have this one; None: none. Returns the path of the file that says so.
@@ -209,12 +209,12 @@ class Profiles:
             self.get(name, scope="global" if scope == "global" else None)
         path = self._directory(scope) / FILE
         if name is not None or path.is_file():
-            write_preference(path, "profile", name, private=scope == "global", locks=self._locks)
+            write_config_key(path, "profile", name, private=scope == "global", locks=self._locks)
         return path
 
     def named_by(self, name: str) -> dict[Scope, Path]:
         """The `config.json` files that name it as the default. Raises CONFIG_ERROR for one that cannot be used."""
-        files = {scope: read_preferences(directory / FILE) for scope, directory in self._places().items()}
+        files = {scope: read_config(directory / FILE) for scope, directory in self._places().items()}
         return {scope: file.path for scope, file in files.items() if file.profile == name}
 
     @property
@@ -224,10 +224,10 @@ class Profiles:
 
     def _path(self, name: str, scope: Scope) -> Path | None:
         directory = self._places().get(scope)
-        return None if directory is None else directory / "profiles" / f"{checked_name(name)}.json"
+        return None if directory is None else directory / "profiles" / f"{check_profile_name(name)}.json"
 
     def _writable(self, name: str, scope: Scope) -> Path:
-        return self._directory(scope) / "profiles" / f"{checked_name(name)}.json"
+        return self._directory(scope) / "profiles" / f"{check_profile_name(name)}.json"
 
     def _directory(self, scope: Scope) -> Path:
         directory = self._places().get(scope)
@@ -246,7 +246,7 @@ class Profiles:
         return AgentMuxError("PROFILE_NOT_FOUND", f"no profile is named {name!r}{where}; {hint}")
 
 
-def checked_name(name: str) -> str:
+def check_profile_name(name: str) -> str:
     """The name. Raises `ValidationError` when no profile can have it."""
     if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
         raise ValidationError([FieldError("profile", name, PROFILE_NAMES)])
@@ -257,15 +257,15 @@ def _check(told: Mapping[str, Any]) -> None:
     """What is to be changed makes sense by itself, and JSON can hold it. Raises `ValidationError`."""
     problems = Problems()
     try:
-        text = edited(EMPTY, told)
+        text = edit_object(EMPTY, told)
         text.encode()
         alone = parse_object(text, "the profile")
     except (TypeError, ValueError) as error:
         raise ValidationError([FieldError("profile", None, f"what JSON can hold: {error}")]) from error
     for key, value in told.items():
-        if value is None and key.partition(".")[0] not in KEYS:
-            problems.unknown(key, value, KEYS)
-    from_wire(alone, problems)
+        if value is None and key.partition(".")[0] not in PROFILE_KEYS:
+            problems.unknown(key, value, PROFILE_KEYS)
+    fields_from_json(alone, problems)
     if problems.fields:
         raise ValidationError(problems.fields)
 

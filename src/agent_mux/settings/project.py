@@ -14,7 +14,7 @@ from agent_mux._util.files import read_text, write_text
 from agent_mux._util.paths import OWN_NAME, is_global
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.run_index import INDEX
-from agent_mux.settings.config import FILE, checked
+from agent_mux.settings.config import FILE, parse_config
 
 README = f"""# .agent-mux
 
@@ -48,15 +48,15 @@ A key that is unknown, or a value that cannot be, is an error that says what is 
 prompt, its directory, its session) and environments, which may hold secrets, have no place here.
 """
 
-Action = Literal["create", "overwrite", "extend", "keep"]
+FileAction = Literal["create", "overwrite", "extend", "keep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ProjectFile:
     """One file of a project, and what becomes of it."""
 
     path: Path
-    action: Action
+    action: FileAction
     content: str
 
 
@@ -65,7 +65,7 @@ def directory_for(named: Path) -> Path:
     return named if named.name == OWN_NAME else named / OWN_NAME
 
 
-def plan_project(directory: Path, config: Mapping[str, Any], *, force: bool = False) -> tuple[Step, ...]:
+def plan_project(directory: Path, config: Mapping[str, Any], *, force: bool = False) -> tuple[ProjectFile, ...]:
     """What has to be written to make a project. Writes nothing.
 
     Args:
@@ -82,31 +82,31 @@ def plan_project(directory: Path, config: Mapping[str, Any], *, force: bool = Fa
         raise AgentMuxError("VALIDATION_ERROR", here)
     if os.path.lexists(directory) and not directory.is_dir():
         raise AgentMuxError("VALIDATION_ERROR", f"{directory} is there and no directory; move it away")
-    checked(directory / FILE, config)
+    parse_config(directory / FILE, config)
     contents = {FILE: json.dumps(dict(config), indent=2, ensure_ascii=False) + "\n", "README.md": README}
     there = [name for name in contents if os.path.lexists(directory / name)]
     if there and not force:
         taken = f"{directory} has {' and '.join(there)} already; --force writes over it"
         raise AgentMuxError("VALIDATION_ERROR", taken)
     steps = [
-        Step(path=directory / name, action="overwrite" if name in there else "create", content=content)
+        ProjectFile(path=directory / name, action="overwrite" if name in there else "create", content=content)
         for name, content in contents.items()
     ]
     return (*steps, _ignoring(directory / ".gitignore"))
 
 
-def make_project(steps: tuple[Step, ...]) -> None:
+def make_project(steps: tuple[ProjectFile, ...]) -> None:
     """Write it. Raises CONFIG_ERROR for what cannot be written."""
     for step in steps:
         if step.action != "keep":
             write_text(step.path, step.content, private=False)
 
 
-def _ignoring(path: Path) -> Step:
+def _ignoring(path: Path) -> ProjectFile:
     told = read_text(path)
     if told is None:
-        return Step(path=path, action="create", content=f"{INDEX}\n")
+        return ProjectFile(path=path, action="create", content=f"{INDEX}\n")
     if INDEX in (line.strip().lstrip("/") for line in told.splitlines()):
-        return Step(path=path, action="keep", content=told)
+        return ProjectFile(path=path, action="keep", content=told)
     gap = "" if not told or told.endswith("\n") else "\n"
-    return Step(path=path, action="extend", content=f"{told}{gap}{INDEX}\n")
+    return ProjectFile(path=path, action="extend", content=f"{told}{gap}{INDEX}\n")

@@ -21,8 +21,15 @@ from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
-from agent_mux.settings.fields import DURATIONS, KEYS, Problems, camel, from_wire, type_of_field
-from agent_mux.settings.resolution import said_of
+from agent_mux.settings.layers import non_default_fields
+from agent_mux.settings.options_json import (
+    DURATIONS,
+    PROFILE_KEYS,
+    Problems,
+    camel,
+    fields_from_json,
+    json_type_of_field,
+)
 
 NOT_SENT = frozenset({"journal", "collect_events"})
 """Fields that mean something only where the caller is."""
@@ -44,7 +51,7 @@ class SentAttachment(msgspec.Struct, rename="camel", forbid_unknown_fields=True,
     mime_type: str | None = None
 
 
-def request_from_wire(told: Any) -> dict[str, Any]:
+def request_from_json(told: Any) -> dict[str, Any]:
     """The fields of `RunOptions` that a request says; `null` says nothing. Raises `ValidationError` by its keys."""
     if not isinstance(told, Mapping):
         raise ValidationError([FieldError("(request)", type(told).__name__, "a JSON object of options")])
@@ -57,13 +64,13 @@ def request_from_wire(told: Any) -> dict[str, Any]:
             except msgspec.ValidationError as error:
                 problems.add(key, HIDDEN if key in _HIDDEN else told[key], f"{allowed} ({error})")
     rest = {key: value for key, value in told.items() if key not in _READERS}
-    said |= from_wire(rest, problems, keys=REQUEST_KEYS)
+    said |= fields_from_json(rest, problems, keys=REQUEST_KEYS)
     if problems.fields:
         raise ValidationError(problems.fields)
     return said
 
 
-def request_to_wire(said: Mapping[str, Any]) -> dict[str, Any]:
+def request_to_json(said: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of `RunOptions` as a request has them. Raises `ValidationError` for what cannot be sent."""
     bad = [
         FieldError(camel(name), value, "nothing: it cannot be sent to a service")
@@ -75,12 +82,12 @@ def request_to_wire(said: Mapping[str, Any]) -> dict[str, Any]:
     special = {name: value for name, value in said.items() if camel(name) in _READERS and value is not None}
     told = {camel(name): _sent(value) for name, value in special.items()}
     rest = {name: value for name, value in said.items() if name not in special and name not in NOT_SENT}
-    return told | to_wire({name: value for name, value in rest.items() if value is not None}, keys=REQUEST_KEYS)
+    return told | fields_to_json({name: value for name, value in rest.items() if value is not None}, keys=REQUEST_KEYS)
 
 
-def type_in_requests(key: str) -> Any:
+def request_key_type(key: str) -> Any:
     """The type that is read under a key; None for one that has a reader of its own without a type."""
-    return _READERS[key][0] if key in _READERS else type_of_field(REQUEST_KEYS[key])
+    return _READERS[key][0] if key in _READERS else json_type_of_field(REQUEST_KEYS[key])
 
 
 def _sent(value: Any) -> Any:
@@ -119,7 +126,7 @@ _READERS: Mapping[str, tuple[Any, str, Callable[[Any], Any]]] = {
 _HIDDEN = frozenset({"env", "attachments"})
 
 
-def to_wire(said: Mapping[str, Any], *, keys: Mapping[str, str] = KEYS) -> dict[str, Any]:
+def fields_to_json(said: Mapping[str, Any], *, keys: Mapping[str, str] = PROFILE_KEYS) -> dict[str, Any]:
     """Fields as they stand in a file. `keys`: those that are allowed. Raises VALIDATION_ERROR for what cannot."""
     problems = Problems()
     told: dict[str, Any] = {}
@@ -140,7 +147,7 @@ def _written(name: str, value: Any) -> Any:
         milliseconds = round(value * 1000, 6)  # 16.109 * 1000 is not 16109
         return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
     if name == "retry_policy" and isinstance(value, RetryPolicy | Mapping):
-        parts = said_of(value) if isinstance(value, RetryPolicy) else value
+        parts = non_default_fields(value) if isinstance(value, RetryPolicy) else value
         return {camel(part): _written(part, one) for part, one in parts.items()}
     return _plain(value)
 

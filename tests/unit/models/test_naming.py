@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.models.known import BIG, MODELS, SMALL
 
-from agent_mux.models.matching import find_model, near_names
+from agent_mux.models.matching import find_model, similar_names
 from agent_mux.sdk.models import ModelCapabilities
 
 PREFIXED = tuple(
@@ -43,9 +43,9 @@ def test_without_a_provider_the_first_one_is_meant() -> None:
     ],
 )  # fmt: skip
 def test_near_names(name: str, near: tuple[str, ...]) -> None:
-    assert near_names(PREFIXED, name)[: len(near) or None] == near
+    assert similar_names(PREFIXED, name)[: len(near) or None] == near
 
 
 def test_an_alias_may_be_near_and_what_is_deprecated_is_not_suggested() -> None:
-    assert near_names(MODELS, "bgi") == ("big",)
-    assert near_names(MODELS, "big-1") == ("big-2", "big")
+    assert similar_names(MODELS, "bgi") == ("big",)
+    assert similar_names(MODELS, "big-1") == ("big-2", "big")

@@ -3,20 +3,20 @@
 import pytest
 from tests.unit.models.known import BIG, MODELS, OLD
 
-from agent_mux.models.matching import Verdict, judge
+from agent_mux.models.matching import ModelMatch, match_model
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("big-2", Verdict(name="big-2", status="ok", model=BIG)),
-        ("big", Verdict(name="big", status="alias", model=BIG)),
-        ("big-1-20250101", Verdict(name="big-1-20250101", status="deprecated", model=OLD, successor="big-2")),
-        ("gib-2", Verdict(name="gib-2", status="unknown", suggestions=("big-2",))),
+        ("big-2", ModelMatch(name="big-2", status="ok", model=BIG)),
+        ("big", ModelMatch(name="big", status="alias", model=BIG)),
+        ("big-1-20250101", ModelMatch(name="big-1-20250101", status="deprecated", model=OLD, successor="big-2")),
+        ("gib-2", ModelMatch(name="gib-2", status="unknown", suggestions=("big-2",))),
     ],
 )
-def test_verdicts(name: str, expected: Verdict) -> None:
-    assert judge(MODELS, name) == expected
+def test_verdicts(name: str, expected: ModelMatch) -> None:
+    assert match_model(MODELS, name) == expected
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def test_verdicts(name: str, expected: Verdict) -> None:
     ],
 )
 def test_what_is_said_of_them(name: str, sentence: str) -> None:
-    assert judge(MODELS, name).sentence("toy") == sentence
+    assert match_model(MODELS, name).sentence("toy") == sentence
 
 
 def test_that_a_name_is_passed_on_is_said_where_it_is_unknown() -> None:
     assert (
-        judge(MODELS, "zzz")
+        match_model(MODELS, "zzz")
         .sentence("toy", is_passed_on=True)
         .startswith("'zzz' is no model that is known of toy, and is passed on as it is; ")
     )
-    assert "passed" not in judge(MODELS, "big-1").sentence("toy", is_passed_on=True)
+    assert "passed" not in match_model(MODELS, "big-1").sentence("toy", is_passed_on=True)

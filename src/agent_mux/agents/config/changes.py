@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.files import locked, read_text, write_text
-from agent_mux.redaction import HIDDEN, hide_secret_arguments, is_secret_name, redact_text, secret_values
+from agent_mux.redaction import HIDDEN, is_secret_name, redact_text, secret_values, without_secret_values
 from agent_mux.sdk.config import config_error
 from agent_mux.sdk.documents import DocumentError, Format, empty_text, open_document
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What was done to a file, or would be."""
 
     path: Path
@@ -41,7 +41,7 @@ class Change:
 
 def change_file(
     path: Path, form: Format, change: Callable[[str], str], *, private: bool = True, dry_run: bool = False
-) -> Change:
+) -> FileChange:
     """Give a file the text that `change` makes of its text (of an empty document where there is no file).
 
     Args:
@@ -64,7 +64,7 @@ def change_file(
     return planned
 
 
-def _planned(path: Path, form: Format, change: Callable[[str], str]) -> Change:
+def _planned(path: Path, form: Format, change: Callable[[str], str]) -> FileChange:
     before = read_text(path)
     try:
         after = change(empty_text(form) if before is None else before)
@@ -72,7 +72,7 @@ def _planned(path: Path, form: Format, change: Callable[[str], str]) -> Change:
         raise config_error(path, error) from error
     if before is None and after == empty_text(form):
         after = ""  # nothing is to be said: no file is made for that
-    return Change(path, form, before, after)
+    return FileChange(path, form, before, after)
 
 
 _ALWAYS = frozenset({"headers", "http_headers", "env_http_headers"})
@@ -80,14 +80,14 @@ _ALWAYS = frozenset({"headers", "http_headers", "env_http_headers"})
 SHORTEST = 4  # characters of a value that is hidden wherever it stands in a diff
 
 
-def hidden(value: Any, name: str = "", *, inside: str = "") -> Any:
+def hide_secrets(value: Any, name: str = "", *, inside: str = "") -> Any:
     """The same without its secrets: by the names of keys, and by the shape of values. `name`: its own key."""
     match value:
         case dict():
-            return {key: hidden(item, str(key), inside=name) for key, item in value.items()}
+            return {key: hide_secrets(item, str(key), inside=name) for key, item in value.items()}
         case list():
-            words = list(hide_secret_arguments(value)) if all(isinstance(item, str) for item in value) else value
-            return [hidden(item, name, inside=inside) for item in words]
+            words = list(without_secret_values(value)) if all(isinstance(item, str) for item in value) else value
+            return [hide_secrets(item, name, inside=inside) for item in words]
         case str() if value and (is_secret_name(name) or inside in _ALWAYS):
             return HIDDEN
         case str():
@@ -95,7 +95,7 @@ def hidden(value: Any, name: str = "", *, inside: str = "") -> Any:
     return value
 
 
-def hidden_diff(change: Change) -> str:
+def diff_without_secrets(change: FileChange) -> str:
     """What a change does, without the secrets of the file."""
     told = change.diff()
     for secret in sorted(
@@ -111,7 +111,7 @@ def _secrets(text: str | None, form: Format) -> Iterator[str]:
         data = open_document(text or "", form).data()
     except DocumentError:  # it is being mended
         return
-    waiting: list[tuple[Any, Any]] = [(data, hidden(data))]
+    waiting: list[tuple[Any, Any]] = [(data, hide_secrets(data))]
     while waiting:
         value, shown = waiting.pop()
         if isinstance(value, Mapping):

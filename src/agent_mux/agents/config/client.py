@@ -6,8 +6,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from agent_mux.agents.config.changes import Change, change_file
-from agent_mux.agents.config.schema import Problem, problems_of, schema_of
+from agent_mux.agents.config.changes import FileChange, change_file
+from agent_mux.agents.config.own_config import CONFIG, OWN
+from agent_mux.agents.config.schema import ConfigProblem, config_schema, find_problems
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import (
@@ -22,11 +23,10 @@ from agent_mux.sdk.config import (
 )
 from agent_mux.sdk.documents import FieldPath, open_document, parse_field, with_field, without_field
 from agent_mux.sdk.documents.document import MISSING, DocumentError, value_at
-from agent_mux.settings.own_installation import CONFIG, OWN
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfigSource:
     """A file that an agent reads, or would."""
 
     scope: Scope
@@ -46,7 +46,7 @@ class AgentConfigs:
         """Take where to look; default: what this process would find."""
         self._homes = homes if homes is not None else InstallationResolver()
 
-    def sources(self, agent: str, scope: Scope | None = None) -> list[Source]:
+    def sources(self, agent: str, scope: Scope | None = None) -> list[ConfigSource]:
         """Every file that counts, the later ones win. Raises CAPABILITY_ERROR, CONFIG_ERROR."""
         return list(self._read(self._config_of(agent), scope))
 
@@ -69,11 +69,13 @@ class AgentConfigs:
 
     def set_field(
         self, agent: str, field: str, value: Any, *, scope: Scope = "global", dry_run: bool = False
-    ) -> Change:
+    ) -> FileChange:
         """Say something else, or something new. As `set`."""
         return self._change(agent, {self._path_of(field): value}, scope, dry_run=dry_run)
 
-    def set(self, agent: str, values: Mapping[str, Any], *, scope: Scope = "global", dry_run: bool = False) -> Change:
+    def set(
+        self, agent: str, values: Mapping[str, Any], *, scope: Scope = "global", dry_run: bool = False
+    ) -> FileChange:
         """Set several fields in one step.
 
         Raises:
@@ -83,7 +85,7 @@ class AgentConfigs:
         paths = {self._path_of(name): value for name, value in values.items()}
         return self._change(agent, paths, scope, dry_run=dry_run)
 
-    def unset_field(self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False) -> Change:
+    def unset_field(self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
         """Say it no more, in the last file of the scope that says it. Errors as for `set`."""
         path = self._path_of(field)
         config = self._config_of(agent)
@@ -96,23 +98,23 @@ class AgentConfigs:
     def schema(self, agent: str) -> dict[str, Any]:
         """JSON Schema of the fields that are known; others are possible."""
         config = self._config_of(agent)
-        return schema_of("agent-mux" if agent == OWN else self._homes.adapters.get(agent).display_name, config)
+        return config_schema("agent-mux" if agent == OWN else self._homes.adapters.get(agent).display_name, config)
 
     def fields(self, agent: str) -> Mapping[str, Field]:
         """The fields that are known, by name."""
         return self._config_of(agent).fields
 
-    def validate(self, agent: str) -> list[Problem]:
+    def validate(self, agent: str) -> list[ConfigProblem]:
         """What is wrong with the files: texts that cannot be read, values that known fields cannot have."""
         config, found = self._config_of(agent), []
         for scope, path, file in self._places(config):
             try:
                 document = read_document(path, file.format)
             except AgentMuxError as error:
-                found.append(Problem(scope, path, None, error.message))
+                found.append(ConfigProblem(scope, path, None, error.message))
                 continue
             data = {} if document is None else document.data()
-            wrong = problems_of(config, scope, path, data)
+            wrong = find_problems(config, scope, path, data)
             found += wrong or _others(config, scope, path, data)
         return found
 
@@ -127,7 +129,7 @@ class AgentConfigs:
             last = Setting(name, source.scope, source.path) if name is not None else last
         return last
 
-    def set_model(self, agent: str, model: str, *, scope: Scope = "global", dry_run: bool = False) -> Change:
+    def set_model(self, agent: str, model: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
         """Let the agent use a model from now on. Errors as for `set`."""
         config = self._config_of(agent)
         if config.model is None:
@@ -140,7 +142,7 @@ class AgentConfigs:
             raise ValidationError([FieldError("model", model, str(error))]) from error
         return self._change(agent, values, scope, dry_run=dry_run)
 
-    def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> Change:
+    def _change(self, agent: str, values: Mapping[FieldPath, Any], scope: Scope, *, dry_run: bool) -> FileChange:
         config = self._config_of(agent)
         file, place = self._file_for(config, agent, scope)
 
@@ -171,11 +173,11 @@ class AgentConfigs:
                 last = file, path
         return last
 
-    def _read(self, config: AgentConfig, scope: Scope | None = None) -> Iterator[Source]:
+    def _read(self, config: AgentConfig, scope: Scope | None = None) -> Iterator[ConfigSource]:
         for at, path, file in self._places(config):
             if scope in {None, at}:
                 document = read_document(path, file.format)
-                yield Source(at, path, document is not None, {} if document is None else document.data())
+                yield ConfigSource(at, path, document is not None, {} if document is None else document.data())
 
     def _places(self, config: AgentConfig) -> Iterator[tuple[Scope, Path, ConfigFile]]:
         for file, path in files_that_count(config.files, self._homes.place()):
@@ -193,19 +195,19 @@ class AgentConfigs:
             raise ValidationError([FieldError("field", field, "a dotted name, as in permissions.allow")]) from error
 
 
-def _problems(config: AgentConfig, scope: Scope, place: Path, path: FieldPath, value: Any) -> list[Problem]:
+def _problems(config: AgentConfig, scope: Scope, place: Path, path: FieldPath, value: Any) -> list[ConfigProblem]:
     data = value
     for part in reversed(path):
         data = {part: data}
-    return problems_of(config, scope, place, data)
+    return find_problems(config, scope, place, data)
 
 
-def _others(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[Problem]:
+def _others(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[ConfigProblem]:
     try:
         if config.check is not None and data:
             config.check(path, data)
     except AgentMuxError as error:
-        return [Problem(scope, path, None, error.message)]
+        return [ConfigProblem(scope, path, None, error.message)]
     return []
 
 

@@ -19,7 +19,7 @@ _TYPES: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """Something that the agent will not understand."""
 
     scope: Scope
@@ -31,7 +31,7 @@ class Problem:
     value: Any = None
 
 
-def schema_of(title: str, config: AgentConfig) -> dict[str, Any]:
+def config_schema(title: str, config: AgentConfig) -> dict[str, Any]:
     """JSON Schema of the known fields; it allows any others."""
     schema: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -48,13 +48,13 @@ def schema_of(title: str, config: AgentConfig) -> dict[str, Any]:
     return schema
 
 
-def problems_of(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[Problem]:
+def find_problems(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[ConfigProblem]:
     """Values that known fields cannot have."""
     found = []
     for name, field in config.fields.items():
         value = value_at(data, parse_field(name))
         if value is not MISSING and not _fits(field, value):
-            found.append(Problem(scope, path, name, _allowed(field), value))
+            found.append(ConfigProblem(scope, path, name, _allowed(field), value))
     return found
 
 

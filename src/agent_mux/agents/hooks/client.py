@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.paths import OWN_NAME
-from agent_mux.agents.hooks import files
-from agent_mux.agents.hooks.dispatch import dispatched
-from agent_mux.agents.hooks.files import HookFiles, HookScope
-from agent_mux.agents.hooks.native_hooks import HookedAgents
+from agent_mux.agents.hooks import hooks_json
+from agent_mux.agents.hooks.dispatch import dispatch_call
+from agent_mux.agents.hooks.hooks_json import HookFiles, HookScope
+from agent_mux.agents.hooks.native_hooks import NativeHookInstaller
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, registration_from
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.hooks import ANY_AGENT, HookCall, HookOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegistrationState:
     """A registration, and whether it counts."""
 
     registration: Registration
@@ -27,10 +27,10 @@ class Registered:
     why_not: str | None = None
 
 
-class Hooks(HookedAgents):
+class Hooks(NativeHookInstaller):
     """Registrations, and the agents that call them. Blocking."""
 
-    def list(self) -> "list[Registered]":
+    def list(self) -> "list[RegistrationState]":
         """Everything that is registered, in the order in which it is called. Raises CONFIG_ERROR."""
         where = self._files()
         own, project = where.read("global"), where.read("project")
@@ -42,7 +42,7 @@ class Hooks(HookedAgents):
                 why = self._why_not(one, scope == "project" and untrusted, scope == "global" and one.id in replaced)
                 path = where.path(scope)  # type: ignore[arg-type]
                 assert path is not None  # noqa: S101  # it was read
-                found.append(Registered(one, scope, path, why is None, why))  # type: ignore[arg-type]
+                found.append(RegistrationState(one, scope, path, why is None, why))  # type: ignore[arg-type]
         return sorted(found, key=lambda one: (one.registration.priority, one.registration.id))
 
     @staticmethod
@@ -73,23 +73,23 @@ class Hooks(HookedAgents):
         if registration.agent != ANY_AGENT:
             registration = replace(registration, agent=self._adapters.get(registration.agent).agent)
         _check_target(registration)
-        return files.add(where, scope, registration, directory=self._place())
+        return hooks_json.add(where, scope, registration, directory=self._place())
 
     def remove(self, name: str, scope: HookScope | None = None) -> Path:
         """Register a handler no more. Returns the file. Raises VALIDATION_ERROR when there is none with this id."""
-        return files.change(self._files(), scope, name, enabled=None)
+        return hooks_json.change(self._files(), scope, name, enabled=None)
 
     def enable(self, name: str, scope: HookScope | None = None) -> Path:
         """Call a handler again. As `remove`."""
-        return files.change(self._files(), scope, name, enabled=True)
+        return hooks_json.change(self._files(), scope, name, enabled=True)
 
     def disable(self, name: str, scope: HookScope | None = None) -> Path:
         """Call a handler no more, and keep it. As `remove`."""
-        return files.change(self._files(), scope, name, enabled=False)
+        return hooks_json.change(self._files(), scope, name, enabled=False)
 
     def trust(self) -> Path:
         """Let the registrations of the project count, as they are now. Returns the file."""
-        return files.trust_project(self._files())
+        return hooks_json.trust_project(self._files())
 
     def effective(self, directory: Path | None = None) -> tuple[Registration, ...]:
         """The registrations that count in a directory, in their order. Raises CONFIG_ERROR."""
@@ -98,7 +98,7 @@ class Hooks(HookedAgents):
     def dispatch(self, call: HookCall) -> HookOutcome:
         """Ask everybody who is registered for this. Raises CONFIG_ERROR when the registrations cannot be read."""
         directory = Path(call.cwd) if call.cwd and Path(call.cwd).is_dir() else None
-        return dispatched(call, self.effective(directory))
+        return dispatch_call(call, self.effective(directory))
 
     def _files(self, directory: Path | None = None) -> HookFiles:
         return HookFiles.around(directory or self._place(), self._own, self._project)

@@ -77,7 +77,7 @@ def _modified(call: HookCall, modified: Mapping[str, Any]) -> HookCall:
     return replace(call, tool_input={**before, **modified}, command=command if is_text else str(command), paths=paths)
 
 
-def dispatched(call: HookCall, registrations: Iterable[Registration]) -> HookOutcome:
+def dispatch_call(call: HookCall, registrations: Iterable[Registration]) -> HookOutcome:
     """As `dispatch`, with the warnings."""
     warnings: list[str] = []
     return HookOutcome(dispatch(call, registrations, warnings.append), tuple(warnings))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import config_dir
-from agent_mux.agents.config.changes import Change
-from agent_mux.agents.hooks.hook_files import HookFile, amux_program
+from agent_mux.agents.config.changes import FileChange
+from agent_mux.agents.hooks.agent_files import AgentHookFile, amux_program
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.sdk.config import AgentPaths, Scope
 from agent_mux.sdk.hooks import HOOK_TYPES, HookType, NativeHooks
@@ -32,7 +32,7 @@ class HookStatus:
     """What a person has to do before it calls them."""
 
 
-class HookedAgents:
+class NativeHookInstaller:
     """The agents, and the files in which they are told. Blocking."""
 
     def __init__(
@@ -64,7 +64,7 @@ class HookedAgents:
         types: Sequence[str] = (),
         program: Sequence[str] = (),
         dry_run: bool = False,
-    ) -> Change:
+    ) -> FileChange:
         """Tell an agent to call us, in its own file. Nothing changes where it does already.
 
         Args:
@@ -85,7 +85,7 @@ class HookedAgents:
 
     def uninstall(
         self, agent: str, *, scope: Scope = "global", types: Sequence[str] = (), dry_run: bool = False
-    ) -> Change:
+    ) -> FileChange:
         """Tell it no more. What somebody else wrote stays as it is. As `install`."""
         file = self._file(agent, scope)
         wanted = self._types(file, types)
@@ -111,10 +111,10 @@ class HookedAgents:
         todo += [f"hooks are switched off in {file.path}" for file, text in texts if file.is_off(text)]
         return HookStatus(agent, "native", tuple(native.types), installed, "; ".join(todo) or None)
 
-    def _hook_files(self, agent: str, native: NativeHooks) -> tuple[HookFile, ...]:
+    def _hook_files(self, agent: str, native: NativeHooks) -> tuple[AgentHookFile, ...]:
         return _hook_files(agent, native, AgentPaths(environ=os.environ, project=self._place()))
 
-    def _file(self, agent: str, scope: Scope) -> HookFile:
+    def _file(self, agent: str, scope: Scope) -> AgentHookFile:
         adapter = self._adapters.get(agent)
         native = adapter.home().hooks
         if native is None:
@@ -127,7 +127,7 @@ class HookedAgents:
         return found[0]
 
     @staticmethod
-    def _types(file: HookFile, types: Sequence[str]) -> tuple[HookType, ...]:
+    def _types(file: AgentHookFile, types: Sequence[str]) -> tuple[HookType, ...]:
         known = [kind for kind in HOOK_TYPES if kind in file.native.types]
         for kind in types:
             if kind not in known:
@@ -136,7 +136,7 @@ class HookedAgents:
                 raise AgentMuxError("VALIDATION_ERROR", f"{file.agent} has no hook {kind!r}; {hint}")
         return tuple(kind for kind in known if not types or kind in types)
 
-    def _write(self, file: HookFile, change: Callable[[str | None], str | None], *, dry_run: bool) -> Change:
+    def _write(self, file: AgentHookFile, change: Callable[[str | None], str | None], *, dry_run: bool) -> FileChange:
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(locked(file.path, locks=self._own / "locks"))
@@ -147,13 +147,15 @@ class HookedAgents:
                     remove(file.path)
                 else:
                     write_text(file.path, after, private=file.file.scope != "project")
-        return Change(file.path, file.file.format, before, after)
+        return FileChange(file.path, file.file.format, before, after)
 
     def _place(self) -> Path:
         return (self._directory or Path.cwd()).absolute()
 
 
-def installed_in(agent: str, native: NativeHooks, environ: Mapping[str, str], directory: Path) -> frozenset[HookType]:
+def active_hook_types(
+    agent: str, native: NativeHooks, environ: Mapping[str, str], directory: Path
+) -> frozenset[HookType]:
     """The hooks for which this agent calls us indeed when it works in this directory. Raises CONFIG_ERROR."""
     files = _hook_files(agent, native, AgentPaths(environ=environ, project=directory))
     texts = [(file, read_text(file.path)) for file in files]
@@ -162,6 +164,6 @@ def installed_in(agent: str, native: NativeHooks, environ: Mapping[str, str], di
     return frozenset(kind for file, text in texts for kind in file.works(text))
 
 
-def _hook_files(agent: str, native: NativeHooks, place: AgentPaths) -> tuple[HookFile, ...]:
+def _hook_files(agent: str, native: NativeHooks, place: AgentPaths) -> tuple[AgentHookFile, ...]:
     paths = [(file, file.path(place)) for file in native.files]
-    return tuple(HookFile(agent, native, file, place, path) for file, path in paths if path is not None)
+    return tuple(AgentHookFile(agent, native, file, place, path) for file, path in paths if path is not None)

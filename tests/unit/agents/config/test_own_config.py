@@ -1,0 +1,82 @@
+"""Our own configuration, under the name `amux`, beside that of the agents."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import *  # noqa: F403  # the fixture `amux`
+from tests.unit.cli.conftest import Amux
+
+from agent_mux import AgentMuxError, ValidationError
+from agent_mux.agents.config.client import AgentConfigs
+from agent_mux.agents.config.own_config import CONFIG
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.settings.config import CONFIG_KEYS, read_config
+
+
+@pytest.fixture
+def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentConfigs:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
+    (tmp_path / "project").mkdir()
+    return AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project"))
+
+
+def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path) -> None:
+    configs.set("amux", {"approvalMode": "deny", "timeout": 5000, "agents.claude.model": "opus"})
+    configs.set_field("amux", "approvalMode", "yolo", scope="project")
+    path = tmp_path / "home" / ".agent-mux" / "config.json"
+    read = read_config(path)
+    assert (read.said, read.agents) == ({"approval_mode": "deny", "timeout": 5.0}, {"claude": {"model": "opus"}})
+    found = configs.get_field("amux", "approvalMode")
+    assert found is not None
+    assert (found.value, found.scope) == ("yolo", "project")
+    assert configs.validate("amux") == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("approvalMode", "never", "one of yolo, prompt, deny"),
+        ("timeout", "5s", "a number"),
+        ("timeot", 5, "did you mean 'timeout'"),
+        ("env", {"A": "b"}, "it is for the call alone"),
+        ("maxTurns", 0, "whole number >= 1"),
+        ("agents", {"claude": 3}, "agents.claude"),
+    ],
+)
+def test_what_cannot_be_is_not_written(
+    configs: AgentConfigs, tmp_path: Path, key: str, value: object, said: str
+) -> None:
+    with pytest.raises((ValidationError, AgentMuxError), match=said):
+        configs.set_field("amux", key, value)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_file_with_an_error_is_found(configs: AgentConfigs, tmp_path: Path) -> None:
+    path = tmp_path / "home" / ".agent-mux" / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"timeot": 3}', "utf-8")
+    [problem] = configs.validate("amux")
+    assert "did you mean 'timeout'" in problem.said
+
+
+def test_the_global_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
+    at_home = AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path)}, project=tmp_path))
+    assert [source.scope for source in at_home.sources("amux")] == ["global"]
+
+
+def test_every_key_has_a_field_or_several_kinds() -> None:
+    assert set(CONFIG_KEYS) - set(CONFIG.fields) == {"stream"}  # "auto", true or false
+    schema = AgentConfigs().schema("amux")
+    assert schema["title"].startswith("Configuration of agent-mux")
+
+
+def test_on_the_command_line(amux: Amux, tmp_path: Path) -> None:
+    assert amux("config", "set", "amux", "approvalMode", "deny").code == 0
+    assert json.loads((tmp_path / "config" / "config.json").read_bytes()) == {"approvalMode": "deny"}
+    assert amux("config", "get", "amux", "approvalMode").out == "deny\n"
+    assert amux("config", "set", "amux", "timeot", "3").code == 7
+    assert amux("config", "validate", "amux").code == 0

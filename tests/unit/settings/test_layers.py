@@ -1,0 +1,87 @@
+"""Field by field, the strongest layer that says something is heard."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_mux.sdk.options import RetryPolicy, RunOptions
+from agent_mux.settings.layers import MERGED_FIELDS, Layer, deep_merge, merge, non_default_fields
+
+PLAIN = ("model", "timeout", "tags", "stream", "no_session", "system_prompt")
+values = st.none() | st.integers(0, 3) | st.just(False) | st.just("") | st.lists(st.integers(), max_size=2)
+parts = st.dictionaries(st.sampled_from("abc"), st.integers(), max_size=3)
+layers = st.lists(
+    st.fixed_dictionaries(
+        {}, optional={**dict.fromkeys(PLAIN, values), **{name: st.none() | parts for name in sorted(MERGED_FIELDS)}}
+    ),
+    max_size=6,
+)
+
+
+def first_said(said: list[Mapping[str, Any]], name: str) -> tuple[int, Any] | None:
+    return next(((at, one[name]) for at, one in enumerate(said) if one.get(name) is not None), None)
+
+
+@given(layers)
+def test_the_strongest_that_says_something_is_heard(said: list[dict[str, Any]]) -> None:
+    merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
+    for name in PLAIN:
+        first = first_said(said, name)
+        assert (name in merged.said) == (first is not None)
+        if first is not None:
+            assert (merged.sources[name], merged.said[name]) == (str(first[0]), first[1])
+            assert type(merged.said[name]) is type(first[1])
+
+
+@given(layers)
+def test_mappings_complete_each_other_part_by_part(said: list[dict[str, Any]]) -> None:
+    merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
+    for name in MERGED_FIELDS:
+        told = [one[name] for one in said if one.get(name) is not None]
+        assert merged.said.get(name, {}) == {
+            part: next(one[part] for one in told if part in one) for one in told for part in one
+        }
+        assert (name in merged.said) == bool(told)
+
+
+@given(layers)
+def test_what_is_unsaid_changes_nothing(said: list[dict[str, Any]]) -> None:
+    nothing = dict.fromkeys((*PLAIN, *MERGED_FIELDS))
+    with_silence = [layer for one in said for layer in (Layer("nobody", nothing), Layer("x", one))]
+    assert merge(with_silence).said == merge([Layer("x", one) for one in said]).said
+
+
+@given(layers, layers)
+def test_merging_is_associative(strong: list[dict[str, Any]], weak: list[dict[str, Any]]) -> None:
+    both = [Layer("x", one) for one in (*strong, *weak)]
+    halves = [Layer("x", merge([Layer("x", one) for one in half]).said) for half in (strong, weak)]
+    assert merge(both).said == merge(halves).said
+
+
+json_values = st.recursive(
+    st.none() | st.integers() | st.lists(st.integers(), max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.sampled_from("abc"), json_values, max_size=3)
+
+
+@given(objects, objects)
+def test_objects_are_merged_and_all_else_is_replaced(over: dict[str, Any], under: dict[str, Any]) -> None:
+    made = deep_merge(over, under)
+    assert set(made) == {name for name in over if over[name] is not None} | set(under)
+    for name, value in made.items():
+        above, below = over.get(name), under.get(name)
+        if isinstance(above, dict) and isinstance(below, dict):
+            assert value == deep_merge(above, below)
+        else:
+            assert value == (below if above is None else above)
+
+
+def test_what_a_value_says_is_what_is_not_its_default() -> None:
+    assert non_default_fields(RunOptions(agent="a", timeout=0.0, tags=["x"], env={})) == {"agent": "a", "tags": ["x"]}
+    assert non_default_fields(RetryPolicy(max_attempts=3, base_delay=2.0)) == {"base_delay": 2.0}
+    assert {spec.name for spec in fields(RunOptions)} >= MERGED_FIELDS

@@ -1,0 +1,157 @@
+"""What may stand in our files about runs, and what is said about what may not."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_mux.errors import ValidationError
+from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions
+from agent_mux.settings.options_json import PER_RUN_FIELDS, PROFILE_KEYS, Problems, camel, fields_from_json
+from agent_mux.settings.requests import fields_to_json
+
+NOT_IN_A_PROFILE = {
+    "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",
+    "attachments", "runId", "projectId", "profile", "agentsDoc",
+}  # fmt: skip
+"""Run API, section 1."""
+
+
+def read(told: dict[str, Any]) -> dict[str, Any]:
+    problems = Problems()
+    said = fields_from_json(told, problems)
+    assert problems.fields == []
+    return said
+
+
+def wrong_in(told: dict[str, Any]) -> list[tuple[str, str]]:
+    problems = Problems()
+    fields_from_json(told, problems)
+    return [(one.path, str(one)) for one in problems.fields]
+
+
+def test_all_of_a_run_may_stand_there_but_what_is_for_the_call() -> None:
+    every = {camel(spec.name) for spec in fields(RunOptions)}
+    assert every - set(PROFILE_KEYS) == NOT_IN_A_PROFILE
+    assert {camel(name) for name in PER_RUN_FIELDS} == NOT_IN_A_PROFILE
+
+
+@pytest.mark.parametrize("key", sorted(NOT_IN_A_PROFILE))
+def test_what_is_for_the_call_alone_says_why(key: str) -> None:
+    [(path, told)] = wrong_in({key: "hunter2" if key == "env" else "x"})
+    assert path == key
+    assert "for the call alone, because " in told
+    assert "hunter2" not in told
+
+
+def test_times_are_milliseconds() -> None:
+    told = {"timeout": 1500, "inactivityTimeout": 0, "gracePeriod": 10, "approvalTimeout": 2000}
+    told["retryPolicy"] = {"baseDelay": 250, "maxAttempts": 2, "jitter": 0.5, "retryOn": ["TIMEOUT"]}
+    said = read(told)
+    assert said == {
+        "timeout": 1.5, "inactivity_timeout": 0.0, "grace_period": 0.01, "approval_timeout": 2.0,
+        "retry_policy": {
+            "base_delay": 0.25, "max_attempts": 2, "jitter": 0.5, "retry_on": frozenset({"TIMEOUT"}),
+        },
+    }  # fmt: skip
+    assert fields_to_json(said) == told
+
+
+def test_null_says_nothing() -> None:
+    assert read({"model": None, "timeout": None, "retryPolicy": {"jitter": None}}) == {"retry_policy": {}}
+
+
+GOOD: dict[str, Any] = {
+    "agent": "a", "model": "m", "command": ["x", "-y"], "systemPrompt": "s", "systemPromptMode": "replace",
+    "thinkingEffort": "max", "thinkingBudgetTokens": 1024, "temperature": 2, "topP": 0.5, "topK": 1, "maxTokens": 1,
+    "maxOutputTokens": 1, "stream": False, "outputSchema": {"type": "object"}, "inheritEnv": False, "timeout": 1,
+    "inactivityTimeout": 1, "gracePeriod": 1, "maxTurns": 1, "maxCostUsd": 0.5, "maxTokensTotal": 1,
+    "approvalMode": "yolo", "policy": "rules.toml", "approvalTimeout": 0, "collectEvents": True, "eventBufferSize": 1,
+    "mcpServers": [{"name": "files", "command": "npx", "args": ["x"], "env": {"A": "b"}}],
+    "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
+    "debug": True, "journal": False, "hooks": False, "skills": ["/x"], "isolation": "worktree",
+}  # fmt: skip
+
+
+def test_every_key_is_read_and_written_again() -> None:
+    assert set(GOOD) == set(PROFILE_KEYS)
+    said = read(GOOD)
+    assert set(said) == set(PROFILE_KEYS.values())
+    assert said["mcp_servers"] == (McpServer("files", command="npx", args=("x",), env={"A": "b"}),)
+    again = fields_to_json(said)
+    assert {key: value for key, value in again.items() if key != "mcpServers"} == {
+        key: value for key, value in GOOD.items() if key != "mcpServers"
+    }
+    assert read(again) == said
+
+
+@pytest.mark.parametrize("key", sorted(set(GOOD) - {"outputSchema"}))
+@pytest.mark.parametrize("value", [{"x": 1}, [[]], float(10**20) * 10**300, -1, True, "", "x"])
+def test_a_wrong_type_never_raises_anything_but_a_problem(key: str, value: Any) -> None:
+    for path, told in wrong_in({key: value}):
+        assert path.startswith(key)
+        assert "allowed: " in told
+
+
+@pytest.mark.parametrize(
+    ("told", "path", "said"),
+    [
+        ({"timeout": -5}, "timeout", "got -5; allowed: a number >= 0, in milliseconds"),
+        ({"timeout": "5s"}, "timeout", "got '5s'; allowed: a number"),
+        ({"timeout": True}, "timeout", "got True; allowed: a number"),
+        ({"temperature": 3}, "temperature", "allowed: a number from 0 to 2"),
+        ({"approvalMode": "yes"}, "approvalMode", "got 'yes'; allowed: yolo, prompt, deny"),
+        ({"stream": 1}, "stream", "got 1; allowed: auto, True, False"),
+        ({"model": 5}, "model", "got 5; allowed: a string"),
+        ({"tags": "one"}, "tags", "allowed: a list of strings"),
+        ({"debug": "yes"}, "debug", "allowed: true or false"),
+        ({"maxTurns": 1.5}, "maxTurns", "allowed: a whole number"),
+        ({"journal": "/tmp/x"}, "journal", "a path is for one run"),
+        ({"aprovalMode": "deny"}, "aprovalMode", "no such key; did you mean 'approvalMode'?"),
+        ({"approval_mode": "deny"}, "approval_mode", "did you mean 'approvalMode'?"),
+        ({"zzz": 1}, "zzz", "no such key; one of agent, "),
+        ({"retryPolicy": {"maxAtempts": 1}}, "retryPolicy.maxAtempts", "did you mean 'maxAttempts'?"),
+        ({"retryPolicy": {"maxAttempts": 0}}, "retryPolicy.maxAttempts", "a whole number >= 1"),
+        ({"retryPolicy": {"retryOn": ["NOPE"]}}, "retryPolicy.retryOn", "RATE_LIMITED"),
+        ({"retryPolicy": {"baseDelay": -1}}, "retryPolicy.baseDelay", "in milliseconds"),
+        ({"retryPolicy": 3}, "retryPolicy", "an object of maxAttempts"),
+        ({"mcpServers": {"files": {}}}, "mcpServers", "a list of objects"),
+        ({"mcpServers": ["x"]}, "mcpServers[0]", "an object of name"),
+        ({"mcpServers": [{"name": "x", "comand": "y"}]}, "mcpServers[0].comand", "did you mean 'command'?"),
+        ({"mcpServers": [{"name": "x", "args": 1}]}, "mcpServers[0]", "args"),
+        ({"mcpServers": [{"name": "a b", "command": "y"}]}, "mcpServers[0].name", "letters"),
+        ({"command": "one two"}, "command", "a list of strings"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_by_its_key(told: dict[str, Any], path: str, said: str) -> None:
+    [(where, sentence)] = wrong_in(told)
+    assert where == path
+    assert said in sentence
+
+
+def test_a_program_cannot_write_what_is_for_the_call() -> None:
+    with pytest.raises(ValidationError, match="prompt"):
+        fields_to_json({"prompt": "x"})
+    with pytest.raises(ValidationError, match="no such key"):
+        fields_to_json({"modell": "x"})
+    with pytest.raises(ValidationError, match="a number that JSON has"):
+        fields_to_json({"timeout": float("inf")})
+
+
+def test_a_whole_retry_policy_is_written_as_what_it_says() -> None:
+    assert fields_to_json({"retry_policy": RetryPolicy(max_attempts=5, base_delay=0.5)}) == {
+        "retryPolicy": {"maxAttempts": 5, "baseDelay": 500}
+    }
+
+
+def test_a_path_is_written_as_text() -> None:
+    assert fields_to_json({"policy": Path("/etc/rules.toml")}) == {"policy": "/etc/rules.toml"}
+
+
+@given(st.floats(0, 10**7), st.integers(0, 10**9))
+def test_times_stay_what_they_are(seconds: float, milliseconds: int) -> None:
+    assert read(fields_to_json({"timeout": seconds}))["timeout"] == pytest.approx(seconds, abs=1e-8)
+    assert fields_to_json(read({"timeout": milliseconds}))["timeout"] == milliseconds

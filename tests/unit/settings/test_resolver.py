@@ -1,0 +1,333 @@
+"""What a client makes of everything that is said about a run."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_mux import AgentMux, RetryPolicy, RunOptions
+from agent_mux.errors import AgentMuxError, ValidationError
+from agent_mux.settings.requests import fields_to_json
+from agent_mux.settings.resolver import ResolvedOptions
+
+
+class House:
+    """A global directory and a project, and clients that live there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.config, self.project = directory / "mux", directory / "repo" / ".agent-mux"
+        self.repo = self.project.parent
+        self.project.mkdir(parents=True)
+
+    def write(self, place: Path, told: Mapping[str, Any], name: str = "config") -> Path:
+        path = place / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(told), encoding="utf-8")
+        return path
+
+    def client(self, **arguments: Any) -> AgentMux:
+        return AgentMux(config_dir=self.config, project_config_dir=self.project, **arguments)
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AGENT_MUX_PROJECT_DIR", raising=False)
+    return House(tmp_path)
+
+
+# -- the whole ladder
+
+RUNGS = ("call", "profile", "client", "project", "global")
+CHOICES: dict[str, st.SearchStrategy[Any]] = {
+    "model": st.sampled_from(["a", "b", "c"]),
+    "timeout": st.sampled_from([0.0, 1.0, 2.5]),
+    "approval_mode": st.sampled_from(["prompt", "yolo", "deny"]),
+    "stream": st.sampled_from(["auto", True, False]),
+    "event_buffer_size": st.sampled_from([1000, 5]),
+    "debug": st.booleans(),
+    "journal": st.booleans(),
+}
+"""What every rung can say; defaults of `RunOptions` are among the values."""
+policies = st.fixed_dictionaries(
+    {}, optional={"max_attempts": st.integers(1, 3), "base_delay": st.sampled_from([1.0, 2.0]), "jitter": st.just(0.5)}
+)
+ladders = st.fixed_dictionaries(
+    {rung: st.fixed_dictionaries({}, optional={**CHOICES, "retry_policy": policies}) for rung in RUNGS}
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@given(ladders)
+def test_the_highest_rung_that_says_something_is_heard(house: House, ladder: dict[str, dict[str, Any]]) -> None:
+    for rung, place in (("project", house.project), ("global", house.config)):
+        told = fields_to_json(ladder[rung])
+        house.write(place, {{"model": "defaultModel"}.get(key, key): value for key, value in told.items()})
+    house.write(house.config, fields_to_json(ladder["profile"]), "profiles/p")
+    client = dict(ladder["client"])
+    if "retry_policy" in client:
+        client["retry_policy"] = RetryPolicy(**client["retry_policy"])
+        ladder["client"]["retry_policy"] = {  # what a whole one says is what is not its default
+            name: value
+            for name, value in ladder["client"]["retry_policy"].items()
+            if value != getattr(RetryPolicy(), name)
+        }
+    if "model" in client:
+        client["default_model"] = client.pop("model")
+    options = house.client(**client).settled(agent="x", prompt="y", profile="p", **ladder["call"]).options
+    for name in CHOICES:
+        said = [ladder[rung][name] for rung in RUNGS if name in ladder[rung]]
+        assert getattr(options, name) == (said[0] if said else getattr(RunOptions(agent="x"), name))
+    policy = [ladder[rung]["retry_policy"] for rung in RUNGS if "retry_policy" in ladder[rung]]
+    expected = {name: value for one in reversed(policy) for name, value in one.items()}
+    assert options.retry_policy == (RetryPolicy(**expected) if policy else None)
+
+
+def test_each_field_knows_who_said_it(house: House) -> None:
+    globally = house.write(house.config, {"defaultAgent": "g", "defaultModel": "g", "tags": ["g"], "debug": True})
+    project = house.write(house.project, {"defaultModel": "p", "tags": ["p"]})
+    profile = house.write(house.config, {"maxTurns": 3}, "profiles/fast")
+    house.write(house.config, {"defaultAgent": "claude", "debug": True})
+    settled = house.client(stream=False).settled(prompt="x", profile="fast", timeout=0)
+    assert settled.sources == {
+        "prompt": "the call", "profile": "the call", "timeout": "the call", "max_turns": str(profile),
+        "stream": "the client", "model": str(project), "tags": str(project), "agent": str(globally),
+        "debug": str(globally),
+    }  # fmt: skip
+    assert settled.options == RunOptions(
+        agent="claude", prompt="x", profile="fast", max_turns=3, stream=False, model="p", tags=["p"], debug=True
+    )
+
+
+# -- what the call says
+
+
+def test_a_default_that_the_call_says_is_said(house: House) -> None:
+    house.write(house.config, {"timeout": 9000, "approvalMode": "yolo", "retryPolicy": {"maxAttempts": 9}})
+    said = house.client().settled(
+        agent="a", prompt="x", timeout=0, approval_mode="prompt", retry_policy={"max_attempts": 3}
+    )
+    assert (said.options.timeout, said.options.approval_mode) == (0, "prompt")
+    assert said.options.retry_policy == RetryPolicy(max_attempts=3)
+
+
+def test_none_is_not_said(house: House) -> None:
+    house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
+    options = house.client().settled(agent="a", prompt="x", timeout=None, model=None).options
+    assert (options.timeout, options.model) == (9.0, "m")
+
+
+def test_of_options_given_whole_what_is_not_the_default_is_said(house: House) -> None:
+    house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
+    options = house.client().settled(RunOptions(agent="a", prompt="x", model="mine", timeout=0.0)).options
+    assert (options.timeout, options.model) == (9.0, "mine")
+
+
+def test_environments_complete_each_other(house: House) -> None:
+    options = house.client().settled(agent="a", prompt="x", env={"A": "b"}).options
+    assert options.env == {"A": "b"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"modell": "x"},
+        {"retry_policy": "often"},
+        {"retry_policy": {"attempts": 1}},
+        {"env": "A=b"},
+        {"profile": 5},
+    ],
+)
+def test_what_the_call_cannot_say(house: House, fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        house.client().settled(agent="a", prompt="x", **fields)
+
+
+def test_options_or_fields_but_not_both(house: House) -> None:
+    with pytest.raises(TypeError):
+        house.client().settled(RunOptions(agent="a"), model="x")
+
+
+# -- agents
+
+
+def test_what_is_said_for_the_agent_goes_before_what_is_said_for_all(house: House) -> None:
+    house.write(house.config, {"defaultModel": "all", "maxTurns": 1, "agents": {"claude-code": {"model": "own"}}})
+    assert house.client().settled(agent="claude", prompt="x").options.model == "own"
+    assert house.client().settled(agent="claude-code", prompt="x").options.model == "own"
+    assert house.client().settled(agent="codex", prompt="x").options.model == "all"
+    house.write(house.project, {"defaultModel": "project"})
+    assert house.client().settled(agent="claude", prompt="x").options.model == "project"
+    assert house.client(default_model="client").settled(agent="claude", prompt="x").options.model == "client"
+
+
+def test_settings_of_an_agent_that_is_misspelt_are_told_of(house: House) -> None:
+    path = house.write(house.config, {"agents": {"cluade": {"model": "m"}, "claude-code": {}, "nobody-knows": {}}})
+    settled = house.client().settled(agent="codex", prompt="x")
+    assert settled.warnings == (f"{path} has settings of 'cluade'; did you mean 'claude'?",)
+
+
+def test_the_agents_own_name_goes_before_its_aliases(house: House) -> None:
+    house.write(house.config, {"agents": {"claude-code": {"model": "alias"}, "claude": {"model": "name"}}})
+    assert house.client().settled(agent="claude-code", prompt="x").options.model == "name"
+
+
+def test_the_agent_comes_from_whoever_names_one_first(house: House) -> None:
+    house.write(house.config, {"defaultAgent": "claude"})
+    house.write(house.config, {"agent": "pi"}, "profiles/p")
+    assert house.client().settled(prompt="x").options.agent == "claude"
+    house.write(house.project, {"defaultAgent": "codex"})
+    assert house.client().settled(prompt="x").options.agent == "codex"
+    assert house.client(default_agent="omp").settled(prompt="x").options.agent == "omp"
+    assert house.client(default_agent="omp").settled(prompt="x", profile="p").options.agent == "pi"
+    assert house.client().settled(prompt="x", profile="p", agent="gemini").options.agent == "gemini"
+
+
+def test_an_agent_that_a_file_names_and_nobody_knows_names_the_file(house: House) -> None:
+    path = house.write(house.config, {"defaultAgent": "cluade"})
+    with pytest.raises(AgentMuxError, match="did you mean 'claude'") as raised:
+        house.client().settled(prompt="x")
+    assert raised.value.code == "AGENT_NOT_FOUND"
+    assert str(path) in str(raised.value)
+    assert house.client().settled(prompt="x", agent="nobody").options.agent == "nobody"  # the run itself says so
+
+
+# -- profiles
+
+
+def test_a_file_may_name_the_profile(house: House) -> None:
+    house.write(house.config, {"profile": "g"})
+    house.write(house.config, {"model": "g"}, "profiles/g")
+    house.write(house.config, {"model": "p"}, "profiles/p")
+    client = house.client()
+    assert client.settled(agent="a", prompt="x").options.model == "g"
+    house.write(house.project, {"profile": "p"})
+    settled = client.settled(agent="a", prompt="x")
+    assert (settled.options.model, settled.sources["profile"]) == ("p", str(house.project / "config.json"))
+    assert client.settled(agent="a", prompt="x", profile="g").options.profile == "g"
+    none = client.settled(agent="a", prompt="x", profile="").options
+    assert (none.model, none.profile) == (None, None)
+
+
+def test_a_profile_that_is_not_there(house: House) -> None:
+    house.write(house.config, {"model": "m"}, "profiles/review")
+    with pytest.raises(AgentMuxError, match="did you mean 'review'") as raised:
+        house.client().settled(agent="a", prompt="x", profile="reviwe")
+    assert raised.value.code == "PROFILE_NOT_FOUND"
+    path = house.write(house.project, {"profile": "gone"})
+    with pytest.raises(AgentMuxError, match=f"the profile is named in {path}"):
+        house.client().settled(agent="a", prompt="x")
+    with pytest.raises(ValidationError):
+        house.client().settled(agent="a", prompt="x", profile="../x")
+
+
+# -- places
+
+
+def test_the_project_is_the_one_that_the_run_works_in(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.write(house.project, {"defaultModel": "p"})
+    monkeypatch.chdir(house.repo.parent)
+    client = AgentMux(config_dir=house.config)
+    assert client.settled(agent="a", prompt="x").project is None
+    settled = client.settled(agent="a", prompt="x", cwd=house.repo)
+    assert (settled.project, settled.options.model) == (house.project, "p")
+    monkeypatch.chdir(house.repo)
+    assert client.settled(agent="a", prompt="x").options.model == "p"
+    monkeypatch.setenv("AGENT_MUX_PROJECT_DIR", str(house.repo.parent / "other"))
+    assert client.settled(agent="a", prompt="x").options.model is None
+
+
+def test_nothing_is_made_and_nothing_is_read_before_a_run(house: House) -> None:
+    house.config.mkdir()
+    (house.config / "config.json").write_text("{")
+    client = house.client()
+    with pytest.raises(AgentMuxError, match=r"config\.json is not JSON: line 1, column 2"):
+        client.settled(agent="a", prompt="x")
+    (house.config / "config.json").unlink()
+    client.settled(agent="a", prompt="x")
+    assert (list(house.config.iterdir()), list(house.project.iterdir())) == ([], [])
+
+
+def test_a_file_that_changed_is_read_again(house: House) -> None:
+    client = house.client()
+    assert client.settled(agent="a", prompt="x").options.model is None
+    house.write(house.config, {"defaultModel": "one"})
+    assert client.settled(agent="a", prompt="x").options.model == "one"
+    house.write(house.config, {"defaultModel": "other"})
+    assert client.settled(agent="a", prompt="x").options.model == "other"
+
+
+def test_rules_are_read_where_they_are_named(house: House) -> None:
+    house.write(house.project, {"policy": "rules.toml"})
+    with pytest.raises(AgentMuxError, match=str(house.project / "rules.toml")):
+        house.client().settled(agent="a", prompt="x")
+    (house.project / "rules.toml").write_text('default = "deny"\n')
+    policy = house.client().settled(agent="a", prompt="x").options.policy
+    assert policy is not None
+    assert policy.default == "deny"
+
+
+# -- what a person wants to know
+
+
+@pytest.mark.parametrize(
+    ("told", "field"),
+    [
+        ({"approvalMode": "yolo"}, "approval_mode"),
+        ({"mcpServers": [{"name": "x", "command": "y"}]}, "mcp_servers"),
+        ({"command": ["x"]}, "command"),
+        ({"agents": {"claude": {"approvalMode": "yolo"}}}, "approval_mode"),
+    ],
+)
+def test_a_project_that_starts_or_allows_something_is_told_of(house: House, told: dict[str, Any], field: str) -> None:
+    house.write(house.config, told)
+    assert house.client().settled(agent="claude", prompt="x").warnings == ()
+    path = house.write(house.project, told)
+    [warning] = house.client().settled(agent="claude", prompt="x").warnings
+    assert warning.startswith(f"{field} is as {path} says")
+
+
+def test_harmless_preferences_of_a_project_are_not_told_of(house: House) -> None:
+    house.write(house.project, {"approvalMode": "deny", "defaultModel": "m", "tags": ["x"]})
+    assert house.client().settled(agent="claude", prompt="x").warnings == ()
+    house.write(house.project, {"approvalMode": "yolo"})
+    assert house.client().settled(agent="claude", prompt="x", approval_mode="yolo").warnings == ()
+
+
+def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) -> None:
+    def index_of(**said: Any) -> Path | None:
+        return house.client().settled(agent="a", prompt="x", **said).index
+
+    assert index_of() == house.project / "run-index.jsonl"
+    assert index_of(journal=False) is None
+    house.write(house.config, {"runIndex": False})
+    assert index_of() is None
+    house.write(house.project, {"runIndex": True})
+    assert index_of() == house.project / "run-index.jsonl"
+    nowhere = AgentMux(config_dir=house.project, project_config_dir=house.repo / "nowhere")
+    assert nowhere.settled(agent="a", prompt="x").index == house.project / "run-index.jsonl"
+    assert not (house.repo / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"cwd": "a\0b"}, {"cwd": 5}, {"agent": 5}, {"tags": 5}, {"cwd": "/not/there"}, {"model": ["x"]}]
+)
+def test_what_is_no_option_is_for_the_checks_of_the_run(house: House, fields: dict[str, Any]) -> None:
+    said = {"agent": "a", "prompt": "x", **fields}
+    options = AgentMux(config_dir=house.config).settled(**said).options
+    for name, value in fields.items():
+        assert getattr(options, name) == value
+
+
+def test_what_is_settled_can_be_changed_and_is_run_as_it_is(house: House) -> None:
+    house.write(house.config, {"timeout": 9000})
+    client = house.client()
+    settled = client.settled(agent="a", prompt="x", timeout=0)
+    changed = replace(settled, options=replace(settled.options, prompt="y"))
+    assert isinstance(changed, ResolvedOptions)
+    assert client._settled(changed, {}) is changed
