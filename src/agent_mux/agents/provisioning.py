@@ -1,7 +1,4 @@
-"""What would be run to install or update an agent here, and what is missing for that. Nothing is run.
-
-Carrying out a plan: what the programs print is passed on as it comes.
-"""
+"""Installing and updating agents: planning the commands and their missing requirements, and running a plan."""
 
 import os
 import shlex
@@ -12,34 +9,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.process.command import run_program
+from agent_mux.process.command import ask
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter, InstallMethod
+
+TIMEOUT = 1800.0  # seconds; hundreds of megabytes over a slow line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPlan:
-    """How an agent is installed or updated on this machine."""
+    """The commands that install or update an agent on this machine."""
 
     agent: str
     kind: str
-    """Of the method, or `own`: the agent does it itself."""
+    """The kind of the method, or `own`: the agent updates itself."""
     command: str
-    """What a person would type."""
+    """The command line as a person would type it."""
     steps: tuple[tuple[str, ...], ...]
-    """Programs and their arguments; each gets on standard input what the one before it printed. No shell."""
+    """Programs and their arguments, run without a shell; each reads the output of the previous one on stdin."""
     missing: tuple[str, ...] = ()
-    """Programs that have to be there first."""
+    """Required programs that are not on PATH."""
 
 
 def plan_install(
     adapter: Adapter, environ: Mapping[str, str], *, kind: str | None = None, platform: str = sys.platform
 ) -> InstallPlan:
-    """How to install an agent: by the first method that can work here, or by the one that is named.
+    """Plan the installation of an agent, with the first method whose requirements are met, or with the named one.
 
     Raises:
-        CapabilityError: There is none for this platform, or only by hand (the error says how).
-        ValidationError: A kind that the agent has not.
+        CapabilityError: There is no method for this platform, or only a manual one (the error describes it).
+        ValidationError: The agent has no method of this kind.
     """
     methods = [method for method in adapter.install if platform in method.platforms]
     if kind is not None:
@@ -48,25 +47,25 @@ def plan_install(
             kinds = ", ".join(method.kind for method in methods) or "none"
             raise ValidationError([FieldError("method", kind, f"one that {adapter.agent} has on {platform}: {kinds}")])
         methods = wanted
-    runnable = [method for method in methods if method.kind != "manual"]
-    if not runnable:
-        by_hand = f"by hand: {methods[0].command}" if methods else f"there is no known way on {platform}"
-        raise CapabilityError(adapter.agent, "being installed by amux", hint=by_hand)
-    ready = [method for method in runnable if not _missing(method, environ)]
-    return _planned(adapter.agent, (ready or runnable)[0], environ)
+    automatic = [method for method in methods if method.kind != "manual"]
+    if not automatic:
+        hint = f"by hand: {methods[0].command}" if methods else f"no installation method is known on {platform}"
+        raise CapabilityError(adapter.agent, "being installed by amux", hint=hint)
+    ready = [method for method in automatic if not _missing_programs(method, environ)]
+    return _plan(adapter.agent, (ready or automatic)[0], environ)
 
 
 def plan_update(adapter: Adapter, environ: Mapping[str, str], *, platform: str = sys.platform) -> InstallPlan:
-    """How to update an agent that is installed: as it was installed, else by itself.
+    """Plan the update of an installed agent, in this order: with npm if npm installed it, by itself, by reinstalling.
 
-    Raises AGENT_NOT_INSTALLED; otherwise as `plan_install`.
+    Raises AGENT_NOT_INSTALLED; otherwise like `plan_install`.
     """
     program = find_executable(adapter, environ)
     is_npm = "node_modules" in Path(program).resolve().parts
     npm = next((method for method in adapter.install if method.kind == "npm"), None)
     words = adapter.home().update
     if is_npm and npm is not None:
-        return _planned(adapter.agent, npm, environ, ending="@latest")
+        return _plan(adapter.agent, npm, environ, suffix="@latest")
     if words is not None:
         argv = (program, *words)
         return InstallPlan(agent=adapter.agent, kind="own", command=shlex.join(argv), steps=(argv,))
@@ -80,47 +79,43 @@ def plan_update(adapter: Adapter, environ: Mapping[str, str], *, platform: str =
 
 
 def split_pipeline(command: str) -> tuple[tuple[str, ...], ...]:
-    """The programs of a command line, which knows quotes and pipes and nothing else of a shell."""
+    """Split a command line into the programs of a pipeline. Only quotes and ` | ` have a meaning."""
     return tuple(tuple(shlex.split(part)) for part in command.split(" | "))
 
 
-def _planned(agent: str, method: InstallMethod, environ: Mapping[str, str], *, ending: str = "") -> InstallPlan:
-    command = method.command + ending
-    return InstallPlan(
-        agent=agent, kind=method.kind, command=command, steps=split_pipeline(command), missing=_missing(method, environ)
-    )
-
-
-def _missing(method: InstallMethod, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Programs that are not there: those that it needs, and those that it runs."""
-    needed = dict.fromkeys((*method.requires, *(step[0] for step in split_pipeline(method.command))))
-    return tuple(name for name in needed if shutil.which(name, path=environ.get("PATH")) is None)
-
-
 def check_ready(plan: InstallPlan) -> None:
-    """Raise AGENT_NOT_INSTALLED where something is missing for a plan."""
+    """Raise AGENT_NOT_INSTALLED if programs that a plan requires are missing."""
     if plan.missing:
         needs = f"`{plan.command}` needs {', '.join(plan.missing)}, which is not on PATH"
         raise AgentMuxError("AGENT_NOT_INSTALLED", f"{plan.agent} cannot be installed yet: {needs}; install that first")
 
 
-TIMEOUT = 1800.0  # seconds; hundreds of megabytes over a slow line
-
-
 def run_install_plan(plan: InstallPlan, environ: Mapping[str, str] | None = None) -> None:
-    """Install or update. Blocking; the programs print to our standard error.
+    """Install or update an agent. Blocking; the last program prints to our standard error.
 
-    Raises AGENT_NOT_INSTALLED where something is missing, or a program fails; SPAWN_ERROR, TIMEOUT.
+    Raises AGENT_NOT_INSTALLED if a program is missing or fails; SPAWN_ERROR, TIMEOUT.
     """
     check_ready(plan)
     given = b""
     for index, step in enumerate(plan.steps):
         is_last = index == len(plan.steps) - 1
-        answer = run_program(
-            step, environ=os.environ if environ is None else environ, timeout=TIMEOUT, stdin=given, show_output=is_last
+        answer = ask(
+            step, environ=os.environ if environ is None else environ, timeout=TIMEOUT, given=given, shows=is_last
         )
         if answer.exit_code != 0:
             failed = f"`{' '.join(step)}` failed (exit code {answer.exit_code})"
-            why = f": {answer.error_line}" if not is_last else "; it says above why"
+            why = f": {answer.complaint}" if not is_last else "; see its output above"
             raise AgentMuxError("AGENT_NOT_INSTALLED", f"{plan.agent} was not installed: {failed}{why}")
         given = answer.stdout.encode()
+
+
+def _plan(agent: str, method: InstallMethod, environ: Mapping[str, str], *, suffix: str = "") -> InstallPlan:
+    command = method.command + suffix
+    missing = _missing_programs(method, environ)
+    return InstallPlan(agent=agent, kind=method.kind, command=command, steps=split_pipeline(command), missing=missing)
+
+
+def _missing_programs(method: InstallMethod, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the programs that a method requires or runs and that are not on PATH."""
+    needed = dict.fromkeys((*method.requires, *(step[0] for step in split_pipeline(method.command))))
+    return tuple(name for name in needed if shutil.which(name, path=environ.get("PATH")) is None)

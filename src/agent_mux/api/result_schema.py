@@ -1,4 +1,4 @@
-"""The JSON Schema of a run's result, as `RunResult.to_dict()` puts it on the wire: the shapes here mirror it."""
+"""The JSON Schema of a run's result. The classes mirror the output of `RunResult.to_dict()`."""
 
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ class RunError(JsonView, kw_only=True):
 
 
 class Ledger(JsonView, kw_only=True):
-    """What became of every native line: `lines` is mapped, ignored and unknown together."""
+    """How the native lines were handled. `lines` is the sum of the mapped, ignored and unknown ones."""
 
     lines: int
     mapped: int
@@ -40,7 +40,7 @@ class Ledger(JsonView, kw_only=True):
 
 
 class Worktree(JsonView, kw_only=True):
-    """The git worktree that the run had to itself; it is there still when `isChanged`."""
+    """The git worktree of the run. It was kept if `isChanged`, and removed otherwise."""
 
     path: str
     base_commit: str
@@ -48,7 +48,7 @@ class Worktree(JsonView, kw_only=True):
 
 
 class RunResult(JsonView, kw_only=True):
-    """How a run ended: the last line of `amux run --json`."""
+    """The result of a run: the last line of `amux run --json`."""
 
     type: Literal["run_result"]
     run_id: str
@@ -73,13 +73,14 @@ class RunResult(JsonView, kw_only=True):
 
 
 def result_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the result."""
+    """Return the JSON Schema (2020-12) of the result."""
     schema = msgspec.json.schema(RunResult)
-    _without_nulls(schema["$defs"]["CostRecord"])
+    _remove_nulls(schema["$defs"]["CostRecord"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "RunResult", **schema}
 
 
-def _without_nulls(component: dict[str, Any]) -> None:
-    for name, shape in component["properties"].items():
-        if shape.pop("default", ...) is None:
-            (component["properties"][name],) = (choice for choice in shape["anyOf"] if choice != {"type": "null"})
+def _remove_nulls(component: dict[str, Any]) -> None:
+    """Make optional fields non-nullable: `to_dict` omits them instead."""
+    for name, schema in component["properties"].items():
+        if schema.pop("default", ...) is None:
+            (component["properties"][name],) = (choice for choice in schema["anyOf"] if choice != {"type": "null"})

@@ -219,7 +219,7 @@ class AgentMux(Namespaces):
 
     def _settled(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:
-            return self._defaults.settle(fields_from_keywords(fields))
+            return self._defaults.resolve(fields_from_keywords(fields))
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(fields_from_options(options))
+        return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))

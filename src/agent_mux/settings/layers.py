@@ -1,10 +1,7 @@
-"""Which of several layers says what a field is. Source: run API, section 1 (option precedence).
+"""Merging the sources of run options by precedence, and converting between `RunOptions` and its explicitly set fields.
 
-Per call over profile over client over project over global: field by field. Scalars and lists replace each other, the
-mappings below are merged one level deep, and what is not said (None) overrides nothing.
-
-
-Between `RunOptions` and what was said of them.
+Precedence, field by field: call, profile, client, the project's `config.json`, the global one. Scalars and lists of a
+stronger layer replace those of a weaker one; mappings in `MERGED_FIELDS` are merged one level deep; None is unset.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,63 +15,64 @@ from agent_mux.sdk.options import RetryPolicy, RunOptions
 from agent_mux.sdk.policy import read_policy
 
 MERGED_FIELDS = frozenset({"env", "retry_policy"})
-"""Fields whose values are mappings that complete each other."""
+"""Fields whose mappings are merged key by key across layers."""
+_RETRY_POLICY_FIELDS = tuple(RetryPolicy.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one place says."""
+    """The option fields that one source sets."""
 
     source: str
-    """Which place, for people: a file, or who said it."""
-    said: Mapping[str, Any]
-    """Fields of `RunOptions`; those in MERGED as mappings."""
+    """The source as shown to people: a path, or `the call`."""
+    fields: Mapping[str, Any]
+    """Fields of `RunOptions`; those in `MERGED_FIELDS` as mappings."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """The place of single fields, where it is another."""
+    """The source of single fields, where it differs from `source`."""
 
     def source_of(self, name: str) -> str:
-        """Where a field was said."""
+        """Return the source of one field."""
         return self.sources.get(name, self.source)
 
 
 class MergedLayers(NamedTuple):
-    """What the layers say together."""
+    """The result of merging layers."""
 
-    said: dict[str, Any]
+    fields: dict[str, Any]
     sources: dict[str, str]
-    """For each field, the strongest layer that said it."""
+    """For each field, the source of the strongest layer that sets it."""
 
 
 def merge(layers: Sequence[Layer]) -> MergedLayers:
-    """One set of fields out of many. `layers`: the strongest first."""
-    said: dict[str, Any] = {}
+    """Merge layers, the strongest first."""
+    merged: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for layer in layers:
-        for name, value in layer.said.items():
+        for name, value in layer.fields.items():
             if value is None:
                 continue
             if name in MERGED_FIELDS:
-                said[name] = {**value, **said.get(name, {})}
+                merged[name] = {**value, **merged.get(name, {})}
             else:
-                said.setdefault(name, value)
+                merged.setdefault(name, value)
             sources.setdefault(name, layer.source_of(name))
-    return MergedLayers(said, sources)
+    return MergedLayers(merged, sources)
 
 
 def deep_merge(over: Mapping[str, Any], under: Mapping[str, Any]) -> dict[str, Any]:
-    """Two objects of JSON as one: objects in both are merged, of anything else that in `over` counts."""
-    made = dict(under)
+    """Merge two JSON objects recursively. Where both have a value that is not an object, the one in `over` wins."""
+    result = dict(under)
     for name, value in over.items():
         if value is None:
             continue
-        below = made.get(name)
+        below = result.get(name)
         both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        made[name] = deep_merge(value, below) if both else value  # type: ignore[arg-type]  # both are mappings
-    return made
+        result[name] = deep_merge(value, below) if both else value  # type: ignore[arg-type]  # both are mappings
+    return result
 
 
 def non_default_fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are not as they are by default: what whoever made it has said."""
+    """Return the fields of a dataclass instance that differ from their defaults."""
     return {
         spec.name: getattr(value, spec.name)
         for spec in fields(value)
@@ -83,46 +81,45 @@ def non_default_fields(value: Any) -> dict[str, Any]:
     }
 
 
-_POLICY = tuple(RetryPolicy.__dataclass_fields__)
-
-
 def fields_from_options(options: RunOptions) -> dict[str, Any]:
-    """What options that are given whole say: the fields that are not as they are by default, nor an empty agent."""
-    return _with_parts({name: value for name, value in non_default_fields(options).items() if name != "agent" or value})
+    """Return the fields of a complete `RunOptions` that differ from the default, without an empty agent."""
+    changed = non_default_fields(options)
+    return _with_mappings({name: value for name, value in changed.items() if name != "agent" or value})
 
 
 def fields_from_keywords(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What fields that are given one by one say: all that are not None. Raises `ValidationError` for an unknown one."""
+    """Return the keyword arguments that are not None. Raises `ValidationError` for an unknown field."""
     known = RunOptions.__dataclass_fields__
     unknown = [FieldError(name, value, "a field of RunOptions") for name, value in fields.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
-    return _with_parts({name: value for name, value in fields.items() if value is not None})
+    return _with_mappings({name: value for name, value in fields.items() if value is not None})
 
 
-def options_from_fields(said: Mapping[str, Any]) -> RunOptions:
-    """The options that say this. Raises CONFIG_ERROR for a policy that cannot be read."""
-    made = dict(said)
-    if "retry_policy" in made:
-        made["retry_policy"] = RetryPolicy(**made["retry_policy"])
-    if isinstance(made.get("policy"), Path):  # files name it; it may have changed since they were read
-        made["policy"] = read_policy(made["policy"])
-    return RunOptions(**{"agent": "", **made})
+def options_from_fields(fields: Mapping[str, Any]) -> RunOptions:
+    """Build `RunOptions` from merged fields. Raises CONFIG_ERROR for a policy file that cannot be read."""
+    values = dict(fields)
+    if "retry_policy" in values:
+        values["retry_policy"] = RetryPolicy(**values["retry_policy"])
+    if isinstance(values.get("policy"), Path):  # named by a settings file; it may have changed since that was read
+        values["policy"] = read_policy(values["policy"])
+    return RunOptions(**{"agent": "", **values})
 
 
-def _with_parts(said: dict[str, Any]) -> dict[str, Any]:
-    """Fields of which parts can be said, as mappings. Raises `ValidationError` for what is none."""
-    parts = {name: _parts(name, said[name]) for name in MERGED_FIELDS if name in said}
-    return {**said, **parts}
+def _with_mappings(fields: dict[str, Any]) -> dict[str, Any]:
+    """Convert the values of `MERGED_FIELDS` to mappings. Raises `ValidationError` for a value of another type."""
+    mappings = {name: _to_mapping(name, fields[name]) for name in MERGED_FIELDS if name in fields}
+    return {**fields, **mappings}
 
 
-def _parts(name: str, value: Any) -> Mapping[str, Any]:
+def _to_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if name != "retry_policy":
         if isinstance(value, Mapping):
             return value
-        raise ValidationError([FieldError(name, HIDDEN, "a mapping of names to texts")])
+        raise ValidationError([FieldError(name, HIDDEN, "a mapping of names to strings")])
     if isinstance(value, RetryPolicy):
         return non_default_fields(value)
-    if isinstance(value, Mapping) and set(value) <= set(_POLICY):
+    if isinstance(value, Mapping) and set(value) <= set(_RETRY_POLICY_FIELDS):
         return value
-    raise ValidationError([FieldError(name, value, f"a RetryPolicy, or some of {', '.join(_POLICY)}")])
+    allowed = f"a RetryPolicy, or a mapping with some of {', '.join(_RETRY_POLICY_FIELDS)}"
+    raise ValidationError([FieldError(name, value, allowed)])

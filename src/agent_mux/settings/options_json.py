@@ -1,16 +1,13 @@
-"""Which fields of `RunOptions` may stand in our files, under which keys, and what is said about a key that may not.
+"""Run options as JSON: keys, types, and conversion in both directions, for settings files and requests.
 
-Source: run API, section 1 (what is not allowed in a profile).
-
-
-The fields of `RunOptions` as they stand in our files: camelCase keys, plain JSON, times in milliseconds.
-
-What a field may be is said by `RunOptions` (its type) and by `validate_options` (its range); this module translates.
-Source: run API, section 1 (profiles) and section 2.
+Keys are in camelCase, values are plain JSON, durations are in milliseconds (seconds in Python). The types come from
+`RunOptions`, the ranges from `validate_options`. See docs/spec/run-api.md, sections 1 and 2.
 """
 
+import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from difflib import get_close_matches
 from typing import Any, get_type_hints
 
@@ -19,30 +16,31 @@ import msgspec
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.settings.layers import non_default_fields
 
 PER_RUN_FIELDS: Mapping[str, str] = {
-    "prompt": "it is what one run is about",
-    "attachments": "they are what one run is about",
-    "cwd": "files hold for every directory",
-    "env": "files are no place for what may be secret",
-    "session_id": "it is what one run goes on with",
-    "fork_session_id": "it is what one run begins with",
-    "no_session": "it is about one session",
-    "run_id": "every run has its own",
-    "project_id": "it says which project one run is counted to",
-    "on_approval_request": "a file cannot hold a function",
-    "on_input_required": "a file cannot hold a function",
-    "agents_doc": "it is about one run",
-    "profile": "a profile cannot name another",
+    "prompt": "each run has its own",
+    "attachments": "each run has its own",
+    "cwd": "files apply in every directory",
+    "env": "environments may contain secrets",
+    "session_id": "it selects the session of one run",
+    "fork_session_id": "it selects the session of one run",
+    "no_session": "it concerns the session of one run",
+    "run_id": "each run has its own",
+    "project_id": "it assigns one run to a project",
+    "on_approval_request": "a file cannot contain a function",
+    "on_input_required": "a file cannot contain a function",
+    "agents_doc": "it concerns one run",
+    "profile": "a profile cannot name another profile",
 }
-"""Fields that no file may say, and why."""
+"""Fields that are not allowed in settings files, each with the reason."""
 
 DURATIONS = frozenset({"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "base_delay", "max_delay"})
-"""Seconds in Python, milliseconds in files."""
+"""Fields in seconds in Python, in milliseconds in JSON."""
 
 
 def camel(name: str) -> str:
-    """`max_turns` as it is in files: `maxTurns`."""
+    """Convert a field name to its JSON key: `max_turns` to `maxTurns`."""
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))
 
@@ -50,27 +48,27 @@ def camel(name: str) -> str:
 PROFILE_KEYS: Mapping[str, str] = {
     camel(spec.name): spec.name for spec in fields(RunOptions) if spec.name not in PER_RUN_FIELDS
 }
-"""What a profile may hold: key, and field."""
-_REASONS = {camel(name): why for name, why in PER_RUN_FIELDS.items()}
+"""The keys allowed in a profile, and the field of each."""
+_REASONS = {camel(name): reason for name, reason in PER_RUN_FIELDS.items()}
 
 
 class Problems:
-    """Collects what is wrong with an object, by the keys of the file."""
+    """Collects the validation errors of a JSON object."""
 
     def __init__(self) -> None:
         self.fields: list[FieldError] = []
 
     def add(self, path: str, received: Any, allowed: str) -> None:
-        """One more."""
+        """Add an invalid value; `path` is its JSON path."""
         self.fields.append(FieldError(path, received, allowed))
 
-    def unknown(self, path: str, received: Any, known: Iterable[str]) -> None:
-        """A key that there is not."""
+    def add_unknown(self, path: str, received: Any, known: Iterable[str]) -> None:
+        """Add an unknown key, with the nearest known one or the reason why it is not allowed."""
         key, known = path.rpartition(".")[2], list(known)
-        why = _REASONS.get(key)
-        if why is not None:
+        reason = _REASONS.get(key)
+        if reason is not None:
             shown = HIDDEN if key == "env" else received
-            self.add(path, shown, f"nothing here: it is for the call alone, because {why}")
+            self.add(path, shown, f"nothing in a settings file ({reason})")
             return
         default = f"default{key.capitalize()}"
         close = [default] if default in known else get_close_matches(key, known, n=1)
@@ -78,8 +76,10 @@ class Problems:
         self.add(path, received, f"no such key; {hint}")
 
 
+# JSON to fields
+
 _HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
-_PHRASES: tuple[tuple[Any, Any, str], ...] = (
+_JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
     (str, str, "a string"),
     (bool, bool, "true or false"),
     (int, int, "a whole number"),
@@ -87,76 +87,80 @@ _PHRASES: tuple[tuple[Any, Any, str], ...] = (
     (Sequence[str], list[str], "a list of strings"),
     (Mapping[str, Any], dict[str, Any], "an object"),
 )
-"""How a type is annotated, what is read, and how it is called. Literals are checked by `validate_options`."""
-_OTHER: Mapping[str, tuple[Any, str]] = {
+"""Annotated type, JSON type, description for errors. `validate_options` checks literals."""
+_SPECIAL_TYPES: Mapping[str, tuple[Any, str]] = {
     "policy": (str, "the path of a file of rules (TOML), relative to this file"),
-    "journal": (bool, "true or false; a path is for one run"),
+    "journal": (bool, "true or false; a path is allowed for a single run only"),
 }
-_RETRY: Mapping[str, tuple[Any, str]] = {
+_RETRY_POLICY_TYPES: Mapping[str, tuple[Any, str]] = {
     "max_attempts": (int, "a whole number"),
     "retry_on": (frozenset[str], "a list of error codes"),
 }
 
 
 def fields_from_json(
-    told: Mapping[str, Any], problems: Problems, *, keys: Mapping[str, str] = PROFILE_KEYS, under: str = ""
+    content: Mapping[str, Any], problems: Problems, *, keys: Mapping[str, str] = PROFILE_KEYS, under: str = ""
 ) -> dict[str, Any]:
-    """The fields that an object of a file says; `null` says nothing. What is wrong goes to `problems`.
+    """Convert a JSON object to fields of `RunOptions`. `null` means unset. Errors are added to `problems`.
 
-    `keys`: those that are allowed, with their fields; `under`: the path of the object, with a dot at its end.
+    Args:
+        content: The JSON object.
+        problems: Receives the errors.
+        keys: The allowed keys and their fields.
+        under: The JSON path of the object, with a final dot; empty for the root.
     """
     found = Problems()
-    said: dict[str, Any] = {}
-    for key, value in told.items():
+    values: dict[str, Any] = {}
+    for key, value in content.items():
         if key not in keys:
-            found.unknown(f"{under}{key}", value, keys)
+            found.add_unknown(f"{under}{key}", value, keys)
         elif value is not None:
-            made = _read(keys[key], value, f"{under}{key}", found)
-            if made is not None:
-                said[keys[key]] = made
+            converted = _read_field(keys[key], value, f"{under}{key}", found)
+            if converted is not None:
+                values[keys[key]] = converted
     if not found.fields:
-        _check(said, told, {name: key for key, name in keys.items()}, under, found)
+        _check_ranges(values, content, {name: key for key, name in keys.items()}, under, found)
     problems.fields += found.fields
-    return said
+    return values
 
 
 def is_text_key(key: str) -> bool:
-    """What stands under this key is a string, whatever it looks like."""
+    """Return whether the value of a key is always a string, even if it looks like a number or like JSON."""
     name = PROFILE_KEYS.get(key)
-    return name is not None and name not in _READERS and (_OTHER.get(name) or _wanted(name))[0] is str
+    return name is not None and name not in _READERS and (_SPECIAL_TYPES.get(name) or _json_type(name))[0] is str
 
 
 def profile_key_type(key: str) -> Any:
-    """The type that is read under a key; None for one that has a reader of its own without a type."""
+    """Return the JSON type of a key of a profile; None if a reader without a type parses it."""
     return json_type_of_field(PROFILE_KEYS[key])
 
 
 def json_type_of_field(name: str) -> Any:
-    """The same by the name of a field, wherever it stands. Literals are those of `RunOptions`."""
+    """Return the JSON type of a field; None if a reader without a type parses it. Literals keep their annotation."""
     if name in _READERS:
-        return _READ_TYPES.get(name)
-    wanted, _ = _OTHER.get(name) or _wanted(name)
+        return _READER_TYPES.get(name)
+    wanted, _ = _SPECIAL_TYPES.get(name) or _json_type(name)
     return _HINTS[name] if wanted is Any else wanted
 
 
-def _read(name: str, value: Any, path: str, problems: Problems) -> Any:
-    special = _READERS.get(name)
-    if special is not None:
-        return special(value, path, problems)
-    wanted, allowed = _OTHER.get(name) or _wanted(name)
-    made = _converted(value, wanted, allowed, path, problems)
-    return made / 1000 if name in DURATIONS and made is not None else made
+def _read_field(name: str, value: Any, path: str, problems: Problems) -> Any:
+    reader = _READERS.get(name)
+    if reader is not None:
+        return reader(value, path, problems)
+    wanted, allowed = _SPECIAL_TYPES.get(name) or _json_type(name)
+    converted = _convert(value, wanted, allowed, path, problems)
+    return converted / 1000 if name in DURATIONS and converted is not None else converted
 
 
-def _wanted(name: str) -> tuple[Any, str]:
+def _json_type(name: str) -> tuple[Any, str]:
     hint = _HINTS[name]
-    for annotated, read, phrase in _PHRASES:
+    for annotated, json_type, description in _JSON_TYPES:
         if hint in (annotated, annotated | None):
-            return read, phrase
+            return json_type, description
     return Any, "as the documentation says"
 
 
-def _converted(value: Any, wanted: Any, allowed: str, path: str, problems: Problems) -> Any:
+def _convert(value: Any, wanted: Any, allowed: str, path: str, problems: Problems) -> Any:
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError:
@@ -164,39 +168,40 @@ def _converted(value: Any, wanted: Any, allowed: str, path: str, problems: Probl
         return None
 
 
-def _retry_policy(value: Any, path: str, problems: Problems) -> dict[str, Any] | None:
-    """Its fields, as far as they are said."""
+def _read_retry_policy(value: Any, path: str, problems: Problems) -> dict[str, Any] | None:
+    """Convert the fields of a retry policy that are present."""
     known = {camel(spec.name): spec for spec in fields(RetryPolicy)}
     if not isinstance(value, dict):
         problems.add(path, value, f"an object of {', '.join(known)}")
         return None
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, part in value.items():
         if key not in known:
-            problems.unknown(f"{path}.{key}", part, known)
+            problems.add_unknown(f"{path}.{key}", part, known)
         elif part is not None:
             name = known[key].name
-            read = _converted(part, *_RETRY.get(name, (float, "a number")), f"{path}.{key}", problems)
-            made[name] = read / 1000 if name in DURATIONS and read is not None else read
-    return made
+            wanted, allowed = _RETRY_POLICY_TYPES.get(name, (float, "a number"))
+            converted = _convert(part, wanted, allowed, f"{path}.{key}", problems)
+            result[name] = converted / 1000 if name in DURATIONS and converted is not None else converted
+    return result
 
 
-def _mcp_servers(value: Any, path: str, problems: Problems) -> tuple[McpServer, ...] | None:
+def _read_mcp_servers(value: Any, path: str, problems: Problems) -> tuple[McpServer, ...] | None:
     if not isinstance(value, list):
         problems.add(path, value, "a list of objects with name, transport, command, args, env, url and headers")
         return None
-    made = [_mcp_server(one, f"{path}[{index}]", problems) for index, one in enumerate(value)]
-    return tuple(server for server in made if server is not None)
+    servers = [_read_mcp_server(item, f"{path}[{index}]", problems) for index, item in enumerate(value)]
+    return tuple(server for server in servers if server is not None)
 
 
-def _mcp_server(value: Any, path: str, problems: Problems) -> McpServer | None:
+def _read_mcp_server(value: Any, path: str, problems: Problems) -> McpServer | None:
     known = [spec.name for spec in fields(McpServer)]
     if not isinstance(value, dict):
         problems.add(path, value, f"an object of {', '.join(known)}")
         return None
     for key in value:
         if key not in known:
-            problems.unknown(f"{path}.{key}", "(hidden)", known)
+            problems.add_unknown(f"{path}.{key}", "(hidden)", known)
             return None
     try:
         return msgspec.convert(value, McpServer)
@@ -206,30 +211,76 @@ def _mcp_server(value: Any, path: str, problems: Problems) -> McpServer | None:
 
 
 _READERS: Mapping[str, Callable[[Any, str, Problems], Any]] = {
-    "retry_policy": _retry_policy,
-    "mcp_servers": _mcp_servers,
+    "retry_policy": _read_retry_policy,
+    "mcp_servers": _read_mcp_servers,
 }
-_READ_TYPES: Mapping[str, Any] = {"mcp_servers": list[McpServer]}
+_READER_TYPES: Mapping[str, Any] = {"mcp_servers": list[McpServer]}
 
 
-def _check(
-    said: Mapping[str, Any], told: Mapping[str, Any], keys: Mapping[str, str], under: str, problems: Problems
+def _check_ranges(
+    values: Mapping[str, Any], content: Mapping[str, Any], keys: Mapping[str, str], under: str, problems: Problems
 ) -> None:
-    """Ranges: as for any run."""
-    plain = {name: value for name, value in said.items() if name not in {"policy", "agent"}}
-    if "retry_policy" in plain:
-        plain["retry_policy"] = RetryPolicy(**plain["retry_policy"])
+    """Validate the values like the options of a run, and report errors with JSON keys and units."""
+    checked = {name: value for name, value in values.items() if name not in {"policy", "agent"}}
+    if "retry_policy" in checked:
+        checked["retry_policy"] = RetryPolicy(**checked["retry_policy"])
     try:
-        validate_options(RunOptions(agent="-", prompt="-", **plain))
+        validate_options(RunOptions(agent="-", prompt="-", **checked))
     except ValidationError as error:
         for one in error.fields:
             name, dot, rest = one.path.partition(".")
             field, bracket, index = name.partition("[")
             key = keys.get(field, field)
             path = f"{under}{key}{bracket}{index}{dot}{camel(rest)}"
-            as_told = told.get(key) if not rest and not bracket else one.received
-            problems.add(path, as_told, _in_milliseconds(field, rest, one.allowed))
+            received = content.get(key) if not rest and not bracket else one.received
+            problems.add(path, received, _in_milliseconds(field, rest, one.allowed))
 
 
 def _in_milliseconds(name: str, part: str, allowed: str) -> str:
     return f"{allowed}, in milliseconds" if {name, part} & DURATIONS else allowed
+
+
+# Fields to JSON
+
+
+def fields_to_json(values: Mapping[str, Any], *, keys: Mapping[str, str] = PROFILE_KEYS) -> dict[str, Any]:
+    """Convert fields of `RunOptions` to a JSON object. `keys`: the allowed keys.
+
+    Raises `ValidationError` for a key that is not allowed, and for a number that JSON cannot represent.
+    """
+    problems = Problems()
+    content: dict[str, Any] = {}
+    for name, value in values.items():
+        if camel(name) not in keys:
+            problems.add_unknown(camel(name), value, keys)
+        elif isinstance(value, float) and not math.isfinite(value):
+            problems.add(camel(name), value, "a finite number")
+        else:
+            content[camel(name)] = _write_field(name, value)
+    if problems.fields:
+        raise ValidationError(problems.fields)
+    return content
+
+
+def _write_field(name: str, value: Any) -> Any:
+    if name in DURATIONS and isinstance(value, int | float) and not isinstance(value, bool):
+        milliseconds = round(value * 1000, 6)  # 16.109 * 1000 is not 16109
+        return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
+    if name == "retry_policy" and isinstance(value, RetryPolicy | Mapping):
+        parts = non_default_fields(value) if isinstance(value, RetryPolicy) else value
+        return {camel(part): _write_field(part, item) for part, item in parts.items()}
+    return _to_plain(value)
+
+
+def _to_plain(value: Any) -> Any:
+    """Convert a value to plain JSON types; other types are unchanged and rejected later."""
+    match value:
+        case McpServer():
+            return {key: list(item) if isinstance(item, tuple) else item for key, item in asdict(value).items() if item}
+        case os.PathLike():
+            return os.fspath(value)
+        case frozenset() | set():
+            return sorted(value)
+        case list() | tuple():
+            return [_to_plain(item) for item in value]
+    return value

@@ -1,17 +1,17 @@
-"""The JSON Schema of the options of a run: as a request holds them, and as a profile does.
+"""JSON Schemas of run options: of a request and of a profile.
 
-Types come from `RunOptions` and from what is read (`fields`, `requests`), meanings from the strings below its fields.
-The ranges mirror `validate_options`; a test compares the two at every limit.
+The types come from `RunOptions` and from the readers in `options_json` and `requests`, the descriptions from the
+strings below the fields of `RunOptions`. The ranges mirror `validate_options`; a test compares both at every limit.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import msgspec
 
-from agent_mux._util.field_descriptions import field_descriptions_of
+from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
@@ -38,11 +38,11 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "name": _NAME,
     "tags": {"items": {"type": "string", "maxLength": LONGEST_TAG}},
 }
-"""What is allowed beyond the type, by the name of the field."""
-_MORE: Mapping[str, str] = {
+"""Constraints beyond the type, by the name of the field."""
+_ADDITIONS: Mapping[str, str] = {
     "retry_on": f"Some of: {', '.join(ERROR_CODES)}.",
 }
-_WORDS: Mapping[str, str] = {"None": "null", "True": "true", "False": "false", "max_tokens": "maxTokens"}
+_JSON_WORDS: Mapping[str, str] = {"None": "null", "True": "true", "False": "false", "max_tokens": "maxTokens"}
 _EXAMPLES: Mapping[str, Any] = {
     "agent": "replay",
     "prompt": "demo",
@@ -53,78 +53,81 @@ _EXAMPLES: Mapping[str, Any] = {
 
 
 def request_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a request: `requests.request_from_wire` reads what fits. `$defs` has its parts."""
+    """Return the JSON Schema (2020-12) of the requests that `requests.request_from_json` accepts."""
     schema = _schema("RunRequest", REQUEST_KEYS, request_key_type)
     schema["description"] = (
-        "What one run is asked: the options of `amux run`, with the keys and units of a profile. `null` says nothing. "
-        "`agent` and `prompt` are needed, unless a profile, a file or the service names a default agent."
+        "The options of one run: those of `amux run`, with the keys and units of a profile. `null` means unset. "
+        "`prompt` is required, and `agent`, unless a profile, a settings file or the service names a default agent."
     )
     schema["examples"] = [_EXAMPLES]
     return schema
 
 
 def profile_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the file of a profile. `$defs` has its parts."""
+    """Return the JSON Schema (2020-12) of the file of a profile."""
     schema = _schema("ProfileFields", PROFILE_KEYS, profile_key_type)
-    schema["description"] = "What a profile says: options of runs, as in its file. `null` says nothing."
+    schema["description"] = "The options in the file of a profile. `null` means unset."
     schema["examples"] = [{"agent": "replay", "timeout": 60_000, "tags": ["review"]}]
     return schema
 
 
-def _schema(title: str, keys: Mapping[str, str], type_of: Any) -> dict[str, Any]:
+def _schema(title: str, keys: Mapping[str, str], type_of: Callable[[str], Any]) -> dict[str, Any]:
     types = {key: type_of(key) for key in keys}
     plain = [kind for kind in types.values() if kind is not None]
-    told, parts = msgspec.json.schema_components(plain, ref_template="#/$defs/{name}")
-    shapes = dict(zip((key for key, kind in types.items() if kind is not None), told, strict=True))
-    shapes["retryPolicy"] = {"$ref": "#/$defs/RetryPolicy"}
-    parts["RetryPolicy"] = _retry_schema()
+    components, parts = msgspec.json.schema_components(plain, ref_template="#/$defs/{name}")
+    schemas = dict(zip((key for key, kind in types.items() if kind is not None), components, strict=True))
+    schemas["retryPolicy"] = {"$ref": "#/$defs/RetryPolicy"}
+    parts["RetryPolicy"] = _retry_policy_schema()
     if McpServer.__name__ in parts:
         parts[McpServer.__name__] |= {"additionalProperties": False}
         parts[McpServer.__name__]["properties"]["name"] |= _NAME
     if Policy.__name__ in parts:
         parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
-    meanings = field_descriptions_of(RunOptions)
-    properties = {key: _property(name, shapes[key], meanings.get(name, "")) for key, name in keys.items()}
+    descriptions = meanings_of(RunOptions)
+    properties = {key: _property(name, schemas[key], descriptions.get(name, "")) for key, name in keys.items()}
     return {"title": title, "type": "object", "properties": properties, "additionalProperties": False, "$defs": parts}
 
 
-def _property(name: str, shape: dict[str, Any], meaning: str) -> dict[str, Any]:
-    """One key: what it may be, or null; what it means, in the units of JSON."""
-    described = {"description": _meaning(name, meaning)} if _meaning(name, meaning) else {}
-    return {**described, **_or_null({**shape, **LIMITS.get(name, {})})}
+def _property(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    """Return the schema of one key: nullable, with its limits, and with its description in JSON terms."""
+    description = _json_description(name, description)
+    described = {"description": description} if description else {}
+    return {**described, **_nullable({**schema, **LIMITS.get(name, {})})}
 
 
-def _or_null(shape: dict[str, Any]) -> dict[str, Any]:
-    match shape:
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    match schema:
         case {"anyOf": choices, **rest}:
             return {**rest, "anyOf": [*(one for one in choices if one != {"type": "null"}), {"type": "null"}]}
         case {"type": str(kind)}:
-            return {**shape, "type": [kind, "null"]}
+            return {**schema, "type": [kind, "null"]}
         case {"enum": values}:
-            return {**shape, "enum": [*values, None]}
-    return {"anyOf": [shape, {"type": "null"}]}
+            return {**schema, "enum": [*values, None]}
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _meaning(name: str, meaning: str) -> str:
-    """A string of the source in the words of JSON."""
+def _json_description(name: str, description: str) -> str:
+    """Replace Python's units, constants and names in a description by those of JSON."""
     if name in DURATIONS:
-        meaning = meaning.replace("seconds", "milliseconds").replace("Seconds", "Milliseconds")
-    for word, said in _WORDS.items():
-        meaning = re.sub(rf"\b{word}\b", said, meaning)
-    return " ".join(f"{meaning} {_MORE.get(name, '')}".split())
+        description = description.replace("seconds", "milliseconds").replace("Seconds", "Milliseconds")
+    for python_word, json_word in _JSON_WORDS.items():
+        description = re.sub(rf"\b{python_word}\b", json_word, description)
+    return " ".join(f"{description} {_ADDITIONS.get(name, '')}".split())
 
 
-def _retry_schema() -> dict[str, Any]:
-    meanings = field_descriptions_of(RetryPolicy)
+def _retry_policy_schema() -> dict[str, Any]:
+    descriptions = meanings_of(RetryPolicy)
     kinds: Mapping[str, dict[str, Any]] = {
         "max_attempts": {"type": "integer"},
         "retry_on": {"type": "array", "items": {"enum": list(ERROR_CODES)}},
     }
     properties = {
-        camel(part.name): _property(part.name, kinds.get(part.name, {"type": "number"}), meanings.get(part.name, ""))
+        camel(part.name): _property(
+            part.name, kinds.get(part.name, {"type": "number"}), descriptions.get(part.name, "")
+        )
         for part in fields(RetryPolicy)
     }
-    about = "How often, how soon and for what a run is tried again."
+    about = "How often, after which delays and after which errors a failed run is retried."
     return {
         "title": "RetryPolicy",
         "description": about,

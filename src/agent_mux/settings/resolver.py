@@ -1,7 +1,7 @@
-"""What a run is to do, once everybody who may say something about it has said it. Source: run API, section 1.
+"""The effective options of one run, resolved from all sources. See docs/spec/run-api.md, section 1.
 
-Per call over profile over client over the project's `config.json` over the global one. In a file, what is said for the
-run's agent goes before what is said for all.
+Precedence: call, profile, client, the project's `config.json`, the global `config.json`. Within a file, settings for
+the run's agent take precedence over settings for all agents.
 """
 
 import os
@@ -22,96 +22,103 @@ from agent_mux.settings.layers import Layer, MergedLayers, fields_from_keywords,
 from agent_mux.settings.profiles import Profile, Profiles, profiles_of
 
 FROM_CALL, FROM_CLIENT = "the call", "the client"
-_TELLING = ("command", "mcp_servers", "policy")
-"""What starts programs or decides what is allowed: it is told when a project's files say so."""
+_SENSITIVE = ("command", "mcp_servers", "policy")
+"""Fields that start programs or decide what is allowed. A warning is given if a project's files set one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedOptions:
-    """Options with nothing left open. `AgentMux.run` takes them as they are."""
+    """The effective options of a run, accepted by `AgentMux.run` without being resolved again."""
 
     options: RunOptions
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Who said a field: `the call`, `the client`, or the path of a file. Fields that nobody said are not in it."""
+    """The source of each field that was set: `the call`, `the client`, or the path of a file."""
     warnings: tuple[str, ...] = ()
-    """What a project says that a person wants to know, one sentence each."""
+    """Warnings about settings of the project, one sentence each."""
     project: Path | None = None
     """The `.agent-mux` of the project that the run belongs to."""
     index: Path | None = None
-    """The file that the run is written into at its end: of the project, or else the global one. None: it is not."""
+    """The run index to which the run is added when it ends: the project's, or else the global one. None: no index."""
 
 
 class OptionsResolver:
-    """What holds for the runs of one client. Files are looked at when a run is settled, and read when they changed."""
+    """Resolves the options of the runs of one client. Files are checked for each run and read again if changed."""
 
     def __init__(
         self, client: Mapping[str, Any], adapters: AdapterRegistry, *, config_dir: Path, project_config_dir: Path | None
     ) -> None:
-        """`client`: fields of `RunOptions`; `project_config_dir`: instead of looking for the project of a run."""
+        """Create a resolver for one client.
+
+        Args:
+            client: Fields of `RunOptions` set by the client.
+            adapters: The registered adapters, to resolve agent names.
+            config_dir: The global directory.
+            project_config_dir: The `.agent-mux` of the project; None: found from the working directory of each run.
+        """
         self._client = fields_from_keywords(client)
         self._adapters = adapters
         self._config_dir = config_dir
-        self._named = project_config_dir
-        self._files = FileCache(read_config)
+        self._project_config_dir = project_config_dir
+        self._configs = FileCache(read_config)
         self._profile_files = FileCache(read_object)
 
     def project_of(self, cwd: Any = None) -> Path | None:
-        """The `.agent-mux` of the project that a directory is in; default: the current directory."""
+        """Return the `.agent-mux` of the project that contains a directory (default: the current one), or None."""
         try:
-            return project_dir(cwd, named=self._named)
-        except TypeError:  # no directory at all; the checks of the options say so
+            return project_dir(cwd, named=self._project_config_dir)
+        except TypeError:  # not a path: reported when the options are validated
             return None
 
     def profiles(self, cwd: Any = None) -> Profiles:
-        """The profiles that a run in this directory can have."""
+        """Return the profiles available to a run in this directory."""
         return profiles_of(self._config_dir, lambda: self.project_of(cwd), self._profile_files)
 
-    def settle(self, said: Mapping[str, Any]) -> ResolvedOptions:
-        """Everything that is said about a run. `said`: the fields that the call says.
+    def resolve(self, fields: Mapping[str, Any]) -> ResolvedOptions:
+        """Resolve the options of a run. `fields`: the fields set by the call.
 
-        Raises CONFIG_ERROR for a file that cannot be used, PROFILE_NOT_FOUND, and AGENT_NOT_FOUND for an agent that a
-        file names.
+        Raises CONFIG_ERROR for an unusable file, PROFILE_NOT_FOUND, and AGENT_NOT_FOUND for an agent that a file names.
         """
-        project = self.project_of(said.get("cwd"))
-        files = [self._files.of(place / FILE) for place in (project, self._config_dir) if place is not None]
-        call = Layer(FROM_CALL, said)
-        named = merge([call, *(Layer(str(file.path), {"profile": file.profile}) for file in files)])
-        profile = self._profile(named, said.get("cwd"))
+        project = self.project_of(fields.get("cwd"))
+        configs = [self._configs.get(place / FILE) for place in (project, self._config_dir) if place is not None]
+        call = Layer(FROM_CALL, fields)
+        profile_name = merge([call, *(Layer(str(config.path), {"profile": config.profile}) for config in configs)])
+        profile = self._find_profile(profile_name, fields.get("cwd"))
         layers = [call]
         layers += [profile.layer()] if profile is not None else []
         layers.append(Layer(FROM_CLIENT, self._client))
-        general = merge([*layers, *(Layer(str(file.path), file.said) for file in files)])
-        agent = self._agent(general.said.get("agent"), general.sources.get("agent", FROM_CALL))
-        for file in files:
-            layers += [Layer(str(file.path), self._of_agent(file, agent)), Layer(str(file.path), file.said)]
+        for_all_agents = merge([*layers, *(Layer(str(config.path), config.options) for config in configs)])
+        agent = self._resolve_agent(for_all_agents.fields.get("agent"), for_all_agents.sources.get("agent", FROM_CALL))
+        for config in configs:
+            path = str(config.path)
+            layers += [Layer(path, self._agent_options(config, agent)), Layer(path, config.options)]
         merged = merge(layers)
-        options = options_from_fields({**merged.said, "profile": None if profile is None else profile.name})
+        options = options_from_fields({**merged.fields, "profile": None if profile is None else profile.name})
         return ResolvedOptions(
             options=options,
-            sources={**merged.sources, **named.sources},
-            warnings=(*_warnings(merged, project), *self._misspelt(files)),
+            sources={**merged.sources, **profile_name.sources},
+            warnings=(*_project_warnings(merged, project), *self._misspelled_agents(configs)),
             project=project,
-            index=None if options.journal is False else self._index(project, files),
+            index=None if options.journal is False else self._index_path(project, configs),
         )
 
-    def _index(self, project: Path | None, files: list[MuxConfig]) -> Path | None:
-        wanted = next((file.run_index for file in files if file.run_index is not None), True)
-        # A project that was named need not be there, and is not made for this.
-        is_there = project is not None and os.path.isdir(project)  # noqa: PTH112  # or may not be asked
-        place = project if is_there and project is not None else self._config_dir
-        return place / INDEX if wanted else None
+    def _index_path(self, project: Path | None, configs: list[MuxConfig]) -> Path | None:
+        is_wanted = next((config.run_index for config in configs if config.run_index is not None), True)
+        # A project directory that the client names may not exist; it is not created for the index.
+        exists = project is not None and os.path.isdir(project)  # noqa: PTH112  # False if it may not be accessed
+        directory = project if exists and project is not None else self._config_dir
+        return directory / INDEX if is_wanted else None
 
-    def _profile(self, named: MergedLayers, cwd: Any) -> Profile | None:
-        name, source = named.said.get("profile"), named.sources.get("profile", FROM_CALL)
+    def _find_profile(self, named: MergedLayers, cwd: Any) -> Profile | None:
+        name, source = named.fields.get("profile"), named.sources.get("profile", FROM_CALL)
         if not name:
             return None
         try:
             return self.profiles(cwd).get(name)
         except AgentMuxError as error:
-            raise error if source == FROM_CALL else _told_by(error, Path(source), "profile") from error
+            raise error if source == FROM_CALL else _with_source(error, Path(source), "profile") from error
 
-    def _agent(self, name: Any, source: str) -> str:
-        """Its registered name, where it has one: a call that names none that there is is told so later."""
+    def _resolve_agent(self, name: Any, source: str) -> str:
+        """Return the registered name of an agent; unknown names of a call or client are reported with the run."""
         if not isinstance(name, str) or not name:
             return ""
         if name in self._adapters:
@@ -121,38 +128,39 @@ class OptionsResolver:
         try:
             return self._adapters.get(name).agent
         except AgentMuxError as error:
-            raise _told_by(error, Path(source), "agent") from error
+            raise _with_source(error, Path(source), "agent") from error
 
-    def _of_agent(self, file: MuxConfig, agent: str) -> Mapping[str, Any]:
+    def _agent_options(self, config: MuxConfig, agent: str) -> Mapping[str, Any]:
         names = (agent, *self._adapters.get(agent).aliases) if agent in self._adapters else (agent,)
-        return next((file.agents[name] for name in names if name in file.agents), {})
+        return next((config.agents[name] for name in names if name in config.agents), {})
 
-    def _misspelt(self, files: list[MuxConfig]) -> list[str]:
-        """An agent that is not here is none of our business, but for one that was meant to be another."""
+    def _misspelled_agents(self, configs: list[MuxConfig]) -> list[str]:
+        """Warn of settings for unknown agents whose name is close to a known one; others may be installed elsewhere."""
         known = self._adapters.names()
         close = {
-            (file.path, name): get_close_matches(name, known, n=1, cutoff=0.8)
-            for file in files
-            for name in file.agents
+            (config.path, name): get_close_matches(name, known, n=1, cutoff=0.8)
+            for config in configs
+            for name in config.agents
             if name not in known
         }
         return [
-            f"{path} has settings of {name!r}; did you mean {one!r}?"
-            for (path, name), found in close.items()
-            for one in found
+            f"{path} has settings of {name!r}; did you mean {match!r}?"
+            for (path, name), matches in close.items()
+            for match in matches
         ]
 
 
-def _told_by(error: AgentMuxError, path: Path, what: str) -> AgentMuxError:
-    return AgentMuxError(error.code, f"{error.message} (the {what} is named in {path})")
+def _with_source(error: AgentMuxError, path: Path, field_name: str) -> AgentMuxError:
+    return AgentMuxError(error.code, f"{error.message} (the {field_name} is named in {path})")
 
 
-def _warnings(merged: MergedLayers, project: Path | None) -> tuple[str, ...]:
-    said, sources = merged
-    telling = [name for name in _TELLING if said.get(name)]
-    telling += ["approval_mode"] if said.get("approval_mode") == "yolo" else []
+def _project_warnings(merged: MergedLayers, project: Path | None) -> tuple[str, ...]:
+    """Warn of sensitive fields that the project's files set."""
+    fields, sources = merged
+    sensitive = [name for name in _SENSITIVE if fields.get(name)]
+    sensitive += ["approval_mode"] if fields.get("approval_mode") == "yolo" else []
     return tuple(
         f"{name} is as {sources[name]} says; files of a project may come from somebody else"
-        for name in telling
+        for name in sensitive
         if project is not None and Path(sources[name]).is_relative_to(project)
     )

@@ -97,7 +97,7 @@ def test_links_that_lead_out_are_refused(known: Definitions, source: Path, tmp_p
     (source / "inside").symlink_to("SKILL.md")
     known.add(AGENT, source)
     (source / "outside").symlink_to("/etc")
-    with pytest.raises(ValidationError, match="links stay inside"):
+    with pytest.raises(ValidationError, match="without links to the outside"):
         known.add(AGENT, source, force=True)
     assert not (tmp_path / "home" / ".wombat" / "skills" / "dig" / "outside").exists()
 
@@ -110,7 +110,7 @@ def test_a_target_that_is_a_link_is_not_followed(known: Definitions, source: Pat
     folder.mkdir(parents=True)
     (folder / "dig").symlink_to(elsewhere)
     for call in (lambda: known.add(AGENT, source, force=True), lambda: known.remove(AGENT, "dig")):
-        with pytest.raises(ValidationError, match="no link to somewhere else"):
+        with pytest.raises(ValidationError, match="not a symbolic link"):
             call()
     assert (elsewhere / "SKILL.md").exists()
 
@@ -191,7 +191,7 @@ def test_sub_agents_are_single_files(tmp_path: Path) -> None:
 
 
 def test_an_agent_without_skills(tmp_path: Path) -> None:
-    with pytest.raises(CapabilityError, match="skills in folders"):
+    with pytest.raises(CapabilityError, match="skills through agent-mux"):
         skills(homes(tmp_path, AgentInstallation())).list(AGENT)
 
 

@@ -40,7 +40,7 @@ def of(findings: list[Finding], check: str) -> Finding:
 async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(machine: InstallationResolver) -> None:
     findings = await examine(machine)
     assert of(findings, AGENT) == Finding(
-        check=AGENT, status="absent", said="not installed", fix=f"amux install {AGENT}"
+        check=AGENT, status="absent", message="not installed", fix=f"amux install {AGENT}"
     )
     assert {one.status for one in findings if one.check != AGENT} <= {"ok", "problem"}
     assert f"{AGENT} login" not in {one.check for one in findings}
@@ -51,7 +51,7 @@ async def test_an_agent_that_is_ready(machine: InstallationResolver, tmp_path: P
     ready = InstallationResolver(machine.adapters, environ={**machine.environ, "WOMBAT_KEY": "k"}, project=tmp_path)
     findings = await examine(ready, ["wom"])
     assert of(findings, AGENT).status == "ok"
-    assert of(findings, f"{AGENT} login").said == "key: WOMBAT_KEY"
+    assert of(findings, f"{AGENT} login").message == "key: WOMBAT_KEY"
     assert f"{AGENT} config" not in {one.check for one in findings}
 
 
@@ -64,7 +64,7 @@ async def test_what_stands_in_the_way_comes_with_what_to_do(machine: Installatio
     assert (of(findings, AGENT).status, of(findings, AGENT).fix) == ("problem", f"amux update {AGENT}")
     assert of(findings, f"{AGENT} login").fix == f"amux auth setup {AGENT}"
     config = of(findings, f"{AGENT} config")
-    assert config.said == f"{path}: mode is not one of fast, slow"
+    assert config.message == f"{path}: mode is not one of fast, slow"
     assert config.fix == f"amux config validate {AGENT}"
 
 
@@ -73,7 +73,7 @@ async def test_a_login_that_has_expired(machine: InstallationResolver, tmp_path:
     token = tmp_path / "home" / ".wombat" / "token"
     token.parent.mkdir(parents=True)
     token.write_text("1", "utf-8")
-    assert "has expired" in of(await examine(machine), f"{AGENT} login").said
+    assert "has expired" in of(await examine(machine), f"{AGENT} login").message
 
 
 async def test_nobody_knows_this_agent(machine: InstallationResolver) -> None:

@@ -93,7 +93,7 @@ def test_a_command_that_fails_is_told_with_its_last_words(plugins: Plugins) -> N
 
 def test_a_list_that_nobody_understands(plugins: Plugins, home: Path) -> None:
     (home / "list").write_text("<html>", "utf-8")
-    with pytest.raises(AgentMuxError, match="in a way that is not known") as bad:
+    with pytest.raises(AgentMuxError, match="cannot parse the plugin list of") as bad:
         plugins.list(AGENT)
     assert bad.value.code == "PLUGIN_ERROR"
 

@@ -61,7 +61,7 @@ def test_where_there_is_no_way_it_is_said(tmp_path: Path) -> None:
     manual = InstallMethod(kind="manual", command="dig one up")
     with pytest.raises(CapabilityError, match="by hand: dig one up"):
         plan_install(adapter(tmp_path, manual), {}, platform="linux")
-    with pytest.raises(CapabilityError, match="no known way on linux"):
+    with pytest.raises(CapabilityError, match="no installation method is known on linux"):
         plan_install(adapter(tmp_path, BREW), {}, platform="linux")
 
 
@@ -97,7 +97,7 @@ def test_a_step_that_fails_ends_it(tmp_path: Path, capfd: pytest.CaptureFixture[
         run_install_plan(plan, environ)
     program(tmp_path / "bin", "npm", "echo out; echo err >&2; exit 1")
     program(tmp_path / "bin", "node")
-    with pytest.raises(AgentMuxError, match=r"`npm install -g wombat` failed \(exit code 1\); it says above why"):
+    with pytest.raises(AgentMuxError, match=r"`npm install -g wombat` failed \(exit code 1\); see its output above"):
         run_install_plan(plan_install(adapter(tmp_path, NPM), environ, platform="linux"), environ)
     assert capfd.readouterr() == ("", "out\nerr\n")
 

@@ -211,7 +211,7 @@ CASES: list[tuple[list[object], int, str]] = [
     (["profiles", "list", "--agent", "claude"], 2, "--agent"),
     (["profiles", "list", "--project-dir"], 2, "--project-dir"),
     (["profiles", "show"], 2, "Missing argument 'NAME'"),
-    (["profiles", "show", "fast"], 9, "no profile is named 'fast'; there are: none"),
+    (["profiles", "show", "fast"], 9, "no profile is named 'fast'; known: none"),
     (["profiles", "show", "../fast"], 2, "1 to 64 letters"),
     (["profiles", "set", "fast"], 2, "give either KEY=VALUE"),
     (["profiles", "set", "fast", "modle=m"], 2, "modle: got 'm'; .*did you mean 'model'"),

@@ -168,7 +168,7 @@ def test_an_agent_that_is_not_installed_or_has_no_listing(amux: Amux) -> None:
     assert failure(amux("models", "refresh", "pi", "--json"))[:2] == (4, "AGENT_NOT_INSTALLED")
     code, name, message = failure(amux("models", "refresh", "claude", "--json"))
     assert (code, name) == (6, "CAPABILITY_ERROR")
-    assert message == "claude does not support listing its models; what is known of them comes with agent-mux"
+    assert message == "claude does not support listing its models; the known ones come with agent-mux"
 
 
 @pytest.mark.usefixtures("pi")

@@ -82,12 +82,12 @@ def test_what_it_says_of_its_failure_has_no_secrets(tmp_path: Path) -> None:
 def test_it_may_say_what_nobody_understands(tmp_path: Path) -> None:
     code, message = code_of(tmp_path, "echo nonsense")
     assert code == "PARSE_ERROR"
-    assert message.startswith("what `toy models` printed is not understood: it is nonsense; ")
+    assert message.startswith("cannot parse the output of `toy models`: it is nonsense; ")
 
 
 def test_it_may_say_what_is_no_text(tmp_path: Path) -> None:
     broken = ModelListing(argv=(), parse=lambda _: (ModelCapabilities(model_id="\ud800", provider="p"),))
-    with pytest.raises(AgentMuxError, match="is not understood") as raised:
+    with pytest.raises(AgentMuxError, match="cannot parse the output") as raised:
         names(tmp_path, "true", broken)
     assert raised.value.code == "PARSE_ERROR"
 

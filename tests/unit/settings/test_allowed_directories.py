@@ -36,7 +36,7 @@ def test_relative_paths_begin_at_the_first_root(roots: AllowedDirectories, place
 
 @pytest.mark.parametrize("path", ["..", "../secret", "project/../../secret", "/", "/etc", "../work-not", "../WORK"])
 def test_what_is_outside_is_refused(roots: AllowedDirectories, path: str) -> None:
-    assert not roots.holds(path)
+    assert not roots.contains(path)
     with pytest.raises(ValidationError, match="allowed: a directory in "):
         roots.directory(path)
 
@@ -52,7 +52,7 @@ def test_what_is_outside_is_answered_alike_whether_it_is_there_or_not(roots: All
 
 @pytest.mark.parametrize("path", ["file", "nothing", "project/nothing", "file/deeper"])
 def test_what_is_no_directory_is_refused(roots: AllowedDirectories, path: str) -> None:
-    assert roots.holds(path)
+    assert roots.contains(path)
     with pytest.raises(ValidationError, match="an existing directory"):
         roots.directory(path)
 

@@ -43,7 +43,7 @@ def test_everything_that_it_can_say(path: Path) -> None:
     )  # fmt: skip
     assert read_config(path) == MuxConfig(
         path=path,
-        said={"agent": "a", "model": "m", "timeout": 1.0, "policy": path.parent / "rules.toml"},
+        options={"agent": "a", "model": "m", "timeout": 1.0, "policy": path.parent / "rules.toml"},
         agents={"a": {"model": "other", "policy": Path("/abs.toml")}, "b": {}},
         profile="fast",
         run_index=False,
@@ -62,8 +62,8 @@ def test_the_keys_are_those_of_a_profile_and_a_few_more() -> None:
         ({"model": "m"}, "model: got 'm'; allowed: no such key; did you mean 'defaultModel'?"),
         ({"runindex": True}, "did you mean 'runIndex'?"),
         ({"defaultModel": 3}, "defaultModel: got 3; allowed: a string"),
-        ({"env": {"A": "hunter2"}}, f"env: got {HIDDEN!r}; allowed: nothing here: it is for the call alone"),
-        ({"projectId": "p"}, "projectId: got 'p'; allowed: nothing here"),
+        ({"env": {"A": "hunter2"}}, f"env: got {HIDDEN!r}; allowed: nothing in a settings file (environments may contain secrets)"),
+        ({"projectId": "p"}, "projectId: got 'p'; allowed: nothing in a settings file"),
         ({"profile": "../x"}, "profile: got '../x'; allowed: the name of a profile"),
         ({"profile": 1}, "profile: got 1"),
         ({"runIndex": "no"}, "runIndex: got 'no'; allowed: true or false"),
@@ -99,7 +99,7 @@ def test_whatever_it_says_it_is_used_or_complained_about(told: dict[str, Any]) -
     except AgentMuxError as error:
         assert error.code == "CONFIG_ERROR"  # noqa: PT017  # either this or that
     else:
-        for said in (made.said, *made.agents.values()):
+        for said in (made.options, *made.agents.values()):
             options_from_fields({name: value for name, value in said.items() if name != "policy"})
 
 
@@ -151,5 +151,5 @@ def test_folders_of_skills_are_beside_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"skills": ["skills/dig", "/elsewhere"], "agents": {"a": {"skills": ["x"]}}}', "utf-8")
     read = read_config(path)
-    assert read.said["skills"] == [str(tmp_path / "skills" / "dig"), "/elsewhere"]
+    assert read.options["skills"] == [str(tmp_path / "skills" / "dig"), "/elsewhere"]
     assert read.agents["a"]["skills"] == [str(tmp_path / "x")]

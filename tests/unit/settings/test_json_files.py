@@ -15,14 +15,14 @@ from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_o
         ('{\n  "a": 1,\n  b\n}', "line 3, column 3"),
         ('{"a": // no\n 1}', "line 1, column 7"),
         ("", "line 1, column 1"),
-        ("[]", "no JSON object (line 1, column 1)"),
-        ('"text"', "no JSON object"),
-        ('{"a": NaN}', "NaN is no number of JSON"),
+        ("[]", "not a JSON object (line 1, column 1)"),
+        ('"text"', "not a JSON object"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": 1e999}', "1e999 is too large"),
-        ('{"a": {"b": 1, "b": 2}}', "'b' stands twice"),
+        ('{"a": {"b": 1, "b": 2}}', "duplicate key 'b'"),
         ("\ufeff{}", "line 1, column 1"),
-        ('{"a":' * 100_000, "is not JSON"),
-        ('{"a": ' + "9" * 5000 + "}", "is not JSON"),
+        ('{"a":' * 100_000, "is not valid JSON"),
+        ('{"a": ' + "9" * 5000 + "}", "is not valid JSON"),
     ],
 )
 def test_what_is_no_object_says_where(tmp_path: Path, text: str, told: str) -> None:
@@ -81,14 +81,14 @@ def test_a_file_is_read_when_it_changed(tmp_path: Path) -> None:
         reads.append(asked)
         return asked.read_text() if asked.exists() else None
 
-    remembered = FileCache(read)
-    assert [remembered.of(path), remembered.of(path)] == [None, None]
+    cache = FileCache(read)
+    assert [cache.get(path), cache.get(path)] == [None, None]
     path.write_text("one")
-    assert [remembered.of(path), remembered.of(path)] == ["one", "one"]
+    assert [cache.get(path), cache.get(path)] == ["one", "one"]
     path.write_text("three")
-    assert remembered.of(path) == "three"
+    assert cache.get(path) == "three"
     os.utime(path, ns=(1, 1))
-    assert remembered.of(path) == "three"
+    assert cache.get(path) == "three"
     path.unlink()
-    assert remembered.of(path) is None
+    assert cache.get(path) is None
     assert len(reads) == 5

@@ -30,10 +30,10 @@ def test_the_strongest_that_says_something_is_heard(said: list[dict[str, Any]]) 
     merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
     for name in PLAIN:
         first = first_said(said, name)
-        assert (name in merged.said) == (first is not None)
+        assert (name in merged.fields) == (first is not None)
         if first is not None:
-            assert (merged.sources[name], merged.said[name]) == (str(first[0]), first[1])
-            assert type(merged.said[name]) is type(first[1])
+            assert (merged.sources[name], merged.fields[name]) == (str(first[0]), first[1])
+            assert type(merged.fields[name]) is type(first[1])
 
 
 @given(layers)
@@ -41,24 +41,24 @@ def test_mappings_complete_each_other_part_by_part(said: list[dict[str, Any]]) -
     merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
     for name in MERGED_FIELDS:
         told = [one[name] for one in said if one.get(name) is not None]
-        assert merged.said.get(name, {}) == {
+        assert merged.fields.get(name, {}) == {
             part: next(one[part] for one in told if part in one) for one in told for part in one
         }
-        assert (name in merged.said) == bool(told)
+        assert (name in merged.fields) == bool(told)
 
 
 @given(layers)
 def test_what_is_unsaid_changes_nothing(said: list[dict[str, Any]]) -> None:
     nothing = dict.fromkeys((*PLAIN, *MERGED_FIELDS))
     with_silence = [layer for one in said for layer in (Layer("nobody", nothing), Layer("x", one))]
-    assert merge(with_silence).said == merge([Layer("x", one) for one in said]).said
+    assert merge(with_silence).fields == merge([Layer("x", one) for one in said]).fields
 
 
 @given(layers, layers)
 def test_merging_is_associative(strong: list[dict[str, Any]], weak: list[dict[str, Any]]) -> None:
     both = [Layer("x", one) for one in (*strong, *weak)]
-    halves = [Layer("x", merge([Layer("x", one) for one in half]).said) for half in (strong, weak)]
-    assert merge(both).said == merge(halves).said
+    halves = [Layer("x", merge([Layer("x", one) for one in half]).fields) for half in (strong, weak)]
+    assert merge(both).fields == merge(halves).fields
 
 
 json_values = st.recursive(

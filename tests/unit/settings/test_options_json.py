@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions
-from agent_mux.settings.options_json import PER_RUN_FIELDS, PROFILE_KEYS, Problems, camel, fields_from_json
-from agent_mux.settings.requests import fields_to_json
+from agent_mux.settings.options_json import (
+    PER_RUN_FIELDS,
+    PROFILE_KEYS,
+    Problems,
+    camel,
+    fields_from_json,
+    fields_to_json,
+)
 
 NOT_IN_A_PROFILE = {
     "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",
@@ -43,7 +49,7 @@ def test_all_of_a_run_may_stand_there_but_what_is_for_the_call() -> None:
 def test_what_is_for_the_call_alone_says_why(key: str) -> None:
     [(path, told)] = wrong_in({key: "hunter2" if key == "env" else "x"})
     assert path == key
-    assert "for the call alone, because " in told
+    assert "nothing in a settings file (" in told
     assert "hunter2" not in told
 
 
@@ -109,7 +115,7 @@ def test_a_wrong_type_never_raises_anything_but_a_problem(key: str, value: Any) 
         ({"tags": "one"}, "tags", "allowed: a list of strings"),
         ({"debug": "yes"}, "debug", "allowed: true or false"),
         ({"maxTurns": 1.5}, "maxTurns", "allowed: a whole number"),
-        ({"journal": "/tmp/x"}, "journal", "a path is for one run"),
+        ({"journal": "/tmp/x"}, "journal", "a path is allowed for a single run only"),
         ({"aprovalMode": "deny"}, "aprovalMode", "no such key; did you mean 'approvalMode'?"),
         ({"approval_mode": "deny"}, "approval_mode", "did you mean 'approvalMode'?"),
         ({"zzz": 1}, "zzz", "no such key; one of agent, "),
@@ -137,7 +143,7 @@ def test_a_program_cannot_write_what_is_for_the_call() -> None:
         fields_to_json({"prompt": "x"})
     with pytest.raises(ValidationError, match="no such key"):
         fields_to_json({"modell": "x"})
-    with pytest.raises(ValidationError, match="a number that JSON has"):
+    with pytest.raises(ValidationError, match="a finite number"):
         fields_to_json({"timeout": float("inf")})
 
 

@@ -35,8 +35,8 @@ def test_a_profile_is_made_and_read(profiles: Profiles, places: Mapping[Scope, P
     assert json.loads(path.read_text()) == {"model": "m", "timeout": 60000, "retryPolicy": {"maxAttempts": 5}}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     profile = profiles.get("fast")
-    assert profile.said == {"model": "m", "timeout": 60.0, "retry_policy": {"max_attempts": 5}}
-    assert profile.told == {"model": "m", "timeout": 60000, "retryPolicy": {"maxAttempts": 5}}
+    assert profile.fields == {"model": "m", "timeout": 60.0, "retry_policy": {"max_attempts": 5}}
+    assert profile.content == {"model": "m", "timeout": 60000, "retryPolicy": {"maxAttempts": 5}}
     assert profile.sources == dict.fromkeys(("model", "timeout", "retryPolicy.maxAttempts"), "global")
     assert not places["project"].exists()
 
@@ -44,9 +44,9 @@ def test_a_profile_is_made_and_read(profiles: Profiles, places: Mapping[Scope, P
 def test_fields_are_changed_removed_or_all_replaced(profiles: Profiles) -> None:
     profiles.set("fast", {"model": "m", "max_turns": 3})
     profiles.set("fast", {"model": "n", "max_turns": None, "temperature": 0.5})
-    assert profiles.get("fast").said == {"model": "n", "temperature": 0.5}
+    assert profiles.get("fast").fields == {"model": "n", "temperature": 0.5}
     profiles.set("fast", {"top_k": 1}, replace=True)
-    assert profiles.get("fast").said == {"top_k": 1}
+    assert profiles.get("fast").fields == {"top_k": 1}
 
 
 def test_the_project_goes_over_the_global_one_object_by_object(
@@ -55,8 +55,8 @@ def test_the_project_goes_over_the_global_one_object_by_object(
     profiles.set("fast", {"model": "g", "tags": ["g"], "retry_policy": {"max_attempts": 2, "jitter": 0.5}})
     profiles.set("fast", {"tags": ["p"], "retry_policy": {"jitter": 0.0}}, scope="project")
     profile = profiles.get("fast")
-    assert profile.told == {"model": "g", "tags": ["p"], "retryPolicy": {"maxAttempts": 2, "jitter": 0.0}}
-    assert profile.said["retry_policy"] == {"max_attempts": 2, "jitter": 0.0}
+    assert profile.content == {"model": "g", "tags": ["p"], "retryPolicy": {"maxAttempts": 2, "jitter": 0.0}}
+    assert profile.fields["retry_policy"] == {"max_attempts": 2, "jitter": 0.0}
     assert profile.sources == {
         "model": "global", "tags": "project", "retryPolicy.maxAttempts": "global", "retryPolicy.jitter": "project",
     }  # fmt: skip
@@ -65,7 +65,7 @@ def test_the_project_goes_over_the_global_one_object_by_object(
         "tags": str(places["project"] / "profiles" / "fast.json"),
         "retry_policy": str(places["project"] / "profiles" / "fast.json"),
     }
-    assert profiles.get("fast", scope="global").told["tags"] == ["g"]
+    assert profiles.get("fast", scope="global").content["tags"] == ["g"]
 
 
 def test_a_listing_has_the_names_of_both_places(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
@@ -87,9 +87,9 @@ def test_one_that_is_not_there_says_which_was_meant(profiles: Profiles) -> None:
         with pytest.raises(AgentMuxError, match="did you mean 'review'") as raised:
             ask("reveiw")
         assert code_of(raised) == "PROFILE_NOT_FOUND"
-    with pytest.raises(AgentMuxError, match="there are: review"):
+    with pytest.raises(AgentMuxError, match="known: review"):
         profiles.get("zzz")
-    with pytest.raises(AgentMuxError, match="in the project directory; there are: none"):
+    with pytest.raises(AgentMuxError, match="in the project directory; known: none"):
         profiles.get("review", scope="project")
 
 
@@ -146,10 +146,10 @@ def test_what_a_person_has_laid_out_stays(profiles: Profiles, places: Mapping[Sc
 def test_a_profile_is_removed_from_one_place(profiles: Profiles) -> None:
     profiles.set("fast", {"model": "g"})
     profiles.set("fast", {"model": "p"}, scope="project")
-    with pytest.raises(ValidationError, match="both places"):
+    with pytest.raises(ValidationError, match="exists in both"):
         profiles.delete("fast")
     assert profiles.delete("fast", scope="project").parent.parent.name == "project"
-    assert profiles.get("fast").said == {"model": "g"}
+    assert profiles.get("fast").fields == {"model": "g"}
     assert not profiles.delete("fast").exists()
     assert profiles.names() == ()
 
@@ -221,4 +221,4 @@ def test_several_may_change_a_profile_at_once(places: Mapping[Scope, Path], tmp_
     with ThreadPoolExecutor(len(keys)) as pool:
         list(pool.map(change, keys))
     profile = Profiles(lambda: places, locks=tmp_path / "locks").get("fast")
-    assert set(profile.told["outputSchema"]) == set(keys)
+    assert set(profile.content["outputSchema"]) == set(keys)

@@ -15,7 +15,7 @@ def test_a_callback_is_sent_as_somebody_who_answers() -> None:
 
 @pytest.mark.parametrize("value", [True, "print", {}, 1])
 def test_nothing_else_is_one(value: object) -> None:
-    with pytest.raises(ValidationError, match="whoever asked for the run answers"):
+    with pytest.raises(ValidationError, match="the client answers through the service"):
         request_from_json({"prompt": "hi", "onInputRequired": value})
 
 

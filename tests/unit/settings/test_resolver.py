@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent_mux import AgentMux, RetryPolicy, RunOptions
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.settings.requests import fields_to_json
+from agent_mux.settings.options_json import fields_to_json
 from agent_mux.settings.resolver import ResolvedOptions
 
 

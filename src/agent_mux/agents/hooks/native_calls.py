@@ -1,8 +1,8 @@
-"""The other end of a native hook: an agent runs us, tells us what happens, and waits for the answer.
+"""Answering a native hook: the agent runs `amux`, writes the hook call to its stdin, and waits for the answer.
 
-What goes wrong here must not let through what a policy would have kept. So where something is about to happen, the
-answer is no when the registrations cannot be read, or when what the agent says cannot be read and a policy is
-registered. In all other cases the agent goes on, and standard error says what was wrong.
+A failure here must not permit what a policy would deny. Therefore an action that has not happened yet is denied if the
+registrations cannot be read, or if the agent's input cannot be parsed and a policy is registered. In all other cases
+the agent continues, and the failure is printed to stderr.
 """
 
 import json
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from agent_mux.sdk.hooks import HookAnswer, NativeHooks
 
 LARGEST_INPUT = 64 << 20
-"""Bytes that an agent may say to a hook."""
+"""Bytes that an agent may write to a hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeHookCall:
-    """An agent has run us."""
+    """One invocation of `amux` by an agent, before its input is parsed."""
 
     agent: str
     hook_type: HookType
     native: "NativeHooks"
     environ: Mapping[str, str]
     own: Path | None = None
-    """The global directory, if it is not the usual one."""
+    """The global directory, if it is not the default one."""
 
 
 def native_hook_call(agent: str, hook_type: str, environ: Mapping[str, str] = os.environ) -> NativeHookCall:
-    """Check who calls, and why. Raises AGENT_NOT_FOUND, CAPABILITY_ERROR, VALIDATION_ERROR."""
+    """Validate agent and hook type. Raises AGENT_NOT_FOUND, CAPABILITY_ERROR, VALIDATION_ERROR."""
     from agent_mux.errors import CapabilityError  # noqa: PLC0415
     from agent_mux.sdk.registry import AdapterRegistry  # noqa: PLC0415
 
     adapter = AdapterRegistry().get(agent)
     native = adapter.home().hooks
     if native is None:
-        raise CapabilityError(adapter.agent, "hooks of its own")
+        raise CapabilityError(adapter.agent, "native hooks")
     kind = next((known for known in HOOK_TYPES if known == hook_type), None)
     if kind is None or kind not in native.types:
         known = ", ".join(native.types)
@@ -54,11 +54,11 @@ def native_hook_call(agent: str, hook_type: str, environ: Mapping[str, str] = os
 
 
 def has_no_handlers(agent: str, hook_type: str, stdin: bytes, own: Path | None = None) -> bool:
-    """Nobody is registered for this: known without looking at the agent, which takes most of the time."""
+    """Return whether no handler is registered for a hook, without loading the adapter, which takes most of the time."""
     if hook_type not in HOOK_TYPES:
         return False
     try:
-        files = HookFiles.around(_directory(_said(stdin)), own)
+        files = HookFiles.around(_working_directory(_parse_object(stdin)), own)
         return files.untrusted is None and not any(
             one.enabled and one.agent in (ANY_AGENT, agent) and one.hook_type in (ANY_AGENT, hook_type)
             for one in files.effective()
@@ -67,80 +67,85 @@ def has_no_handlers(agent: str, hook_type: str, stdin: bytes, own: Path | None =
         return False
 
 
-def answer_native_call(asked: NativeHookCall, stdin: bytes) -> "HookAnswer":
-    """The answer to what the agent wrote. Never raises."""
+def answer_native_call(native_call: NativeHookCall, stdin: bytes) -> "HookAnswer":
+    """Parse the agent's input, call the handlers, and return the answer in the agent's format. Never raises."""
     from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
 
-    agent, _, types = asked.environ.get(CALLED_FROM_EVENTS, "").partition(":")
-    if agent == (asked.native.caller(asked.environ) or asked.agent) and asked.hook_type in types.split(","):
-        return HookAnswer()
-    said = _said(stdin)
+    agent, _, types = native_call.environ.get(CALLED_FROM_EVENTS, "").partition(":")
+    caller = native_call.native.caller(native_call.environ) or native_call.agent
+    if agent == caller and native_call.hook_type in types.split(","):
+        return HookAnswer()  # the run calls this hook itself
+    content = _parse_object(stdin)
     registrations: tuple[Registration, ...] | None = None
     try:
-        files = HookFiles.around(_directory(said), asked.own)
+        files = HookFiles.around(_working_directory(content), native_call.own)
         registrations = files.effective()
         untrusted = files.untrusted
         notes = [] if untrusted is None else [f"the hooks of {untrusted} are not trusted; see `amux hooks trust`"]
-        call = _call(asked, said)
+        call = _parse_call(native_call, content)
         if call is None:
             return HookAnswer()
         outcome = dispatch_call(call, registrations)
-        answer = asked.native.answer(call, outcome.decision)
-        return _with_notes(answer, [*notes, *outcome.warnings])
-    except Exception as error:  # noqa: BLE001  # whatever it is, the agent needs an answer
-        return _failed(asked, registrations, error)
+        answer = native_call.native.answer(call, outcome.decision)
+        return _with_warnings(answer, [*notes, *outcome.warnings])
+    except Exception as error:  # noqa: BLE001  # the agent needs an answer in every case
+        return _failure_answer(native_call, registrations, error)
 
 
-def _call(asked: NativeHookCall, said: Mapping[str, Any] | None) -> HookCall | None:
-    """None: another agent called, and it calls us by itself, too."""
-    if said is None:
-        raise AgentMuxError("PARSE_ERROR", f"what {asked.agent} said to its hook is no JSON object")
-    call = asked.native.read(asked.hook_type, said)
-    caller = asked.native.caller(asked.environ)
+def _parse_call(native_call: NativeHookCall, content: Mapping[str, Any] | None) -> HookCall | None:
+    """Return the hook call; None if it comes from another agent that also calls our hook under its own name."""
+    if content is None:
+        raise AgentMuxError("PARSE_ERROR", f"the input of the {native_call.agent} hook is not a JSON object")
+    call = native_call.native.read(native_call.hook_type, content)
+    caller = native_call.native.caller(native_call.environ)
     if caller is None:
         return call
-    return None if _calls_itself(caller, asked, _directory(said)) else replace(call, agent=caller)
+    is_duplicate = _has_own_hook(caller, native_call, _working_directory(content))
+    return None if is_duplicate else replace(call, agent=caller)
 
 
-def _calls_itself(agent: str, asked: NativeHookCall, directory: Path) -> bool:
-    from agent_mux.agents.hooks.native_hooks import NativeHookInstaller  # noqa: PLC0415  # rarely
+def _has_own_hook(agent: str, native_call: NativeHookCall, directory: Path) -> bool:
+    from agent_mux.agents.hooks.native_hooks import NativeHookInstaller  # noqa: PLC0415  # rarely needed
 
-    statuses = NativeHookInstaller(own=asked.own, directory=directory).status(agent)
-    return any(asked.hook_type in types for status in statuses for types in status.installed.values())
+    statuses = NativeHookInstaller(own=native_call.own, directory=directory).status(agent)
+    return any(native_call.hook_type in types for status in statuses for types in status.installed.values())
 
 
-def _said(stdin: bytes) -> Mapping[str, Any] | None:
+def _parse_object(stdin: bytes) -> Mapping[str, Any] | None:
     try:
-        said = json.loads(stdin)
+        content = json.loads(stdin)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def _directory(said: Mapping[str, Any] | None) -> Path:
-    named = (said or {}).get("cwd")
+def _working_directory(content: Mapping[str, Any] | None) -> Path:
+    named = (content or {}).get("cwd")
     if isinstance(named, str) and "\0" not in named and Path(named).is_absolute() and Path(named).is_dir():
         return Path(named)
     return Path.cwd()
 
 
-def _failed(asked: NativeHookCall, registrations: tuple[Registration, ...] | None, error: Exception) -> "HookAnswer":
+def _failure_answer(
+    native_call: NativeHookCall, registrations: tuple[Registration, ...] | None, error: Exception
+) -> "HookAnswer":
     from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
 
-    why = str(error) if isinstance(error, AgentMuxError) else f"agent-mux failed: {error!r}"
-    call = HookCall(agent=asked.agent, hook_type=asked.hook_type)
-    guards = registrations is None or any(one.is_policy and one.applies_to(call) for one in registrations)
-    if asked.hook_type in GUARDED and guards:
-        return _with_notes(asked.native.answer(call, HookDecision(behavior="deny", reason=why)), [why])
-    return _with_notes(HookAnswer(), [why])
+    reason = str(error) if isinstance(error, AgentMuxError) else f"agent-mux failed: {error!r}"
+    call = HookCall(agent=native_call.agent, hook_type=native_call.hook_type)
+    may_be_denied = registrations is None or any(one.is_policy and one.applies_to(call) for one in registrations)
+    if native_call.hook_type in GUARDED and may_be_denied:
+        denial = HookDecision(behavior="deny", reason=reason)
+        return _with_warnings(native_call.native.answer(call, denial), [reason])
+    return _with_warnings(HookAnswer(), [reason])
 
 
-def _with_notes(answer: "HookAnswer", notes: list[str]) -> "HookAnswer":
+def _with_warnings(answer: "HookAnswer", warnings: list[str]) -> "HookAnswer":
     from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
 
-    if not notes:
+    if not warnings:
         return answer
     from agent_mux.redaction import redact_text  # noqa: PLC0415
 
-    lines = "".join(f"warning: {redact_text(' '.join(note.split()))}\n" for note in notes)
+    lines = "".join(f"warning: {redact_text(' '.join(warning.split()))}\n" for warning in warnings)
     return HookAnswer(stdout=answer.stdout, stderr=answer.stderr + lines, exit_code=answer.exit_code)

@@ -20,7 +20,7 @@ from anyio import to_thread
 
 from agent_mux.agents.detection import DetectedAgent
 from agent_mux.api.agents import AgentView, DetectedView, capabilities_from_json, detected_from_view
-from agent_mux.api.costs import ModelView, model_from_view
+from agent_mux.api.models import ModelView, model_from_view
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from_view
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.connection import Line, decoded
@@ -30,8 +30,8 @@ from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.sdk.adapter import AgentCapabilities
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.options import RunOptions
+from agent_mux.settings.options_json import fields_to_json
 from agent_mux.settings.profiles import Profile, Scope, check_profile_name
-from agent_mux.settings.requests import fields_to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ def test_a_broken_file_is_named_with_the_place_and_left_alone(configs: AgentConf
 def test_values_that_cannot_be_are_found(configs: AgentConfigs, tmp_path: Path) -> None:
     (tmp_path / "project" / "wombat.json").write_text('{"mode": "wild", "places": {}, "limits": {"depth": 1}}', "utf-8")
     found = configs.validate(AGENT)
-    assert [(one.field, one.said) for one in found] == [("mode", "one of fast, slow"), ("places", "a list")]
+    assert [(one.field, one.message) for one in found] == [("mode", "one of fast, slow"), ("places", "a list")]
 
 
 def test_the_model_may_be_several_fields(configs: AgentConfigs) -> None:
@@ -155,7 +155,7 @@ def test_the_schema_knows_the_fields(configs: AgentConfigs) -> None:
 
 
 def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) -> None:
-    with pytest.raises(CapabilityError, match="wombat does not support configuration in files that are known"):
+    with pytest.raises(CapabilityError, match="wombat does not support configuration through agent-mux"):
         AgentConfigs(homes(tmp_path, AgentInstallation())).get(AGENT)
     with pytest.raises(CapabilityError, match="scope 'local'; it has: global, project"):
         configs.set_field(AGENT, "dry", True, scope="local")

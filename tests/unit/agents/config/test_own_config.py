@@ -27,7 +27,7 @@ def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path
     configs.set_field("amux", "approvalMode", "yolo", scope="project")
     path = tmp_path / "home" / ".agent-mux" / "config.json"
     read = read_config(path)
-    assert (read.said, read.agents) == ({"approval_mode": "deny", "timeout": 5.0}, {"claude": {"model": "opus"}})
+    assert (read.options, read.agents) == ({"approval_mode": "deny", "timeout": 5.0}, {"claude": {"model": "opus"}})
     found = configs.get_field("amux", "approvalMode")
     assert found is not None
     assert (found.value, found.scope) == ("yolo", "project")
@@ -40,7 +40,7 @@ def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path
         ("approvalMode", "never", "one of yolo, prompt, deny"),
         ("timeout", "5s", "a number"),
         ("timeot", 5, "did you mean 'timeout'"),
-        ("env", {"A": "b"}, "it is for the call alone"),
+        ("env", {"A": "b"}, "nothing in a settings file"),
         ("maxTurns", 0, "whole number >= 1"),
         ("agents", {"claude": 3}, "agents.claude"),
     ],
@@ -58,7 +58,7 @@ def test_a_file_with_an_error_is_found(configs: AgentConfigs, tmp_path: Path) ->
     path.parent.mkdir(parents=True)
     path.write_text('{"timeot": 3}', "utf-8")
     [problem] = configs.validate("amux")
-    assert "did you mean 'timeout'" in problem.said
+    assert "did you mean 'timeout'" in problem.message
 
 
 def test_the_global_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

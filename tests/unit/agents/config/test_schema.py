@@ -35,7 +35,7 @@ def test_a_value_may_be_of_any_kind_that_the_field_has(data: dict[str, Any]) -> 
 )
 def test_another_value_is_told_with_what_is_allowed(data: dict[str, Any], allowed: str) -> None:
     [problem] = find_problems(CONFIG, "global", Path("x"), data)
-    assert problem.said == allowed
+    assert problem.message == allowed
 
 
 def test_the_schema_has_the_choices_at_the_kind_that_they_are_of() -> None:

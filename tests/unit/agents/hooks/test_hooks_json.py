@@ -119,11 +119,11 @@ def test_switching_and_removing_keep_what_is_around(hooks: Hooks, own: Path) -> 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"id": "a", **LOG}, "has a hook 'a' already"),
+        ({"id": "a", **LOG}, "already contains a hook 'a'"),
         ({"id": "b", "handler": "builtin", "target": "lgo"}, "did you mean 'log'?"),
         ({"id": "b", "hook_type": "stopp", **LOG}, "did you mean 'stop'?"),
-        ({"id": "b", "handler": "command", "target": "/nowhere/it"}, "/nowhere/it is not a program"),
-        ({"id": "b", "handler": "script", "target": "/nowhere/it.py"}, "there is no file /nowhere/it.py"),
+        ({"id": "b", "handler": "command", "target": "/nowhere/it"}, "/nowhere/it is neither a program"),
+        ({"id": "b", "handler": "script", "target": "/nowhere/it.py"}, "/nowhere/it.py does not exist"),
         ({"id": "b", "handler": "builtin", "target": "policy:/nowhere/it.toml"}, "/nowhere/it.toml"),
         ({"id": "b", "agent": "clade", **LOG}, "did you mean 'claude'?"),
         ({"id": " ", **LOG}, "the new hook.id"),
@@ -148,7 +148,7 @@ def test_an_id_that_is_not_there(hooks: Hooks) -> None:
 
 
 def test_nothing_to_trust(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="no project here has hooks"):
+    with pytest.raises(AgentMuxError, match="no hooks.json in this project"):
         Hooks(directory=tmp_path).trust()
 
 

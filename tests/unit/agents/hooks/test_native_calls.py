@@ -70,12 +70,12 @@ def test_hooks_of_a_project_that_nobody_trusts_are_not_called(guard: Hooks, tmp_
 @pytest.mark.parametrize("stdin", [b"", b"nonsense", b"[1]", b"\xff\xfe", b'"x"', b"[" * 100_000])
 def test_what_the_agent_says_cannot_be_read(guard: Hooks, stdin: bytes) -> None:
     got = answer(stdin)
-    assert denied(got) == "what claude said to its hook is no JSON object"
+    assert denied(got) == "the input of the claude hook is not a JSON object"
     assert (answer(stdin, "stop").stdout, answer(stdin, "stop").exit_code) == ("", 0)
     guard.disable("guard")
     got = answer(stdin)
     assert (got.stdout, got.exit_code) == ("", 0)
-    assert got.stderr == "warning: what claude said to its hook is no JSON object\n"
+    assert got.stderr == "warning: the input of the claude hook is not a JSON object\n"
 
 
 def test_registrations_that_cannot_be_read_let_nothing_through(own: Path, tmp_path: Path) -> None:

@@ -85,10 +85,10 @@ def test_a_text_that_is_no_list_of_hooks() -> None:
     ("fields", "said"),
     [
         ({"id": None}, "hooks[0].id"),
-        ({"target": "lgo"}, "hooks[0].target: 'lgo'; did you mean 'log'?"),
-        ({"handler": "comand"}, "hooks[0].handler: 'comand'; did you mean 'command'?"),
-        ({"hooktype": "stop"}, "hooks[0] has a field 'hooktype'; did you mean 'hookType'?"),
-        ({"hookType": "pre_tool"}, "hooks[0].hookType: 'pre_tool'; did you mean 'pre_tool_use'?"),
+        ({"target": "lgo"}, "hooks[0].target: unknown builtin 'lgo'; did you mean 'log'?"),
+        ({"handler": "comand"}, "hooks[0].handler: unknown handler 'comand'; did you mean 'command'?"),
+        ({"hooktype": "stop"}, "hooks[0]: unknown field 'hooktype'; did you mean 'hookType'?"),
+        ({"hookType": "pre_tool"}, "hooks[0].hookType: unknown type 'pre_tool'; did you mean 'pre_tool_use'?"),
         ({"target": "policy"}, "write policy:FILE"),
         ({"handler": "command", "target": "a 'b"}, "hooks[0].target"),
         ({"handler": "command", "target": []}, "hooks[0].target"),
@@ -112,7 +112,7 @@ def test_what_cannot_be_meant_names_file_and_place(fields: dict[str, Any], said:
 
 def test_registrations_that_are_not_whole() -> None:
     log = {"id": "a", "handler": "builtin", "target": "log"}
-    for several, said in (([3], "hooks[0] is no object"), ([{"id": "a"}], "no handler"), ([log, log], "there twice")):
+    for several, said in (([3], "hooks[0] is not an object"), ([{"id": "a"}], "missing handler"), ([log, log], "duplicate id")):
         with pytest.raises(AgentMuxError, match="cannot be used") as caught:
             parsed(*several)
         assert said in str(caught.value)
