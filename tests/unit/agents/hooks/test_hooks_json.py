@@ -148,7 +148,7 @@ def test_an_id_that_is_not_there(hooks: Hooks) -> None:
 
 
 def test_nothing_to_trust(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="no hooks.json in this project"):
+    with pytest.raises(AgentMuxError, match=r"no hooks\.json in this project"):
         Hooks(directory=tmp_path).trust()
 
 

@@ -112,7 +112,11 @@ def test_what_cannot_be_meant_names_file_and_place(fields: dict[str, Any], said:
 
 def test_registrations_that_are_not_whole() -> None:
     log = {"id": "a", "handler": "builtin", "target": "log"}
-    for several, said in (([3], "hooks[0] is not an object"), ([{"id": "a"}], "missing handler"), ([log, log], "duplicate id")):
+    for several, said in (
+        ([3], "hooks[0] is not an object"),
+        ([{"id": "a"}], "missing handler"),
+        ([log, log], "duplicate id"),
+    ):
         with pytest.raises(AgentMuxError, match="cannot be used") as caught:
             parsed(*several)
         assert said in str(caught.value)
