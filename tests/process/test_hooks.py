@@ -119,7 +119,7 @@ async def test_a_failing_handler_allows_with_a_warning(make_client: MakeClient, 
     )
     events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "yes"
-    assert warnings(events) == ["the hook '0' failed: it ended with exit code 3"]
+    assert warnings(events) == ["the hook '0' failed: exit code 3"]
 
 
 async def test_a_denied_tool_without_approval_is_a_warning(make_client: MakeClient, own: Path) -> None:

@@ -56,7 +56,7 @@ class Detector:
         return found
 
     def forget(self) -> None:
-        """Clear the cache."""
+        """Clear the cache, so that agents are detected again."""
         self._found.clear()
 
     async def detect_all(self) -> list[DetectedAgent]:

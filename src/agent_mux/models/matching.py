@@ -43,16 +43,18 @@ class ModelMatch(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             agent: The agent's name.
             is_passed_on: Whether the agent receives the name anyway.
         """
-        meaning = "" if self.model is None or self.model.model_id == self.name else f" (it means {self.model.model_id})"
+        meaning = (
+            "" if self.model is None or self.model.model_id == self.name else f" (resolves to {self.model.model_id})"
+        )
         match self.status:
             case "deprecated":
                 instead = f"; use {self.successor} instead" if self.successor else ""
                 return f"{self.name}{meaning} is deprecated{_retirement(self.model)}{instead}"
             case "unknown":
                 similar = " or ".join(self.suggestions)
-                hint = f"did you mean {similar}?" if similar else f"`amux models list {agent}` shows those that are"
-                but = ", and is passed on as it is" if is_passed_on else ""
-                return f"{self.name!r} is no model that is known of {agent}{but}; {hint}"
+                hint = f"did you mean {similar}?" if similar else f"see `amux models list {agent}`"
+                passed_on = ", passed on unchanged" if is_passed_on else ""
+                return f"unknown {agent} model {self.name!r}{passed_on}; {hint}"
         return ""
 
 
@@ -152,4 +154,4 @@ def _by_length_and_version(name: str) -> tuple[int, list[int]]:
 
 
 def _retirement(model: ModelCapabilities | None) -> str:
-    return f", and ends on {model.retires_on}" if model is not None and model.retires_on else ""
+    return f" and will be retired on {model.retires_on}" if model is not None and model.retires_on else ""

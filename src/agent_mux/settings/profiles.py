@@ -81,7 +81,7 @@ class Profiles:
         return [self.get(name) for name in self.names()]
 
     def names(self) -> tuple[str, ...]:
-        """Return all names, sorted."""
+        """Return the names of all profiles, sorted."""
         return tuple(sorted(set(self._names())))
 
     def get(self, name: str, *, scope: Scope | None = None) -> Profile:

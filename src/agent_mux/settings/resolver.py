@@ -160,7 +160,7 @@ def _project_warnings(merged: MergedLayers, project: Path | None) -> tuple[str, 
     sensitive = [name for name in _SENSITIVE if fields.get(name)]
     sensitive += ["approval_mode"] if fields.get("approval_mode") == "yolo" else []
     return tuple(
-        f"{name} is as {sources[name]} says; files of a project may come from somebody else"
+        f"{name} is set by {sources[name]}; project files may come from an untrusted author"
         for name in sensitive
         if project is not None and Path(sources[name]).is_relative_to(project)
     )

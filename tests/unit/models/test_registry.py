@@ -112,7 +112,7 @@ def test_names_are_known_from_both(tmp_path: Path, name: str, status: str) -> No
 def test_a_model_by_its_name(tmp_path: Path) -> None:
     known = models(tmp_path)
     assert known.get("toy-agent", "big") is BIG
-    with pytest.raises(AgentMuxError, match="'gib-2' is no model that is known of toy; did you mean big-2") as raised:
+    with pytest.raises(AgentMuxError, match="unknown toy model 'gib-2'; did you mean big-2") as raised:
         known.get("toy", "gib-2")
     assert raised.value.code == "VALIDATION_ERROR"
 

@@ -23,10 +23,13 @@ def test_verdicts(name: str, expected: ModelMatch) -> None:
     ("name", "sentence"),
     [
         ("big", ""),
-        ("big-1", "big-1 is deprecated, and ends on 2026-12-01; use big-2 instead"),
-        ("big-1:low", "big-1:low (it means big-1) is deprecated, and ends on 2026-12-01; use big-2 instead"),
-        ("gib-2", "'gib-2' is no model that is known of toy; did you mean big-2?"),
-        ("zzz", "'zzz' is no model that is known of toy; `amux models list toy` shows those that are"),
+        ("big-1", "big-1 is deprecated and will be retired on 2026-12-01; use big-2 instead"),
+        (
+            "big-1:low",
+            "big-1:low (resolves to big-1) is deprecated and will be retired on 2026-12-01; use big-2 instead",
+        ),
+        ("gib-2", "unknown toy model 'gib-2'; did you mean big-2?"),
+        ("zzz", "unknown toy model 'zzz'; see `amux models list toy`"),
     ],
 )
 def test_what_is_said_of_them(name: str, sentence: str) -> None:
@@ -37,6 +40,6 @@ def test_that_a_name_is_passed_on_is_said_where_it_is_unknown() -> None:
     assert (
         match_model(MODELS, "zzz")
         .sentence("toy", is_passed_on=True)
-        .startswith("'zzz' is no model that is known of toy, and is passed on as it is; ")
+        .startswith("unknown toy model 'zzz', passed on unchanged; ")
     )
     assert "passed" not in match_model(MODELS, "big-1").sentence("toy", is_passed_on=True)

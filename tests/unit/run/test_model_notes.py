@@ -25,9 +25,9 @@ def test_agents_without_a_model_list_have_no_notes(adapter: Adapter) -> None:
 
 def test_unknown_and_deprecated_models() -> None:
     assert model_notes(STRICT, "gib-2") == (
-        "'gib-2' is no model that is known of toy, and is passed on as it is; did you mean big-2?",
+        "unknown toy model 'gib-2', passed on unchanged; did you mean big-2?",
     )
-    assert model_notes(STRICT, "big-1") == ("big-1 is deprecated, and ends on 2026-12-01; use big-2 instead",)
+    assert model_notes(STRICT, "big-1") == ("big-1 is deprecated and will be retired on 2026-12-01; use big-2 instead",)
 
 
 def test_the_plan_has_the_note_and_passes_the_model_on(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_a_project_that_starts_or_allows_something_is_told_of(house: House, told
     assert house.client().settled(agent="claude", prompt="x").warnings == ()
     path = house.write(house.project, told)
     [warning] = house.client().settled(agent="claude", prompt="x").warnings
-    assert warning.startswith(f"{field} is as {path} says")
+    assert warning.startswith(f"{field} is set by {path}")
 
 
 def test_harmless_preferences_of_a_project_are_not_told_of(house: House) -> None:

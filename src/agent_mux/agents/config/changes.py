@@ -29,7 +29,7 @@ class FileChange:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the texts differ."""
+        """Whether the old and the new text differ."""
         return (self.after or "") != (self.before or "")
 
     def diff(self) -> str:

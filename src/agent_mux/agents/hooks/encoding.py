@@ -59,17 +59,17 @@ def decision_from_plain(plain: Any) -> HookDecision:
     if plain is None:
         return HookDecision()
     if not isinstance(plain, Mapping):
-        raise ValueError("the decision is no object")  # noqa: TRY004  # one error type for all invalid decisions
+        raise ValueError("the decision is not an object")  # noqa: TRY004  # one error type for all invalid decisions
     unknown = [str(name) for name in plain if name not in _DECISION]
     if unknown:
-        raise ValueError(f"the decision has a field {unknown[0]!r}; it has {', '.join(_DECISION)}")
+        raise ValueError(f"the decision has an unknown field {unknown[0]!r}; allowed: {', '.join(_DECISION)}")
     if plain.get("behavior") not in (None, *_BEHAVIORS):
-        raise ValueError(f"the behavior {plain['behavior']!r} is none of {', '.join(_BEHAVIORS)}")
+        raise ValueError(f"unknown behavior {plain['behavior']!r}; allowed: {', '.join(_BEHAVIORS)}")
     for name in ("reason", "context"):
         if not isinstance(plain.get(name), str | None):
-            raise ValueError(f"{name} is no text")  # noqa: TRY004
+            raise ValueError(f"{name} is not a string")  # noqa: TRY004
     if not isinstance(plain.get("modifiedInput"), Mapping | None):
-        raise ValueError("modifiedInput is no object")  # noqa: TRY004
+        raise ValueError("modifiedInput is not an object")  # noqa: TRY004
     return HookDecision(**{_DECISION[str(name)]: value for name, value in plain.items()})
 
 
@@ -80,5 +80,5 @@ def decision_from_json(text: str) -> HookDecision:
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError("what it printed is not JSON") from error
+        raise ValueError("its output is not JSON") from error
     return decision_from_plain(plain)

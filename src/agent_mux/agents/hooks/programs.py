@@ -34,7 +34,7 @@ def run_script(registration: Registration, call: HookCall) -> HookDecision:
     """Call `handle(call)` of a Python file in a separate process. Raises `HandlerFailedError`."""
     file = registration.file()
     if file is None or not file.is_file():
-        raise HandlerFailedError(f"there is no file {file}")
+        raise HandlerFailedError(f"{file} does not exist")
     runner = Path(__file__).with_name("script.py")
     return _parse_decision(_run((sys.executable, str(runner), str(file)), call, registration))
 
@@ -47,12 +47,12 @@ def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> 
     try:
         answer = ask(words, environ=environ, timeout=TIMEOUT, cwd=cwd, given=stdin)
     except AgentMuxError as error:
-        timed_out = f"it took longer than {TIMEOUT:g} s"
+        timed_out = f"timed out after {TIMEOUT:g} s"
         raise HandlerFailedError(timed_out if error.code == "TIMEOUT" else error.message) from error
     except ValueError as error:  # a NUL character in an argument
         raise HandlerFailedError(f"{words[0]} cannot be started: {error}") from error
     if max(len(answer.stdout), len(answer.stderr)) > LARGEST_OUTPUT:
-        raise HandlerFailedError(f"it printed more than {LARGEST_OUTPUT} characters")
+        raise HandlerFailedError(f"its output is longer than {LARGEST_OUTPUT} characters")
     return answer
 
 
@@ -62,7 +62,7 @@ def _parse_decision(output: Answer) -> HookDecision:
     if output.exit_code != 0:
         last_line = output.stderr.strip().rpartition("\n")[2][:LONGEST_REASON]
         how = f"exit code {output.exit_code}" if output.exit_code > 0 else f"signal {-output.exit_code}"
-        raise HandlerFailedError(f"it ended with {how}{f': {last_line}' if last_line else ''}")
+        raise HandlerFailedError(f"{how}{f': {last_line}' if last_line else ''}")
     try:
         return decision_from_json(output.stdout)
     except ValueError as error:

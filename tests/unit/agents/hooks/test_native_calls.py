@@ -90,7 +90,7 @@ def test_handlers_that_fail_let_through_and_are_told(tmp_path: Path, program: Ha
     Hooks().add(id="mine", handler="command", target=list(program("sys.exit(1)")))
     got = answer(said(tmp_path))
     assert (got.stdout, got.exit_code) == ("", 0)
-    assert got.stderr == "warning: the hook 'mine' failed: it ended with exit code 1\n"
+    assert got.stderr == "warning: the hook 'mine' failed: exit code 1\n"
 
 
 def test_warnings_hide_secrets_and_are_one_line(tmp_path: Path, program: Handler) -> None:
