@@ -1,4 +1,4 @@
-"""Who is authenticated: by variables and files, in the order in which the agent looks."""
+"""Credentials: found in variables and files, in the order in which the agent reads them."""
 
 from pathlib import Path
 
@@ -25,7 +25,9 @@ NOW = 1_000_000
         ({"WOMBAT_KEYRING": "the keyring"}, None, "unknown", None),
     ],
 )
-def test_a_state(tmp_path: Path, environ: dict[str, str], token: int | None, status: str, method: str | None) -> None:
+def test_status_follows_variables_and_files(
+    tmp_path: Path, environ: dict[str, str], token: int | None, status: str, method: str | None
+) -> None:
     path = tmp_path / "home" / ".wombat" / "token"
     if token is not None:
         path.parent.mkdir(parents=True)
@@ -36,7 +38,7 @@ def test_a_state(tmp_path: Path, environ: dict[str, str], token: int | None, sta
         assert (state.where, state.expires_at) == (str(path), token)
 
 
-def test_a_file_that_cannot_be_read_leaves_it_unknown(tmp_path: Path) -> None:
+def test_unreadable_file_gives_status_unknown(tmp_path: Path) -> None:
     path = tmp_path / "home" / ".wombat" / "token"
     path.parent.mkdir(parents=True)
     path.write_text("nonsense", "utf-8")
@@ -46,12 +48,12 @@ def test_a_file_that_cannot_be_read_leaves_it_unknown(tmp_path: Path) -> None:
     assert "a login: invalid literal" in state.problem
 
 
-def test_what_to_do_is_said(tmp_path: Path) -> None:
+def test_setup_returns_the_steps(tmp_path: Path) -> None:
     steps = Auth(homes(tmp_path)).setup(AGENT)
     assert [step.command for step in steps] == [("login",), ()]
 
 
-def test_an_agent_of_which_nothing_is_known(tmp_path: Path) -> None:
+def test_agent_without_auth_raises_capability_error(tmp_path: Path) -> None:
     nobody = Auth(homes(tmp_path, AgentInstallation()))
     assert nobody.check_all() == []
     for call in (nobody.check, nobody.setup):

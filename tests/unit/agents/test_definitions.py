@@ -1,4 +1,4 @@
-"""Skills and sub-agents: whole or not at all, in their folder and nowhere else."""
+"""Skills and sub-agents: copied atomically, and only inside their folder."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def everything(directory: Path) -> list[str]:
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-def test_a_skill_is_added_listed_and_removed(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_add_list_and_remove_a_skill(known: Definitions, source: Path, tmp_path: Path) -> None:
     target = tmp_path / "home" / ".wombat" / "skills" / "dig"
     done = known.add("wom", source)
     assert (done.target, done.files, done.replaces) == (target, (Path("SKILL.md"), Path("scripts/dig.sh")), False)
@@ -53,14 +53,14 @@ def test_a_skill_is_added_listed_and_removed(known: Definitions, source: Path, t
     assert everything(tmp_path / "home") == [".wombat", ".wombat/skills"]
 
 
-def test_a_name_and_a_scope_can_be_chosen(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_name_and_scope_can_be_chosen(known: Definitions, source: Path, tmp_path: Path) -> None:
     known.add(AGENT, source / "SKILL.md", name="other", scope="project")
     assert (tmp_path / "project" / ".wombat" / "skills" / "other" / "scripts" / "dig.sh").is_file()
     assert known.list(AGENT, scope="global") == []
     known.remove(AGENT, "other")  # by the name of its folder, too
 
 
-def test_what_is_there_is_replaced_only_by_force_and_wholly(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_force_replaces_the_whole_definition(known: Definitions, source: Path, tmp_path: Path) -> None:
     target = known.add(AGENT, source).target
     (target / "mine.txt").write_text("x", "utf-8")
     with pytest.raises(ValidationError, match="--force replaces it"):
@@ -71,7 +71,7 @@ def test_what_is_there_is_replaced_only_by_force_and_wholly(known: Definitions, 
     assert sorted(path.name for path in target.parent.iterdir()) == ["dig"]
 
 
-def test_a_dry_run_changes_nothing(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_dry_run_changes_nothing(known: Definitions, source: Path, tmp_path: Path) -> None:
     before = everything(tmp_path)
     assert known.add(AGENT, source, dry_run=True).target.name == "dig"
     assert everything(tmp_path) == before
@@ -82,7 +82,7 @@ def test_a_dry_run_changes_nothing(known: Definitions, source: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["../x", "..", ".", "", "a/b", "/etc/x", "-x", ".hidden", "x\0", "a..b", "x" * 65])
-def test_a_name_that_leads_elsewhere_is_refused(known: Definitions, source: Path, tmp_path: Path, name: str) -> None:
+def test_name_outside_the_folder_is_rejected(known: Definitions, source: Path, tmp_path: Path, name: str) -> None:
     (source / "SKILL.md").write_text(HEADER.replace("name: dig", f"name: {name!r}"), "utf-8")
     before = everything(tmp_path)
     with pytest.raises((ValidationError, AgentMuxError)):
@@ -93,7 +93,7 @@ def test_a_name_that_leads_elsewhere_is_refused(known: Definitions, source: Path
     assert everything(tmp_path) == before
 
 
-def test_links_that_lead_out_are_refused(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_links_to_the_outside_are_rejected(known: Definitions, source: Path, tmp_path: Path) -> None:
     (source / "inside").symlink_to("SKILL.md")
     known.add(AGENT, source)
     (source / "outside").symlink_to("/etc")
@@ -102,7 +102,7 @@ def test_links_that_lead_out_are_refused(known: Definitions, source: Path, tmp_p
     assert not (tmp_path / "home" / ".wombat" / "skills" / "dig" / "outside").exists()
 
 
-def test_a_target_that_is_a_link_is_not_followed(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_symlink_as_target_is_not_followed(known: Definitions, source: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "SKILL.md").write_text(HEADER, "utf-8")
@@ -115,13 +115,13 @@ def test_a_target_that_is_a_link_is_not_followed(known: Definitions, source: Pat
     assert (elsewhere / "SKILL.md").exists()
 
 
-def test_too_much_is_refused(known: Definitions, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_rejected(known: Definitions, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "MOST_FILES", 1)
     with pytest.raises(ValidationError, match="at most 1 files"):
         known.add(AGENT, source)
 
 
-def test_what_is_no_skill_is_refused(known: Definitions, source: Path, tmp_path: Path) -> None:
+def test_source_that_is_not_a_skill_is_rejected(known: Definitions, source: Path, tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match=r"a folder with SKILL\.md"):
         known.add(AGENT, tmp_path / "nowhere")
     with pytest.raises(ValidationError, match=r"a folder with SKILL\.md"):
@@ -137,7 +137,7 @@ def test_what_is_no_skill_is_refused(known: Definitions, source: Path, tmp_path:
         known.add(AGENT, source)
 
 
-def test_what_the_agent_will_not_take_is_listed_with_the_reason(known: Definitions, tmp_path: Path) -> None:
+def test_unloadable_definition_is_listed_with_its_problem(known: Definitions, tmp_path: Path) -> None:
     folder = tmp_path / "home" / ".agents" / "skills"
     for name, text in (("a", "none"), ("b", "---\nname: b\n---\n"), ("c", HEADER)):
         (folder / name).mkdir(parents=True)
@@ -155,7 +155,7 @@ def test_what_the_agent_will_not_take_is_listed_with_the_reason(known: Definitio
         known.remove(AGENT, "dig")
 
 
-def test_an_agent_may_have_something_against_a_place(tmp_path: Path) -> None:
+def test_objection_of_the_folder_is_the_problem(tmp_path: Path) -> None:
     def objection(place: AgentPaths, main: Path, name: str) -> str | None:
         return None if (main.parent / "agreed").read_text("utf-8") == f"{name} in {place.project}" else "ask first"
 
@@ -175,7 +175,7 @@ def test_an_agent_may_have_something_against_a_place(tmp_path: Path) -> None:
     assert [one.problem for one in known.list(AGENT)] == ["its header lacks description"]
 
 
-def test_sub_agents_are_single_files(tmp_path: Path) -> None:
+def test_subagents_are_single_files(tmp_path: Path) -> None:
     known = subagents(homes(tmp_path))
     file = tmp_path / "digger.toml"
     file.write_text('name = "digger"\ndescription = "Digs"\n', "utf-8")
@@ -190,12 +190,12 @@ def test_sub_agents_are_single_files(tmp_path: Path) -> None:
     assert known.list(AGENT) == []
 
 
-def test_an_agent_without_skills(tmp_path: Path) -> None:
+def test_agent_without_skills_raises_capability_error(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="skills through agent-mux"):
         skills(homes(tmp_path, AgentInstallation())).list(AGENT)
 
 
-def test_an_agent_may_look_into_folders_of_folders(tmp_path: Path, source: Path) -> None:
+def test_nested_folders_are_searched_up_to_the_depth(tmp_path: Path, source: Path) -> None:
     assert HOME.skills is not None
     deeper = replace(HOME, skills=replace(HOME.skills, depth=3))
     root = tmp_path / "home" / ".wombat" / "skills"

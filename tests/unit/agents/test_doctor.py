@@ -1,4 +1,4 @@
-"""What a machine has, and what is to be done."""
+"""The checks of `amux doctor` and their fixes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def of(findings: list[Finding], check: str) -> Finding:
     return found
 
 
-async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(machine: InstallationResolver) -> None:
+async def test_missing_agent_is_absent_with_install_command(machine: InstallationResolver) -> None:
     findings = await examine(machine)
     assert of(findings, AGENT) == Finding(
         check=AGENT, status="absent", message="not installed", fix=f"amux install {AGENT}"
@@ -46,7 +46,7 @@ async def test_an_agent_that_is_not_there_is_no_problem_but_can_be_installed(mac
     assert f"{AGENT} login" not in {one.check for one in findings}
 
 
-async def test_an_agent_that_is_ready(machine: InstallationResolver, tmp_path: Path) -> None:
+async def test_ready_agent_has_no_problem(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "2.1.0")
     ready = InstallationResolver(machine.adapters, environ={**machine.environ, "WOMBAT_KEY": "k"}, project=tmp_path)
     findings = await examine(ready, ["wom"])
@@ -55,7 +55,7 @@ async def test_an_agent_that_is_ready(machine: InstallationResolver, tmp_path: P
     assert f"{AGENT} config" not in {one.check for one in findings}
 
 
-async def test_what_stands_in_the_way_comes_with_what_to_do(machine: InstallationResolver, tmp_path: Path) -> None:
+async def test_problems_come_with_a_fix(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "1.0.0")
     path = tmp_path / "home" / ".wombat" / "config.toml"
     path.parent.mkdir(parents=True)
@@ -68,7 +68,7 @@ async def test_what_stands_in_the_way_comes_with_what_to_do(machine: Installatio
     assert config.fix == f"amux config validate {AGENT}"
 
 
-async def test_a_login_that_has_expired(machine: InstallationResolver, tmp_path: Path) -> None:
+async def test_expired_login_is_a_problem(machine: InstallationResolver, tmp_path: Path) -> None:
     installed(tmp_path, "2.1.0")
     token = tmp_path / "home" / ".wombat" / "token"
     token.parent.mkdir(parents=True)
@@ -76,6 +76,6 @@ async def test_a_login_that_has_expired(machine: InstallationResolver, tmp_path:
     assert "has expired" in of(await examine(machine), f"{AGENT} login").message
 
 
-async def test_nobody_knows_this_agent(machine: InstallationResolver) -> None:
+async def test_unknown_agent_is_rejected(machine: InstallationResolver) -> None:
     with pytest.raises(AgentMuxError, match="did you mean"):
         await examine(machine, ["wombt"])

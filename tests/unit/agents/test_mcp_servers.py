@@ -1,4 +1,4 @@
-"""MCP servers in an agent's files, in one shape."""
+"""MCP servers in an agent's files."""
 
 from pathlib import Path
 
@@ -37,14 +37,14 @@ def servers(tmp_path: Path, path: Path) -> McpServers:
     return McpServers(homes(tmp_path))
 
 
-def test_servers_are_listed_also_those_that_nobody_understands(servers: McpServers) -> None:
+def test_list_includes_servers_that_are_not_understood(servers: McpServers) -> None:
     old, odd = servers.list("wom")
     assert (old.name, old.scope, old.enabled, old.wins) == ("old", "global", False, True)
     assert old.server == McpServer("old", command="dig", args=("deep",))
     assert (odd.name, odd.server) == ("odd", None)
 
 
-def test_a_server_that_is_added_and_removed_leaves_every_byte(servers: McpServers, path: Path) -> None:
+def test_add_and_remove_restore_every_byte(servers: McpServers, path: Path) -> None:
     new = McpServer("new", command="run", args=("a b",), env={"KEY": "v"})
     servers.add(AGENT, new)
     assert [one.server for one in servers.list(AGENT) if one.name == "new"] == [new]
@@ -53,7 +53,7 @@ def test_a_server_that_is_added_and_removed_leaves_every_byte(servers: McpServer
     assert path.read_text("utf-8") == FILE
 
 
-def test_the_project_wins_over_what_is_global(servers: McpServers) -> None:
+def test_project_overrides_global(servers: McpServers) -> None:
     servers.add(AGENT, McpServer("old", "streamable-http", url="https://h/mcp", headers={"A": "b"}), scope="project")
     found = [(one.scope, one.wins) for one in servers.list(AGENT) if one.name == "old"]
     assert found == [("global", False), ("project", True)]
@@ -61,7 +61,7 @@ def test_the_project_wins_over_what_is_global(servers: McpServers) -> None:
     assert [one.scope for one in servers.list(AGENT) if one.name == "old"] == ["global"]
 
 
-def test_a_server_that_is_there_is_replaced_only_by_force(servers: McpServers, path: Path) -> None:
+def test_existing_server_is_replaced_only_with_force(servers: McpServers, path: Path) -> None:
     with pytest.raises(ValidationError, match="--force replaces it"):
         servers.add(AGENT, McpServer("old", command="x"))
     assert path.read_text("utf-8") == FILE
@@ -69,13 +69,13 @@ def test_a_server_that_is_there_is_replaced_only_by_force(servers: McpServers, p
     assert servers.list(AGENT)[0].server == McpServer("old", command="x")
 
 
-def test_a_dry_run_writes_nothing(servers: McpServers, path: Path) -> None:
+def test_dry_run_writes_nothing(servers: McpServers, path: Path) -> None:
     assert 'command = "x"' in servers.add(AGENT, McpServer("new", command="x"), dry_run=True).diff()
     assert "-command" in servers.remove(AGENT, "old", dry_run=True).diff()
     assert path.read_text("utf-8") == FILE
 
 
-def test_what_cannot_be_is_refused(servers: McpServers, tmp_path: Path, path: Path) -> None:
+def test_invalid_server_is_rejected(servers: McpServers, tmp_path: Path, path: Path) -> None:
     for server in (McpServer("../x", command="x"), McpServer("x"), McpServer("x", "sse", command="x")):
         with pytest.raises(ValidationError):
             servers.add(AGENT, server)
@@ -92,14 +92,14 @@ def test_what_cannot_be_is_refused(servers: McpServers, tmp_path: Path, path: Pa
     assert path.read_text("utf-8") == FILE
 
 
-def test_a_broken_file_is_left_alone(servers: McpServers, path: Path) -> None:
+def test_invalid_file_is_not_changed(servers: McpServers, path: Path) -> None:
     path.write_text("x = \n", "utf-8")
     with pytest.raises(AgentMuxError, match=r"line 1, column"):
         servers.add(AGENT, McpServer("new", command="x"))
     assert path.read_text("utf-8") == "x = \n"
 
 
-def test_a_table_that_is_none_holds_no_servers(servers: McpServers, path: Path) -> None:
+def test_value_that_is_not_a_table_has_no_servers(servers: McpServers, path: Path) -> None:
     path.write_text("servers = 3\n", "utf-8")
     assert servers.list(AGENT) == []
 
@@ -115,7 +115,7 @@ TWO_FILES = AgentInstallation(
 )
 
 
-def test_a_file_that_others_read_too_is_never_written_but_removed_from(tmp_path: Path) -> None:
+def test_shared_file_is_only_removed_from(tmp_path: Path) -> None:
     servers = McpServers(homes(tmp_path, TWO_FILES))
     shared, own = (tmp_path / "project" / name for name in ("shared.json", "own.json"))
     shared.write_text('{"old": {"command": "dig"}}\n', "utf-8")
@@ -145,7 +145,7 @@ def several(tmp_path: Path) -> McpServers:
     return McpServers(homes(tmp_path, AgentInstallation(mcp=mcp)))
 
 
-def test_of_several_files_the_one_that_is_there_is_changed(tmp_path: Path) -> None:
+def test_existing_file_is_changed(tmp_path: Path) -> None:
     servers, home = several(tmp_path), tmp_path / "home"
     (home / "old.json").write_text("{}", "utf-8")
     assert servers.add(AGENT, McpServer("a", command="x")).path == home / "old.json"
@@ -156,11 +156,11 @@ def test_of_several_files_the_one_that_is_there_is_changed(tmp_path: Path) -> No
     assert [one.name for one in servers.list(AGENT)] == ["b"]
 
 
-def test_an_optional_file_is_never_made(tmp_path: Path) -> None:
+def test_optional_file_is_not_created(tmp_path: Path) -> None:
     assert several(tmp_path).add(AGENT, McpServer("a", command="x")).path == tmp_path / "home" / "new.json"
 
 
-def test_a_server_may_be_switched_off_elsewhere(tmp_path: Path) -> None:
+def test_server_can_be_disabled_in_another_file(tmp_path: Path) -> None:
     servers = several(tmp_path)
     for name in ("a", "b"):
         servers.add(AGENT, McpServer(name, command="x"))

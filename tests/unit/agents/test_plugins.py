@@ -1,4 +1,4 @@
-"""Plugins, by a program that stands for an agent's own command."""
+"""Plugins, with a program in place of the agent's own command."""
 
 import json
 from pathlib import Path
@@ -57,13 +57,13 @@ def plugins(tmp_path: Path, home: Path) -> Plugins:
     return Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=path))
 
 
-def test_what_the_agent_lists_is_listed(plugins: Plugins, home: Path) -> None:
+def test_list_returns_what_the_agent_lists(plugins: Plugins, home: Path) -> None:
     assert [plugin.name for plugin in plugins.list("wom")] == ["a", "b"]
     assert (home / "quiet").read_text("utf-8") == "yes\n"
     assert [plugin.name for plugin in plugins.search(AGENT, "DIG")] == ["a"]
 
 
-def test_a_list_may_be_on_standard_error(tmp_path: Path, home: Path) -> None:
+def test_list_can_be_on_stderr(tmp_path: Path, home: Path) -> None:
     def parse(printed: str) -> tuple[Plugin, ...]:
         return _parse(printed.removeprefix("by the way\n"))
 
@@ -73,7 +73,7 @@ def test_a_list_may_be_on_standard_error(tmp_path: Path, home: Path) -> None:
     assert [plugin.name for plugin in found] == ["a", "b"]
 
 
-def test_a_change_is_the_agents_own_command(plugins: Plugins, tmp_path: Path, home: Path) -> None:
+def test_changes_run_the_agents_command(plugins: Plugins, tmp_path: Path, home: Path) -> None:
     done = plugins.install(AGENT, "shop/tool", dry_run=True)
     assert (done.argv, done.answer) == ((str(tmp_path / "bin" / "wombat"), "plugin", "add", "shop/tool"), None)
     assert not (home / "asked").exists()
@@ -83,7 +83,7 @@ def test_a_change_is_the_agents_own_command(plugins: Plugins, tmp_path: Path, ho
     assert plugins.update(AGENT, "a").answer is not None
 
 
-def test_a_command_that_fails_is_told_with_its_last_words(plugins: Plugins) -> None:
+def test_failed_command_is_reported_with_its_last_line(plugins: Plugins) -> None:
     with pytest.raises(
         AgentMuxError, match=r"`wombat plugin broken a` failed \(exit code 3\): the shop is shut"
     ) as bad:
@@ -91,7 +91,7 @@ def test_a_command_that_fails_is_told_with_its_last_words(plugins: Plugins) -> N
     assert bad.value.code == "PLUGIN_ERROR"
 
 
-def test_a_list_that_nobody_understands(plugins: Plugins, home: Path) -> None:
+def test_unparsable_list_is_reported(plugins: Plugins, home: Path) -> None:
     (home / "list").write_text("<html>", "utf-8")
     with pytest.raises(AgentMuxError, match="cannot parse the plugin list of") as bad:
         plugins.list(AGENT)
@@ -99,13 +99,13 @@ def test_a_list_that_nobody_understands(plugins: Plugins, home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["--force", "-y", "", " ", "a\nb", "x\0", "\x1b[2J"])
-def test_a_name_that_is_a_flag_or_no_name_is_never_passed_on(plugins: Plugins, home: Path, name: str) -> None:
+def test_flags_and_invalid_names_are_rejected(plugins: Plugins, home: Path, name: str) -> None:
     with pytest.raises(ValidationError):
         plugins.install(AGENT, name)
     assert not (home / "asked").exists()
 
 
-def test_what_the_agent_cannot_do(tmp_path: Path, plugins: Plugins) -> None:
+def test_missing_command_raises_capability_error(tmp_path: Path, plugins: Plugins) -> None:
     with pytest.raises(ValidationError, match="the name of a plugin"):
         plugins.update(AGENT)
     nothing = Plugins(
@@ -118,7 +118,7 @@ def test_what_the_agent_cannot_do(tmp_path: Path, plugins: Plugins) -> None:
         Plugins(homes(tmp_path, AgentInstallation())).list(AGENT)
 
 
-def test_an_agent_that_is_not_installed(tmp_path: Path) -> None:
+def test_missing_agent_is_reported(tmp_path: Path) -> None:
     gone = Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=str(tmp_path)))
     with pytest.raises(AgentMuxError) as bad:
         gone.list(AGENT)

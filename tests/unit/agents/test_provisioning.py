@@ -1,4 +1,4 @@
-"""How agents are installed and updated: what would be run, and what is missing for it."""
+"""Plans to install and update agents, their missing programs, and running them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def on(*directories: Path) -> dict[str, str]:
     return {"PATH": ":".join(map(str, directories))}
 
 
-def test_the_first_way_that_can_work_is_taken(tmp_path: Path) -> None:
+def test_first_ready_method_is_chosen(tmp_path: Path) -> None:
     program(tmp_path / "bin", "curl")
     program(tmp_path / "bin", "sh")
     plan = plan_install(adapter(tmp_path, NPM, CURL), on(tmp_path / "bin"), platform="linux")
@@ -42,7 +42,7 @@ def test_the_first_way_that_can_work_is_taken(tmp_path: Path) -> None:
     assert plan.steps == (("curl", "-fsS", "https://h/install"), ("sh", "-s", "--", "--yes"))
 
 
-def test_what_is_missing_is_named_before_anything_runs(tmp_path: Path) -> None:
+def test_missing_programs_are_reported_before_running(tmp_path: Path) -> None:
     plan = plan_install(adapter(tmp_path, NPM), on(tmp_path), platform="linux")
     assert plan.missing == ("npm", "node")
     with pytest.raises(AgentMuxError, match="needs npm, node, which is not on PATH") as bad:
@@ -50,14 +50,14 @@ def test_what_is_missing_is_named_before_anything_runs(tmp_path: Path) -> None:
     assert bad.value.code == "AGENT_NOT_INSTALLED"
 
 
-def test_a_way_can_be_chosen(tmp_path: Path) -> None:
+def test_method_can_be_chosen(tmp_path: Path) -> None:
     chosen = adapter(tmp_path, NPM, CURL, BREW)
     assert plan_install(chosen, on(tmp_path), kind="curl", platform="linux").kind == "curl"
     with pytest.raises(ValidationError, match="wombat has on linux: npm, curl"):
         plan_install(chosen, on(tmp_path), kind="brew", platform="linux")
 
 
-def test_where_there_is_no_way_it_is_said(tmp_path: Path) -> None:
+def test_missing_method_raises_capability_error(tmp_path: Path) -> None:
     manual = InstallMethod(kind="manual", command="dig one up")
     with pytest.raises(CapabilityError, match="by hand: dig one up"):
         plan_install(adapter(tmp_path, manual), {}, platform="linux")
@@ -65,7 +65,7 @@ def test_where_there_is_no_way_it_is_said(tmp_path: Path) -> None:
         plan_install(adapter(tmp_path, BREW), {}, platform="linux")
 
 
-def test_an_update_goes_the_way_of_the_installation(tmp_path: Path) -> None:
+def test_update_uses_the_installation_method(tmp_path: Path) -> None:
     real = program(tmp_path / "lib" / "node_modules" / "wombat", "wombat")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "wombat").symlink_to(real)
@@ -81,7 +81,7 @@ def test_an_update_goes_the_way_of_the_installation(tmp_path: Path) -> None:
     assert bad.value.code == "AGENT_NOT_INSTALLED"
 
 
-def test_a_plan_is_carried_out_step_by_step(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_plan_runs_step_by_step(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program(tmp_path / "bin", "curl", 'echo "touch $1.made"')
     plan = plan_install(adapter(tmp_path, CURL), on(tmp_path / "bin", Path("/bin")), platform="linux")
     run_install_plan(replace(plan, steps=(("curl", str(tmp_path / "it")), ("sh",))), on(tmp_path / "bin", Path("/bin")))
@@ -89,7 +89,7 @@ def test_a_plan_is_carried_out_step_by_step(tmp_path: Path, capfd: pytest.Captur
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_step_that_fails_ends_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_failed_step_ends_the_plan(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program(tmp_path / "bin", "curl", "echo no such host >&2; exit 6")
     environ = on(tmp_path / "bin", Path("/bin"))
     plan = plan_install(adapter(tmp_path, CURL), environ, platform="linux")
@@ -102,7 +102,7 @@ def test_a_step_that_fails_ends_it(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert capfd.readouterr() == ("", "out\nerr\n")
 
 
-def test_every_known_way_is_programs_and_pipes_and_nothing_else_of_a_shell() -> None:
+def test_install_commands_use_no_shell_syntax_but_pipes() -> None:
     for known in AdapterRegistry():
         for method in known.install:
             if method.kind == "manual":

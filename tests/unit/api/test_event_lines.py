@@ -20,11 +20,11 @@ from agent_mux.events import CostRecord
         ({"command": "x" * 100}, "x" * 29 + "…"),
     ],
 )
-def test_a_call_is_named_by_what_a_person_knows_it_by(given: object, shown: str) -> None:
+def test_short_input_shows_the_informative_field(given: object, shown: str) -> None:
     assert short_input(given, 30) == shown
 
 
-def test_numbers_are_for_people() -> None:
+def test_number_formats() -> None:
     assert [duration(ms) for ms in (0, 999, 1000, 59_949, 61_000)] == ["0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 1 s"]
     assert [count(number, "turn") for number in (0, 1, 2, 1234)] == ["0 turns", "1 turn", "2 turns", "1,234 turns"]
     assert money(CostRecord(0.01234, 1, 1)) == "$0.0123"

@@ -1,4 +1,4 @@
-"""Models and agents that nobody has."""
+"""Made-up models and agents."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ OLD = ModelCapabilities(
 MODELS = (BIG, SMALL, OLD)
 
 
-def said(printed: str) -> tuple[ModelCapabilities, ...]:
+def parse_listing(printed: str) -> tuple[ModelCapabilities, ...]:
     """A listing: a name a line."""
     if "nonsense" in printed:
         raise ValueError("it is nonsense")
@@ -35,7 +35,7 @@ def said(printed: str) -> tuple[ModelCapabilities, ...]:
 
 def agent(**fields: Any) -> Adapter:
     """One that offers `MODELS`, and lists its own with `toy models`."""
-    given = {"models": lambda: MODELS, "model_listing": ModelListing(argv=("models",), parse=said), **fields}
+    given = {"models": lambda: MODELS, "model_listing": ModelListing(argv=("models",), parse=parse_listing), **fields}
     return replace(
         scripted_adapter(""), agent="toy", aliases=("toy-agent",), executables=("toy",),
         executable_variable="AMUX_TOY_EXECUTABLE", takes_command=False, **given,

@@ -1,4 +1,4 @@
-"""Prices: what calls cost, which price a name means, and what of it reaches the events."""
+"""Prices: what calls cost, which model a name means, and the costs in events."""
 
 import pytest
 
@@ -14,13 +14,13 @@ USAGE = facts.Usage(1_000_000, 100_000, thinking_tokens=5, cached_tokens=200_000
 DOLLARS = 2.0 + 1.0 + 0.1 + 0.04
 
 
-def stream(*told: facts.Fact, prices: dict[str, Price] | None = None, model: str | None = "m-1") -> list[object]:
+def stream(*emitted: facts.Fact, prices: dict[str, Price] | None = None, model: str | None = "m-1") -> list[object]:
     context = StreamContext(run_id="r", agent="a", prices=PRICES if prices is None else prices, model=model)
     assembler = StreamAssembler(context)
-    for fact in told:
-        assembler.receive(fact)
+    for fact in emitted:
+        assembler.tell(fact)
     assembler.end(Ending(code=0))
-    return list(assembler.drain())
+    return list(assembler.take())
 
 
 def costs(events: list[object], kind: str) -> list[CostRecord | None]:
@@ -33,19 +33,19 @@ def test_each_kind_of_token_has_its_price() -> None:
     assert spent == pytest.approx(DOLLARS)
 
 
-def test_what_has_no_price_of_its_own_costs_what_input_costs() -> None:
+def test_tokens_without_a_price_cost_the_input_price() -> None:
     assert cost_in_usd(Price(1.0, 2.0), input_tokens=0, output_tokens=0, cached_tokens=500_000,
                        cache_creation_tokens=500_000) == pytest.approx(1.0)  # fmt: skip
 
 
 @pytest.mark.parametrize(("going_in", "dollars"), [(200, 200e-6), (201, 402e-6)])
-def test_a_long_call_costs_more_all_of_it(going_in: int, dollars: float) -> None:
+def test_long_call_has_the_higher_price_for_all_tokens(going_in: int, dollars: float) -> None:
     price = Price(1.0, 1.0, threshold=200, beyond=Price(2.0, 2.0))
     spent = cost_in_usd(price, input_tokens=going_in - 100, output_tokens=0, cached_tokens=100)
     assert spent == pytest.approx(dollars)
 
 
-def test_of_several_calls_together_nobody_knows_how_long_each_was() -> None:
+def test_sum_of_calls_has_the_price_of_short_calls() -> None:
     price = Price(1.0, 1.0, threshold=10, beyond=Price(3.0, 3.0))
     spent = cost_in_usd(price, input_tokens=20, output_tokens=0, of_one_call=False)
     assert spent == pytest.approx(20e-6)
@@ -64,7 +64,7 @@ def test_names_that_mean_a_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["m-2", "m-1-mini", "", None, "m-1/x"])
-def test_names_that_mean_no_known_model(name: str | None) -> None:
+def test_names_that_mean_no_model(name: str | None) -> None:
     assert find_price(PRICES, name) is None
 
 
@@ -74,7 +74,7 @@ def test_aliases_have_the_price_of_their_model() -> None:
     assert prices_of(models) == {"a": PRICE, "b": PRICE}
 
 
-def test_prices_are_by_names_without_their_provider_where_that_is_clear() -> None:
+def test_prices_by_bare_name_if_unambiguous() -> None:
     other = Price(1.0, 1.0)
     models = [ModelCapabilities(model_id=name, provider="p", price=price) for name, price in
               [("p/a", PRICE), ("q/a", PRICE), ("r/a", other), ("p/b", other)]]  # fmt: skip
@@ -83,7 +83,7 @@ def test_prices_are_by_names_without_their_provider_where_that_is_clear() -> Non
     assert [find_price(prices, name) for name in ("q/a-20260101", "r/a", "a", "x/b")] == [PRICE, other, PRICE, other]
 
 
-def test_usage_is_priced_and_says_so() -> None:
+def test_usage_is_priced_as_computed() -> None:
     events = stream(facts.SessionKnown("s"), facts.TurnBegin(), USAGE, facts.TurnDone())
     (turn,) = costs(events, "turn_end")
     assert turn is not None
@@ -93,32 +93,32 @@ def test_usage_is_priced_and_says_so() -> None:
     assert costs(events, "session_end") == [turn]
 
 
-def test_the_model_that_the_agent_names_counts() -> None:
+def test_reported_model_determines_the_price() -> None:
     known = facts.SessionKnown("s", model="m-1")
     assert costs(stream(known, USAGE, facts.TurnDone(), model="other"), "session_end")[0].source == "computed"  # type: ignore[union-attr]
 
 
-def test_without_a_price_the_cost_is_unknown_and_no_silent_zero() -> None:
+def test_cost_without_a_price_is_unknown() -> None:
     (total,) = costs(stream(facts.TurnBegin(), USAGE, facts.TurnDone(), model="other"), "session_end")
     assert total is not None
     assert (total.source, total.total_usd, total.input_tokens) == ("unknown", 0.0, 1_000_000)
 
 
-def test_the_agents_own_figure_wins() -> None:
+def test_reported_cost_takes_precedence() -> None:
     native = CostRecord(total_usd=7.0, input_tokens=1, output_tokens=1, source="native")
     events = stream(facts.TurnBegin(), USAGE, facts.RunCost(native), facts.TurnDone(native))
     assert costs(events, "session_end") == [native]
     assert costs(events, "cost") == [native]
 
 
-def test_a_figure_without_money_takes_the_price_of_its_calls() -> None:
+def test_usage_without_amount_is_priced_by_its_calls() -> None:
     long = Price(1.0, 1.0, threshold=10, beyond=Price(3.0, 3.0))
     total = CostRecord(total_usd=0.0, input_tokens=16, output_tokens=0, source="unknown")
     events = stream(facts.Usage(8, 0), facts.Usage(8, 0), facts.TurnDone(total), prices={"m-1": long})
     assert costs(events, "session_end")[0].total_usd == pytest.approx(16e-6)  # type: ignore[union-attr]
 
 
-def test_a_crash_loses_no_tokens() -> None:
+def test_crash_loses_no_tokens() -> None:
     events = stream(USAGE, facts.TurnDone(), facts.TurnBegin(), USAGE)
     (total,) = costs(events, "session_end")
     assert total is not None
@@ -126,7 +126,7 @@ def test_a_crash_loses_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
-def test_the_lists_are_sound(provider: str) -> None:
+def test_price_lists_are_valid(provider: str) -> None:
     models = models_of(provider)()
     assert len({name for m in models for name in (m.model_id, *m.alias)}) == sum(1 + len(m.alias) for m in models)
     for model in models:

@@ -1,4 +1,4 @@
-"""The registry: what is known, what an agent said, and both together."""
+"""The registry: included models, listed models, and both merged."""
 
 import dataclasses
 import logging
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, program, registry, said
+from tests.unit.models.known import BIG, DAY, MODELS, OLD, SMALL, agent, parse_listing, program, registry
 
 from agent_mux import AgentMux, RunOptions
 from agent_mux.errors import AgentMuxError
@@ -32,7 +32,7 @@ def listed(*offered: ModelCapabilities) -> CachedListing:
     return CachedListing(agent="toy", at=AT, models=offered)
 
 
-def test_what_comes_with_us_is_there_without_asking(tmp_path: Path) -> None:
+def test_included_models_are_listed(tmp_path: Path) -> None:
     known = models(tmp_path)
     assert known.list("toy") == MODELS
     assert known.list("toy-agent") == MODELS
@@ -42,7 +42,7 @@ def test_what_comes_with_us_is_there_without_asking(tmp_path: Path) -> None:
     assert not (tmp_path / "mux").exists()
 
 
-def test_without_an_agent_every_name_is_there_once(tmp_path: Path) -> None:
+def test_list_without_agent_has_each_name_once(tmp_path: Path) -> None:
     other = dataclasses.replace(agent(models=lambda: (SMALL, replace(OLD, model_id="older"))), agent="other")
     known = Models(registry(agent(), other), directory=tmp_path)
     assert [model.model_id for model in known.list()] == ["small-1.5", "older", "big-2", "big-1"]
@@ -53,7 +53,7 @@ def test_agents_without_models_are_not_in_the_catalog(tmp_path: Path) -> None:
     assert (known.catalog(), known.list("toy"), known.last_updated("toy")) == ({}, (), None)
 
 
-def test_what_an_agent_says_is_kept_and_counts(tmp_path: Path) -> None:
+def test_refreshed_listing_is_cached_and_used(tmp_path: Path) -> None:
     known = models(tmp_path)
     offered = known.refresh("toy")
     new = ModelCapabilities(model_id="new", provider="maker", as_of=AT.date())
@@ -67,7 +67,7 @@ def test_what_an_agent_says_is_kept_and_counts(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_refresh_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_failed_refresh_changes_nothing(tmp_path: Path) -> None:
     models(tmp_path).refresh("toy")
     before = models(tmp_path).list("toy")
     with pytest.raises(AgentMuxError) as raised:
@@ -76,13 +76,13 @@ def test_a_refresh_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert models(tmp_path).list("toy") == before
 
 
-def test_an_agent_that_takes_more_than_it_lists_keeps_the_rest(tmp_path: Path) -> None:
-    more = agent(model_listing=ModelListing(argv=(), parse=said, is_complete=False))
+def test_incomplete_listing_keeps_the_included_models(tmp_path: Path) -> None:
+    more = agent(model_listing=ModelListing(argv=(), parse=parse_listing, is_complete=False))
     offered = models(tmp_path, adapter=more).refresh("toy")
     assert [model.model_id for model in offered] == ["big-2", "new", "small-1.5", "big-1"]
 
 
-def test_a_damaged_answer_is_as_good_as_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_listing_counts_as_missing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     known = models(tmp_path)
     known.refresh("toy")
     path = ListingCache(tmp_path / "mux").path("toy")
@@ -94,7 +94,7 @@ def test_a_damaged_answer_is_as_good_as_none(tmp_path: Path, caplog: pytest.LogC
     assert [model.model_id for model in known.list("toy")] == ["big-2", "new"]
 
 
-def test_a_hostile_name_of_an_agent_stays_in_the_folder(tmp_path: Path) -> None:
+def test_hostile_agent_name_stays_in_the_folder(tmp_path: Path) -> None:
     path = ListingCache(tmp_path).path("../../x")
     assert path.parent == tmp_path / "cache" / "models"
 
@@ -103,13 +103,13 @@ def test_a_hostile_name_of_an_agent_stays_in_the_folder(tmp_path: Path) -> None:
     ("name", "status"),
     [("new", "ok"), ("big", "alias"), ("small-1.5", "ok"), ("big-1", "deprecated"), ("none", "unknown")],
 )
-def test_names_are_known_from_both(tmp_path: Path, name: str, status: str) -> None:
+def test_validate_knows_listed_and_included_names(tmp_path: Path, name: str, status: str) -> None:
     known = models(tmp_path)
     known.refresh("toy")
     assert known.validate("toy", name).status == status
 
 
-def test_a_model_by_its_name(tmp_path: Path) -> None:
+def test_get_returns_the_model_of_a_name(tmp_path: Path) -> None:
     known = models(tmp_path)
     assert known.get("toy-agent", "big") is BIG
     with pytest.raises(AgentMuxError, match="unknown toy model 'gib-2'; did you mean big-2") as raised:
@@ -118,7 +118,7 @@ def test_a_model_by_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["list", "default", "current", "refresh", "last_updated"])
-def test_agents_that_nobody_knows(tmp_path: Path, call: str) -> None:
+def test_unknown_agents_are_rejected(tmp_path: Path, call: str) -> None:
     with pytest.raises(AgentMuxError, match="no agent is named 'toi'"):
         getattr(models(tmp_path), call)("toi")
 
@@ -134,14 +134,14 @@ def test_costs_are_estimated_with_cache_prices(tmp_path: Path) -> None:
     assert known.estimate_cost("toy", "none", input_tokens=1) is None
 
 
-def test_the_default_of_an_adapter(tmp_path: Path) -> None:
+def test_default_is_the_adapters(tmp_path: Path) -> None:
     chosen = models(tmp_path, adapter=agent(default_model="big-2"))
     assert (chosen.default("toy"), chosen.current("toy")) == ("big-2", CurrentModel(model="big-2", source="adapter"))
     left = models(tmp_path, adapter=agent(default_model=None))
     assert (left.default("toy"), left.current("toy")) == (None, CurrentModel(model=None, source="agent"))
 
 
-def test_who_says_which_model_is_used(tmp_path: Path) -> None:
+def test_current_model_and_its_source(tmp_path: Path) -> None:
     """The agent's own files before the adapter, ours before them, the client before those, a profile before all."""
     adapter = agent(default_model="big-2")
     own = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
@@ -152,13 +152,13 @@ def test_who_says_which_model_is_used(tmp_path: Path) -> None:
 
     assert current({}, None) == CurrentModel(model="small-1.5", source="agent config", path="/p/toy.json")
     for path, source in (("config.json", "global config"), ("profiles/fast.json", "profile")):
-        said = str(tmp_path / path)
-        assert current({"model": said}) == CurrentModel(model="x", source=source, path=said)  # type: ignore[arg-type]
+        file = str(tmp_path / path)
+        assert current({"model": file}) == CurrentModel(model="x", source=source, path=file)  # type: ignore[arg-type]
     assert current({"model": "/w/.agent-mux/config.json"}).source == "project config"
     assert current({"model": "the client"}) == CurrentModel(model="x", source="client")
 
 
-def test_the_clients_own_default_counts(tmp_path: Path) -> None:
+def test_current_model_can_come_from_the_client(tmp_path: Path) -> None:
     mux = AgentMux(config_dir=tmp_path, adapters=registry(agent()), default_model="small-1.5")
     assert mux.models.current("toy", project=tmp_path) == CurrentModel(model="small-1.5", source="client")
     (tmp_path / "config.json").write_text('{"agents": {"toy": {"model": "big"}}}')
@@ -168,18 +168,18 @@ def test_the_clients_own_default_counts(tmp_path: Path) -> None:
     )
 
 
-def test_the_client_has_them(tmp_path: Path) -> None:
+def test_client_has_the_registry(tmp_path: Path) -> None:
     mux = AgentMux(config_dir=tmp_path, adapters=registry(agent()))
     assert mux.models.list("toy") == MODELS
     assert mux.models.can_refresh("toy")
 
 
-def test_what_the_agent_does_not_say_is_as_it_was_known() -> None:
+def test_unlisted_properties_are_the_known_ones() -> None:
     bare = ModelCapabilities(model_id="big-2", provider="maker")
     assert merge_listing(listed(bare), MODELS) == (replace(BIG, as_of=AT.date()),)
 
 
-def test_what_the_agent_says_counts() -> None:
+def test_listed_properties_override_known_ones() -> None:
     own = ModelCapabilities(model_id="big-2", provider="other", display_name="Bigger", context_window=272_000,
                             price=Price(3.0, 9.0), thinking_efforts=("high",))  # fmt: skip
     (model,) = merge_listing(listed(own), MODELS)
@@ -193,12 +193,12 @@ def test_rounded_sizes_and_prices_without_long_calls_do_not_replace_exact_ones()
     assert (model.context_window, model.price) == (BIG.context_window, BIG.price)
 
 
-def test_a_version_of_a_model_has_not_its_aliases() -> None:
+def test_dated_version_has_no_aliases() -> None:
     (model,) = merge_listing(listed(ModelCapabilities(model_id="maker/big-2-20260101", provider="maker")), MODELS)
     assert (model.alias, model.price) == ((), BIG.price)
 
 
-def test_an_end_that_was_announced_is_not_forgotten() -> None:
+def test_retirement_date_is_kept() -> None:
     (model,) = merge_listing(listed(ModelCapabilities(model_id="big-1", provider="maker")), MODELS)
     assert (model.deprecated, model.successor, model.retires_on) == (True, "big-2", date(2026, 12, 1))
     assert (OLD.as_of, SMALL.as_of, model.as_of) == (DAY, DAY, AT.date())

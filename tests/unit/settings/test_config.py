@@ -1,4 +1,4 @@
-"""`config.json`: read, complained about, and changed one key at a time."""
+"""`config.json`: parsing, errors, and changing one key."""
 
 import json
 import re
@@ -23,17 +23,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "mux" / "config.json"
 
 
-def write(path: Path, told: Any) -> None:
+def write(path: Path, content: Any) -> None:
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(told), encoding="utf-8")
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
-def test_a_file_that_is_not_there_says_nothing(path: Path) -> None:
+def test_missing_file_is_empty(path: Path) -> None:
     assert read_config(path) == MuxConfig(path=path)
     assert not path.parent.exists()
 
 
-def test_everything_that_it_can_say(path: Path) -> None:
+def test_all_keys_are_read(path: Path) -> None:
     write(
         path,
         {
@@ -50,13 +50,13 @@ def test_everything_that_it_can_say(path: Path) -> None:
     )
 
 
-def test_the_keys_are_those_of_a_profile_and_a_few_more() -> None:
+def test_keys_are_those_of_a_profile_and_a_few_more() -> None:
     assert set(CONFIG_KEYS) - set(PROFILE_KEYS) == {"defaultAgent", "defaultModel", "agents", "profile", "runIndex"}
     assert set(PROFILE_KEYS) - set(CONFIG_KEYS) == {"agent", "model"}
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("content", "message"),
     [
         ({"defaultAgnet": "a"}, "defaultAgnet: got 'a'; allowed: no such key; did you mean 'defaultAgent'?"),
         ({"model": "m"}, "model: got 'm'; allowed: no such key; did you mean 'defaultModel'?"),
@@ -75,13 +75,13 @@ def test_the_keys_are_those_of_a_profile_and_a_few_more() -> None:
         ({"timeout": -1, "tags": 5, "zzz": 1}, "tags: got 5"),
     ],
 )
-def test_what_is_wrong_names_the_file_and_the_key(path: Path, told: Any, said: str) -> None:
-    write(path, told)
+def test_error_names_file_and_key(path: Path, content: Any, message: str) -> None:
+    write(path, content)
     with pytest.raises(AgentMuxError) as raised:
         read_config(path)
     assert raised.value.code == "CONFIG_ERROR"
     assert str(raised.value).startswith(f"{path} cannot be used: ")
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "hunter2" not in str(raised.value)
 
 
@@ -93,17 +93,17 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(KEYS_OF_ALL, json_values, max_size=4))
-def test_whatever_it_says_it_is_used_or_complained_about(told: dict[str, Any]) -> None:
+def test_any_content_is_parsed_or_rejected(content: dict[str, Any]) -> None:
     try:
-        made = parse_config(Path("/x/config.json"), told)
+        made = parse_config(Path("/x/config.json"), content)
     except AgentMuxError as error:
         assert error.code == "CONFIG_ERROR"  # noqa: PT017  # either this or that
     else:
-        for said in (made.options, *made.agents.values()):
-            options_from_fields({name: value for name, value in said.items() if name != "policy"})
+        for fields in (made.options, *made.agents.values()):
+            options_from_fields({name: value for name, value in fields.items() if name != "policy"})
 
 
-def test_one_key_is_changed_and_the_others_stay(path: Path, tmp_path: Path) -> None:
+def test_other_keys_are_preserved(path: Path, tmp_path: Path) -> None:
     write(path, {"timeout": 1000, "agents": {"a": {"model": "m"}}, "tags": ["x"]})
     write_config_key(path, "profile", "fast", private=True, locks=tmp_path / "locks")
     assert list(json.loads(path.read_text()).items()) == [
@@ -114,7 +114,7 @@ def test_one_key_is_changed_and_the_others_stay(path: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["{", '{"timeout": "x"}', "[]"])
-def test_a_file_that_cannot_be_used_is_never_replaced(path: Path, tmp_path: Path, text: str) -> None:
+def test_invalid_file_is_not_replaced(path: Path, tmp_path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)
     with pytest.raises(AgentMuxError) as raised:
@@ -123,31 +123,31 @@ def test_a_file_that_cannot_be_used_is_never_replaced(path: Path, tmp_path: Path
     assert path.read_text() == text
 
 
-def test_a_bad_value_is_not_written(path: Path, tmp_path: Path) -> None:
+def test_invalid_value_is_not_written(path: Path, tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError):
         write_config_key(path, "timeout", -1, private=True, locks=tmp_path / "locks")
     assert not path.exists()
 
 
-def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
+def test_examples_of_the_documentation_are_valid(tmp_path: Path) -> None:
     from agent_mux.journal.run_index import read_index
 
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
     config, line = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    told = parse_config(tmp_path / "config.json", json.loads(config))
-    assert (told.profile, set(told.agents)) == ("review", {"codex"})
+    config = parse_config(tmp_path / "config.json", json.loads(config))
+    assert (config.profile, set(config.agents)) == ("review", {"codex"})
     (tmp_path / "index").write_text(line)
     [record] = read_index(tmp_path / "index")
     assert record.tags == ("nightly",)
 
 
-def test_the_keys_in_the_documentation_are_there() -> None:
+def test_keys_in_the_documentation_exist() -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "configure-agent-mux.md").read_text("utf-8")
     named = {key for row in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ", page, re.MULTILINE) for key in row.split(", ")}
     assert {key.strip("`") for key in named} <= {*CONFIG_KEYS, *PROFILE_KEYS}
 
 
-def test_folders_of_skills_are_beside_the_file(tmp_path: Path) -> None:
+def test_skill_folders_are_relative_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"skills": ["skills/dig", "/elsewhere"], "agents": {"a": {"skills": ["x"]}}}', "utf-8")
     read = read_config(path)

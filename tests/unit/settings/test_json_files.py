@@ -1,4 +1,4 @@
-"""Our own JSON files: strict, and read again only when they changed."""
+"""Our own JSON files: strict parsing, editing and caching."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_o
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{\n  "a": 1,\n  b\n}', "line 3, column 3"),
         ('{"a": // no\n 1}', "line 1, column 7"),
@@ -25,32 +25,32 @@ from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_o
         ('{"a": ' + "9" * 5000 + "}", "is not valid JSON"),
     ],
 )
-def test_what_is_no_object_says_where(tmp_path: Path, text: str, told: str) -> None:
+def test_error_names_the_position(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(AgentMuxError) as raised:
         read_object(path)
     assert raised.value.code == "CONFIG_ERROR"
     assert str(path) in str(raised.value)
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_invalid_utf8_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(AgentMuxError, match="not UTF-8"):
         read_object(tmp_path / "x")
 
 
-def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+def test_missing_file_is_none(tmp_path: Path) -> None:
     assert read_object(tmp_path / "new" / "config.json") is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_what_changes_is_changed() -> None:
+def test_edit_preserves_the_rest() -> None:
     text = '{"model":"m",\n      "tags" : ["a", "b"],\n  "retryPolicy": {"jitter": 0.5}}'
-    told = {"model": "n", "retryPolicy.maxAttempts": 3, "timeout": 5}
-    changed = edit_object(text, told)
+    changes = {"model": "n", "retryPolicy.maxAttempts": 3, "timeout": 5}
+    changed = edit_object(text, changes)
     assert changed.startswith(
         '{"model":"n",\n      "tags" : ["a", "b"],\n  "retryPolicy": {"jitter": 0.5, "maxAttempts": 3}'
     )
@@ -59,22 +59,22 @@ def test_only_what_changes_is_changed() -> None:
     }  # fmt: skip
 
 
-def test_what_is_removed_takes_empty_objects_with_it() -> None:
-    told = {"model": None, "retryPolicy.jitter": None, "not.there": None}
-    assert parse_object(edit_object('{"model": "m", "retryPolicy": {"jitter": 0.5}}', told), "x") == {}
+def test_removal_removes_empty_objects() -> None:
+    changes = {"model": None, "retryPolicy.jitter": None, "not.there": None}
+    assert parse_object(edit_object('{"model": "m", "retryPolicy": {"jitter": 0.5}}', changes), "x") == {}
 
 
-def test_what_is_new_is_laid_out() -> None:
+def test_new_keys_are_indented() -> None:
     assert edit_object(EMPTY, {"a.b": 1}) == '{\n  "a": {\n    "b": 1\n  }\n}\n'
 
 
-def test_a_way_through_what_is_no_object() -> None:
+def test_path_through_a_non_object_is_rejected() -> None:
     with pytest.raises(AgentMuxError, match=r"a\.b cannot be set") as raised:
         edit_object('{"a": 1}', {"a.b": 2})
     assert raised.value.code == "VALIDATION_ERROR"
 
 
-def test_a_file_is_read_when_it_changed(tmp_path: Path) -> None:
+def test_cache_reads_changed_files(tmp_path: Path) -> None:
     path, reads = tmp_path / "x", []
 
     def read(asked: Path) -> str | None:

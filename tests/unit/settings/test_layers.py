@@ -1,4 +1,4 @@
-"""Field by field, the strongest layer that says something is heard."""
+"""Merging layers of options: field by field, the strongest one wins."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -21,15 +21,15 @@ layers = st.lists(
 )
 
 
-def first_said(said: list[Mapping[str, Any]], name: str) -> tuple[int, Any] | None:
-    return next(((at, one[name]) for at, one in enumerate(said) if one.get(name) is not None), None)
+def first_value(layers: list[Mapping[str, Any]], name: str) -> tuple[int, Any] | None:
+    return next(((at, one[name]) for at, one in enumerate(layers) if one.get(name) is not None), None)
 
 
 @given(layers)
-def test_the_strongest_that_says_something_is_heard(said: list[dict[str, Any]]) -> None:
-    merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
+def test_strongest_layer_wins(layers: list[dict[str, Any]]) -> None:
+    merged = merge([Layer(str(at), one) for at, one in enumerate(layers)])
     for name in PLAIN:
-        first = first_said(said, name)
+        first = first_value(layers, name)
         assert (name in merged.fields) == (first is not None)
         if first is not None:
             assert (merged.sources[name], merged.fields[name]) == (str(first[0]), first[1])
@@ -37,21 +37,21 @@ def test_the_strongest_that_says_something_is_heard(said: list[dict[str, Any]]) 
 
 
 @given(layers)
-def test_mappings_complete_each_other_part_by_part(said: list[dict[str, Any]]) -> None:
-    merged = merge([Layer(str(at), one) for at, one in enumerate(said)])
+def test_mappings_are_merged_by_key(layers: list[dict[str, Any]]) -> None:
+    merged = merge([Layer(str(at), one) for at, one in enumerate(layers)])
     for name in MERGED_FIELDS:
-        told = [one[name] for one in said if one.get(name) is not None]
+        values = [one[name] for one in layers if one.get(name) is not None]
         assert merged.fields.get(name, {}) == {
-            part: next(one[part] for one in told if part in one) for one in told for part in one
+            part: next(one[part] for one in values if part in one) for one in values for part in one
         }
-        assert (name in merged.fields) == bool(told)
+        assert (name in merged.fields) == bool(values)
 
 
 @given(layers)
-def test_what_is_unsaid_changes_nothing(said: list[dict[str, Any]]) -> None:
+def test_unset_fields_change_nothing(layers: list[dict[str, Any]]) -> None:
     nothing = dict.fromkeys((*PLAIN, *MERGED_FIELDS))
-    with_silence = [layer for one in said for layer in (Layer("nobody", nothing), Layer("x", one))]
-    assert merge(with_silence).fields == merge([Layer("x", one) for one in said]).fields
+    with_unset = [layer for one in layers for layer in (Layer("nobody", nothing), Layer("x", one))]
+    assert merge(with_unset).fields == merge([Layer("x", one) for one in layers]).fields
 
 
 @given(layers, layers)
@@ -70,7 +70,7 @@ objects = st.dictionaries(st.sampled_from("abc"), json_values, max_size=3)
 
 
 @given(objects, objects)
-def test_objects_are_merged_and_all_else_is_replaced(over: dict[str, Any], under: dict[str, Any]) -> None:
+def test_objects_are_merged_and_other_values_replaced(over: dict[str, Any], under: dict[str, Any]) -> None:
     made = deep_merge(over, under)
     assert set(made) == {name for name in over if over[name] is not None} | set(under)
     for name, value in made.items():
@@ -81,7 +81,7 @@ def test_objects_are_merged_and_all_else_is_replaced(over: dict[str, Any], under
             assert value == (below if above is None else above)
 
 
-def test_what_a_value_says_is_what_is_not_its_default() -> None:
+def test_non_default_fields() -> None:
     assert non_default_fields(RunOptions(agent="a", timeout=0.0, tags=["x"], env={})) == {"agent": "a", "tags": ["x"]}
     assert non_default_fields(RetryPolicy(max_attempts=3, base_delay=2.0)) == {"base_delay": 2.0}
     assert {spec.name for spec in fields(RunOptions)} >= MERGED_FIELDS

@@ -1,4 +1,4 @@
-"""What may stand in our files about runs, and what is said about what may not."""
+"""Options as JSON: allowed keys, conversion in both directions, and errors."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -26,47 +26,47 @@ NOT_IN_A_PROFILE = {
 """Run API, section 1."""
 
 
-def read(told: dict[str, Any]) -> dict[str, Any]:
+def read(content: dict[str, Any]) -> dict[str, Any]:
     problems = Problems()
-    said = fields_from_json(told, problems)
+    fields = fields_from_json(content, problems)
     assert problems.fields == []
-    return said
+    return fields
 
 
-def wrong_in(told: dict[str, Any]) -> list[tuple[str, str]]:
+def wrong_in(content: dict[str, Any]) -> list[tuple[str, str]]:
     problems = Problems()
-    fields_from_json(told, problems)
+    fields_from_json(content, problems)
     return [(one.path, str(one)) for one in problems.fields]
 
 
-def test_all_of_a_run_may_stand_there_but_what_is_for_the_call() -> None:
+def test_profiles_allow_all_but_per_run_fields() -> None:
     every = {camel(spec.name) for spec in fields(RunOptions)}
     assert every - set(PROFILE_KEYS) == NOT_IN_A_PROFILE
     assert {camel(name) for name in PER_RUN_FIELDS} == NOT_IN_A_PROFILE
 
 
 @pytest.mark.parametrize("key", sorted(NOT_IN_A_PROFILE))
-def test_what_is_for_the_call_alone_says_why(key: str) -> None:
-    [(path, told)] = wrong_in({key: "hunter2" if key == "env" else "x"})
+def test_per_run_field_is_rejected_with_the_reason(key: str) -> None:
+    [(path, problem)] = wrong_in({key: "hunter2" if key == "env" else "x"})
     assert path == key
-    assert "nothing in a settings file (" in told
-    assert "hunter2" not in told
+    assert "nothing in a settings file (" in problem
+    assert "hunter2" not in problem
 
 
-def test_times_are_milliseconds() -> None:
-    told = {"timeout": 1500, "inactivityTimeout": 0, "gracePeriod": 10, "approvalTimeout": 2000}
-    told["retryPolicy"] = {"baseDelay": 250, "maxAttempts": 2, "jitter": 0.5, "retryOn": ["TIMEOUT"]}
-    said = read(told)
-    assert said == {
+def test_durations_are_in_milliseconds() -> None:
+    content = {"timeout": 1500, "inactivityTimeout": 0, "gracePeriod": 10, "approvalTimeout": 2000}
+    content["retryPolicy"] = {"baseDelay": 250, "maxAttempts": 2, "jitter": 0.5, "retryOn": ["TIMEOUT"]}
+    fields = read(content)
+    assert fields == {
         "timeout": 1.5, "inactivity_timeout": 0.0, "grace_period": 0.01, "approval_timeout": 2.0,
         "retry_policy": {
             "base_delay": 0.25, "max_attempts": 2, "jitter": 0.5, "retry_on": frozenset({"TIMEOUT"}),
         },
     }  # fmt: skip
-    assert fields_to_json(said) == told
+    assert fields_to_json(fields) == content
 
 
-def test_null_says_nothing() -> None:
+def test_null_means_unset() -> None:
     assert read({"model": None, "timeout": None, "retryPolicy": {"jitter": None}}) == {"retry_policy": {}}
 
 
@@ -82,28 +82,28 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_every_key_is_read_and_written_again() -> None:
+def test_every_key_round_trips() -> None:
     assert set(GOOD) == set(PROFILE_KEYS)
-    said = read(GOOD)
-    assert set(said) == set(PROFILE_KEYS.values())
-    assert said["mcp_servers"] == (McpServer("files", command="npx", args=("x",), env={"A": "b"}),)
-    again = fields_to_json(said)
+    fields = read(GOOD)
+    assert set(fields) == set(PROFILE_KEYS.values())
+    assert fields["mcp_servers"] == (McpServer("files", command="npx", args=("x",), env={"A": "b"}),)
+    again = fields_to_json(fields)
     assert {key: value for key, value in again.items() if key != "mcpServers"} == {
         key: value for key, value in GOOD.items() if key != "mcpServers"
     }
-    assert read(again) == said
+    assert read(again) == fields
 
 
 @pytest.mark.parametrize("key", sorted(set(GOOD) - {"outputSchema"}))
 @pytest.mark.parametrize("value", [{"x": 1}, [[]], float(10**20) * 10**300, -1, True, "", "x"])
-def test_a_wrong_type_never_raises_anything_but_a_problem(key: str, value: Any) -> None:
-    for path, told in wrong_in({key: value}):
+def test_wrong_types_are_reported_as_problems(key: str, value: Any) -> None:
+    for path, problem in wrong_in({key: value}):
         assert path.startswith(key)
-        assert "allowed: " in told
+        assert "allowed: " in problem
 
 
 @pytest.mark.parametrize(
-    ("told", "path", "said"),
+    ("content", "path", "message"),
     [
         ({"timeout": -5}, "timeout", "got -5; allowed: a number >= 0, in milliseconds"),
         ({"timeout": "5s"}, "timeout", "got '5s'; allowed: a number"),
@@ -132,13 +132,13 @@ def test_a_wrong_type_never_raises_anything_but_a_problem(key: str, value: Any) 
         ({"command": "one two"}, "command", "a list of strings"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_by_its_key(told: dict[str, Any], path: str, said: str) -> None:
-    [(where, sentence)] = wrong_in(told)
+def test_problems_name_the_key(content: dict[str, Any], path: str, message: str) -> None:
+    [(where, sentence)] = wrong_in(content)
     assert where == path
-    assert said in sentence
+    assert message in sentence
 
 
-def test_a_program_cannot_write_what_is_for_the_call() -> None:
+def test_per_run_fields_cannot_be_written() -> None:
     with pytest.raises(ValidationError, match="prompt"):
         fields_to_json({"prompt": "x"})
     with pytest.raises(ValidationError, match="no such key"):
@@ -147,17 +147,17 @@ def test_a_program_cannot_write_what_is_for_the_call() -> None:
         fields_to_json({"timeout": float("inf")})
 
 
-def test_a_whole_retry_policy_is_written_as_what_it_says() -> None:
+def test_retry_policy_is_written_without_defaults() -> None:
     assert fields_to_json({"retry_policy": RetryPolicy(max_attempts=5, base_delay=0.5)}) == {
         "retryPolicy": {"maxAttempts": 5, "baseDelay": 500}
     }
 
 
-def test_a_path_is_written_as_text() -> None:
+def test_path_is_written_as_string() -> None:
     assert fields_to_json({"policy": Path("/etc/rules.toml")}) == {"policy": "/etc/rules.toml"}
 
 
 @given(st.floats(0, 10**7), st.integers(0, 10**9))
-def test_times_stay_what_they_are(seconds: float, milliseconds: int) -> None:
+def test_durations_round_trip(seconds: float, milliseconds: int) -> None:
     assert read(fields_to_json({"timeout": seconds}))["timeout"] == pytest.approx(seconds, abs=1e-8)
     assert fields_to_json(read({"timeout": milliseconds}))["timeout"] == milliseconds

@@ -1,4 +1,4 @@
-"""The schema of what a run can be asked allows what is read, and nothing else."""
+"""The schemas of requests and profiles accept exactly what the readers accept."""
 
 import json
 from dataclasses import fields
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_mux._util.field_descriptions import field_descriptions_of
+from agent_mux._util.field_descriptions import meanings_of
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import RunOptions
 from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, Problems, camel, fields_from_json
@@ -45,51 +45,51 @@ BAD: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("told", GOOD, ids=json.dumps)
-def test_what_fits_is_read(told: dict[str, Any]) -> None:
-    REQUEST.validate(told)
-    request_from_json(told)
+@pytest.mark.parametrize("content", GOOD, ids=json.dumps)
+def test_valid_request_is_accepted(content: dict[str, Any]) -> None:
+    REQUEST.validate(content)
+    request_from_json(content)
 
 
-@pytest.mark.parametrize("told", BAD, ids=json.dumps)
-def test_what_does_not_fit_is_not(told: dict[str, Any]) -> None:
-    assert not REQUEST.is_valid(told)
+@pytest.mark.parametrize("content", BAD, ids=json.dumps)
+def test_invalid_request_is_rejected(content: dict[str, Any]) -> None:
+    assert not REQUEST.is_valid(content)
     with pytest.raises(ValidationError):
-        request_from_json(told)
+        request_from_json(content)
 
 
-@pytest.mark.parametrize("told", [one for one in (*GOOD, *BAD) if set(one) <= set(PROFILE_KEYS)], ids=json.dumps)
-def test_a_profile_is_read_the_same_way(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("content", [one for one in (*GOOD, *BAD) if set(one) <= set(PROFILE_KEYS)], ids=json.dumps)
+def test_profile_schema_agrees_with_the_reader(content: dict[str, Any]) -> None:
     problems = Problems()
-    fields_from_json(told, problems)
-    assert PROFILE.is_valid(told) == (not problems.fields)
+    fields_from_json(content, problems)
+    assert PROFILE.is_valid(content) == (not problems.fields)
 
 
 @pytest.mark.parametrize("key", REQUEST_KEYS)
-def test_null_says_nothing(key: str) -> None:
+def test_null_means_unset(key: str) -> None:
     REQUEST.validate({key: None})
     assert request_from_json({key: None}) == {}
 
 
-def test_every_key_is_there_with_its_meaning_in_milliseconds() -> None:
-    told = request_schema()["properties"]
-    assert set(told) == set(REQUEST_KEYS)
+def test_every_key_has_a_description_in_milliseconds() -> None:
+    properties = request_schema()["properties"]
+    assert set(properties) == set(REQUEST_KEYS)
     assert set(profile_schema()["properties"]) == set(PROFILE_KEYS)
-    assert [key for key, shape in told.items() if not shape.get("description")] == []
+    assert [key for key, shape in properties.items() if not shape.get("description")] == []
     for name in DURATIONS & {spec.name for spec in fields(RunOptions)}:
-        said = told[camel(name)]["description"]
-        assert "illiseconds" in said
-        assert "Seconds" not in said
+        description = properties[camel(name)]["description"]
+        assert "illiseconds" in description
+        assert "Seconds" not in description
 
 
-def test_the_examples_fit() -> None:
+def test_examples_are_valid() -> None:
     for checker in (REQUEST, PROFILE):
         for example in checker.schema["examples"]:
             checker.validate(example)
 
 
-def test_meanings_are_the_strings_below_the_fields() -> None:
-    assert field_descriptions_of(RunOptions)["session_id"] == "Continue this session."
-    assert field_descriptions_of(int) == {}
+def test_descriptions_are_the_strings_below_the_fields() -> None:
+    assert meanings_of(RunOptions)["session_id"] == "Continue this session."
+    assert meanings_of(int) == {}
     made_now = type("Made", (), {"__annotations__": {"x": int}})
-    assert field_descriptions_of(made_now) == {}
+    assert meanings_of(made_now) == {}

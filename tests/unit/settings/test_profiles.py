@@ -1,4 +1,4 @@
-"""Profiles: made, read from two places as one, changed, applied, removed."""
+"""Profiles: created, merged from two scopes, changed, applied, deleted."""
 
 import json
 import stat
@@ -29,7 +29,7 @@ def code_of(raised: Any) -> str:
     return str(raised.value.code)
 
 
-def test_a_profile_is_made_and_read(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
+def test_set_and_get(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
     path = profiles.set("fast", {"model": "m", "timeout": 60, "retry_policy": RetryPolicy(max_attempts=5)})
     assert path == places["global"] / "profiles" / "fast.json"
     assert json.loads(path.read_text()) == {"model": "m", "timeout": 60000, "retryPolicy": {"maxAttempts": 5}}
@@ -41,7 +41,7 @@ def test_a_profile_is_made_and_read(profiles: Profiles, places: Mapping[Scope, P
     assert not places["project"].exists()
 
 
-def test_fields_are_changed_removed_or_all_replaced(profiles: Profiles) -> None:
+def test_fields_are_changed_removed_or_replaced(profiles: Profiles) -> None:
     profiles.set("fast", {"model": "m", "max_turns": 3})
     profiles.set("fast", {"model": "n", "max_turns": None, "temperature": 0.5})
     assert profiles.get("fast").fields == {"model": "n", "temperature": 0.5}
@@ -49,9 +49,7 @@ def test_fields_are_changed_removed_or_all_replaced(profiles: Profiles) -> None:
     assert profiles.get("fast").fields == {"top_k": 1}
 
 
-def test_the_project_goes_over_the_global_one_object_by_object(
-    profiles: Profiles, places: Mapping[Scope, Path]
-) -> None:
+def test_project_is_merged_over_global(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
     profiles.set("fast", {"model": "g", "tags": ["g"], "retry_policy": {"max_attempts": 2, "jitter": 0.5}})
     profiles.set("fast", {"tags": ["p"], "retry_policy": {"jitter": 0.0}}, scope="project")
     profile = profiles.get("fast")
@@ -68,7 +66,7 @@ def test_the_project_goes_over_the_global_one_object_by_object(
     assert profiles.get("fast", scope="global").content["tags"] == ["g"]
 
 
-def test_a_listing_has_the_names_of_both_places(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
+def test_names_of_both_scopes_are_listed(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
     assert (profiles.names(), profiles.list()) == ((), [])
     profiles.set("b", {"model": "m"})
     profiles.set("a", {"model": "m"}, scope="project")
@@ -81,7 +79,7 @@ def test_a_listing_has_the_names_of_both_places(profiles: Profiles, places: Mapp
     ]  # fmt: skip
 
 
-def test_one_that_is_not_there_says_which_was_meant(profiles: Profiles) -> None:
+def test_unknown_name_is_reported_with_the_nearest(profiles: Profiles) -> None:
     profiles.set("review", {"model": "m"})
     for ask in (profiles.get, profiles.delete):
         with pytest.raises(AgentMuxError, match="did you mean 'review'") as raised:
@@ -94,7 +92,7 @@ def test_one_that_is_not_there_says_which_was_meant(profiles: Profiles) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a/b", "x" * 65, "é", "a.json"])
-def test_names_are_plain(profiles: Profiles, name: str, tmp_path: Path) -> None:
+def test_invalid_names_are_rejected(profiles: Profiles, name: str, tmp_path: Path) -> None:
     for attempt in (profiles.get, profiles.delete, lambda bad: profiles.set(bad, {"model": "m"})):
         with pytest.raises(ValidationError, match="64 letters"):
             attempt(name)
@@ -113,7 +111,7 @@ def test_names_are_plain(profiles: Profiles, name: str, tmp_path: Path) -> None:
         {"output_schema": {"x": object()}},
     ],
 )
-def test_what_cannot_be_is_not_written(profiles: Profiles, fields: dict[str, Any], tmp_path: Path) -> None:
+def test_invalid_field_is_not_written(profiles: Profiles, fields: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ValidationError):
         profiles.set("fast", fields)
     assert list(tmp_path.rglob("*.json")) == []
@@ -124,7 +122,7 @@ def test_what_cannot_be_is_not_written(profiles: Profiles, fields: dict[str, Any
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"prompt": "x"}', '{"model": 3}'])
-def test_a_damaged_file_is_named_and_stays(profiles: Profiles, places: Mapping[Scope, Path], text: str) -> None:
+def test_invalid_file_is_reported_and_not_changed(profiles: Profiles, places: Mapping[Scope, Path], text: str) -> None:
     path = places["global"] / "profiles" / "bad.json"
     path.parent.mkdir(parents=True)
     path.write_text(text)
@@ -135,7 +133,7 @@ def test_a_damaged_file_is_named_and_stays(profiles: Profiles, places: Mapping[S
     assert path.read_text() == text
 
 
-def test_what_a_person_has_laid_out_stays(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
+def test_formatting_is_preserved(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
     path = places["global"] / "profiles" / "mine.json"
     path.parent.mkdir(parents=True)
     path.write_text('{ "model" : "m",\n\n     "tags": ["a",   "b"] }')
@@ -143,7 +141,7 @@ def test_what_a_person_has_laid_out_stays(profiles: Profiles, places: Mapping[Sc
     assert path.read_text() == '{ "model" : "n",\n\n     "tags": ["a",   "b"] }'
 
 
-def test_a_profile_is_removed_from_one_place(profiles: Profiles) -> None:
+def test_delete_removes_from_one_scope(profiles: Profiles) -> None:
     profiles.set("fast", {"model": "g"})
     profiles.set("fast", {"model": "p"}, scope="project")
     with pytest.raises(ValidationError, match="exists in both"):
@@ -154,7 +152,7 @@ def test_a_profile_is_removed_from_one_place(profiles: Profiles) -> None:
     assert profiles.names() == ()
 
 
-def test_what_a_profile_says_holds_where_the_options_say_nothing(profiles: Profiles) -> None:
+def test_apply_fills_default_fields_only(profiles: Profiles) -> None:
     profiles.set("fast", {"agent": "p", "model": "p", "timeout": 5, "retry_policy": {"max_attempts": 9, "jitter": 0.0}})
     options = profiles.apply(
         "fast", RunOptions(agent="mine", prompt="x", timeout=7.0, retry_policy=RetryPolicy(jitter=1.0))
@@ -164,7 +162,7 @@ def test_what_a_profile_says_holds_where_the_options_say_nothing(profiles: Profi
     assert profiles.apply("fast", RunOptions(agent="", prompt="x")).agent == "p"
 
 
-def test_rules_are_named_from_where_the_profile_is(profiles: Profiles) -> None:
+def test_policy_path_is_relative_to_the_profile(profiles: Profiles) -> None:
     path = profiles.set("careful", {"policy": "rules.toml"})
     with pytest.raises(AgentMuxError, match=f"the policy {path.parent / 'rules.toml'} cannot be used"):
         profiles.apply("careful", RunOptions(agent="a", prompt="x"))
@@ -187,7 +185,7 @@ def test_the_default_profile(profiles: Profiles, places: Mapping[Scope, Path]) -
     assert json.loads(path.read_text()) == {}
 
 
-def test_without_a_project_there_is_only_the_global_place(tmp_path: Path) -> None:
+def test_without_project_only_global_profiles_exist(tmp_path: Path) -> None:
     profiles = Profiles(lambda: {"global": tmp_path}, locks=tmp_path / "locks")
     with pytest.raises(AgentMuxError, match="amux init") as raised:
         profiles.set("fast", {"model": "m"}, scope="project")
@@ -196,7 +194,7 @@ def test_without_a_project_there_is_only_the_global_place(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_client_has_the_profiles_of_its_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_has_profiles_of_its_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("AGENT_MUX_PROJECT_DIR", raising=False)
     (tmp_path / "repo" / ".agent-mux").mkdir(parents=True)
@@ -211,7 +209,7 @@ def test_a_client_has_the_profiles_of_its_places(tmp_path: Path, monkeypatch: py
     assert AgentMux(config_dir=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)
 
 
-def test_several_may_change_a_profile_at_once(places: Mapping[Scope, Path], tmp_path: Path) -> None:
+def test_concurrent_changes_are_all_kept(places: Mapping[Scope, Path], tmp_path: Path) -> None:
     keys = [f"k{number}" for number in range(8)]
 
     def change(key: str) -> None:

@@ -1,4 +1,4 @@
-"""What a client makes of everything that is said about a run."""
+"""The options that a client resolves from all sources."""
 
 import json
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ class House:
         self.repo = self.project.parent
         self.project.mkdir(parents=True)
 
-    def write(self, place: Path, told: Mapping[str, Any], name: str = "config") -> Path:
+    def write(self, place: Path, content: Mapping[str, Any], name: str = "config") -> Path:
         path = place / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(told), encoding="utf-8")
+        path.write_text(json.dumps(content), encoding="utf-8")
         return path
 
     def client(self, **arguments: Any) -> AgentMux:
@@ -64,10 +64,10 @@ ladders = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 @given(ladders)
-def test_the_highest_rung_that_says_something_is_heard(house: House, ladder: dict[str, dict[str, Any]]) -> None:
+def test_strongest_source_wins(house: House, ladder: dict[str, dict[str, Any]]) -> None:
     for rung, place in (("project", house.project), ("global", house.config)):
-        told = fields_to_json(ladder[rung])
-        house.write(place, {{"model": "defaultModel"}.get(key, key): value for key, value in told.items()})
+        content = fields_to_json(ladder[rung])
+        house.write(place, {{"model": "defaultModel"}.get(key, key): value for key, value in content.items()})
     house.write(house.config, fields_to_json(ladder["profile"]), "profiles/p")
     client = dict(ladder["client"])
     if "retry_policy" in client:
@@ -81,14 +81,14 @@ def test_the_highest_rung_that_says_something_is_heard(house: House, ladder: dic
         client["default_model"] = client.pop("model")
     options = house.client(**client).settled(agent="x", prompt="y", profile="p", **ladder["call"]).options
     for name in CHOICES:
-        said = [ladder[rung][name] for rung in RUNGS if name in ladder[rung]]
-        assert getattr(options, name) == (said[0] if said else getattr(RunOptions(agent="x"), name))
+        values = [ladder[rung][name] for rung in RUNGS if name in ladder[rung]]
+        assert getattr(options, name) == (values[0] if values else getattr(RunOptions(agent="x"), name))
     policy = [ladder[rung]["retry_policy"] for rung in RUNGS if "retry_policy" in ladder[rung]]
     expected = {name: value for one in reversed(policy) for name, value in one.items()}
     assert options.retry_policy == (RetryPolicy(**expected) if policy else None)
 
 
-def test_each_field_knows_who_said_it(house: House) -> None:
+def test_each_field_has_its_source(house: House) -> None:
     globally = house.write(house.config, {"defaultAgent": "g", "defaultModel": "g", "tags": ["g"], "debug": True})
     project = house.write(house.project, {"defaultModel": "p", "tags": ["p"]})
     profile = house.write(house.config, {"maxTurns": 3}, "profiles/fast")
@@ -107,28 +107,28 @@ def test_each_field_knows_who_said_it(house: House) -> None:
 # -- what the call says
 
 
-def test_a_default_that_the_call_says_is_said(house: House) -> None:
+def test_default_value_in_the_call_overrides_weaker_sources(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "approvalMode": "yolo", "retryPolicy": {"maxAttempts": 9}})
-    said = house.client().settled(
+    resolved = house.client().settled(
         agent="a", prompt="x", timeout=0, approval_mode="prompt", retry_policy={"max_attempts": 3}
     )
-    assert (said.options.timeout, said.options.approval_mode) == (0, "prompt")
-    assert said.options.retry_policy == RetryPolicy(max_attempts=3)
+    assert (resolved.options.timeout, resolved.options.approval_mode) == (0, "prompt")
+    assert resolved.options.retry_policy == RetryPolicy(max_attempts=3)
 
 
-def test_none_is_not_said(house: House) -> None:
+def test_none_means_unset(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
     options = house.client().settled(agent="a", prompt="x", timeout=None, model=None).options
     assert (options.timeout, options.model) == (9.0, "m")
 
 
-def test_of_options_given_whole_what_is_not_the_default_is_said(house: House) -> None:
+def test_complete_options_set_only_non_default_fields(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
     options = house.client().settled(RunOptions(agent="a", prompt="x", model="mine", timeout=0.0)).options
     assert (options.timeout, options.model) == (9.0, "mine")
 
 
-def test_environments_complete_each_other(house: House) -> None:
+def test_environments_are_merged(house: House) -> None:
     options = house.client().settled(agent="a", prompt="x", env={"A": "b"}).options
     assert options.env == {"A": "b"}
 
@@ -143,7 +143,7 @@ def test_environments_complete_each_other(house: House) -> None:
         {"profile": 5},
     ],
 )
-def test_what_the_call_cannot_say(house: House, fields: dict[str, Any]) -> None:
+def test_unknown_fields_of_a_call_are_rejected(house: House, fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         house.client().settled(agent="a", prompt="x", **fields)
 
@@ -156,7 +156,7 @@ def test_options_or_fields_but_not_both(house: House) -> None:
 # -- agents
 
 
-def test_what_is_said_for_the_agent_goes_before_what_is_said_for_all(house: House) -> None:
+def test_agent_settings_override_general_settings(house: House) -> None:
     house.write(house.config, {"defaultModel": "all", "maxTurns": 1, "agents": {"claude-code": {"model": "own"}}})
     assert house.client().settled(agent="claude", prompt="x").options.model == "own"
     assert house.client().settled(agent="claude-code", prompt="x").options.model == "own"
@@ -166,18 +166,18 @@ def test_what_is_said_for_the_agent_goes_before_what_is_said_for_all(house: Hous
     assert house.client(default_model="client").settled(agent="claude", prompt="x").options.model == "client"
 
 
-def test_settings_of_an_agent_that_is_misspelt_are_told_of(house: House) -> None:
+def test_settings_of_misspelled_agent_give_a_warning(house: House) -> None:
     path = house.write(house.config, {"agents": {"cluade": {"model": "m"}, "claude-code": {}, "nobody-knows": {}}})
     settled = house.client().settled(agent="codex", prompt="x")
     assert settled.warnings == (f"{path} has settings of 'cluade'; did you mean 'claude'?",)
 
 
-def test_the_agents_own_name_goes_before_its_aliases(house: House) -> None:
+def test_agent_name_takes_precedence_over_aliases(house: House) -> None:
     house.write(house.config, {"agents": {"claude-code": {"model": "alias"}, "claude": {"model": "name"}}})
     assert house.client().settled(agent="claude-code", prompt="x").options.model == "name"
 
 
-def test_the_agent_comes_from_whoever_names_one_first(house: House) -> None:
+def test_agent_comes_from_the_strongest_source(house: House) -> None:
     house.write(house.config, {"defaultAgent": "claude"})
     house.write(house.config, {"agent": "pi"}, "profiles/p")
     assert house.client().settled(prompt="x").options.agent == "claude"
@@ -188,7 +188,7 @@ def test_the_agent_comes_from_whoever_names_one_first(house: House) -> None:
     assert house.client().settled(prompt="x", profile="p", agent="gemini").options.agent == "gemini"
 
 
-def test_an_agent_that_a_file_names_and_nobody_knows_names_the_file(house: House) -> None:
+def test_unknown_agent_in_a_file_is_reported_with_the_file(house: House) -> None:
     path = house.write(house.config, {"defaultAgent": "cluade"})
     with pytest.raises(AgentMuxError, match="did you mean 'claude'") as raised:
         house.client().settled(prompt="x")
@@ -200,7 +200,7 @@ def test_an_agent_that_a_file_names_and_nobody_knows_names_the_file(house: House
 # -- profiles
 
 
-def test_a_file_may_name_the_profile(house: House) -> None:
+def test_config_can_name_the_profile(house: House) -> None:
     house.write(house.config, {"profile": "g"})
     house.write(house.config, {"model": "g"}, "profiles/g")
     house.write(house.config, {"model": "p"}, "profiles/p")
@@ -214,7 +214,7 @@ def test_a_file_may_name_the_profile(house: House) -> None:
     assert (none.model, none.profile) == (None, None)
 
 
-def test_a_profile_that_is_not_there(house: House) -> None:
+def test_unknown_profile_is_reported(house: House) -> None:
     house.write(house.config, {"model": "m"}, "profiles/review")
     with pytest.raises(AgentMuxError, match="did you mean 'review'") as raised:
         house.client().settled(agent="a", prompt="x", profile="reviwe")
@@ -229,7 +229,7 @@ def test_a_profile_that_is_not_there(house: House) -> None:
 # -- places
 
 
-def test_the_project_is_the_one_that_the_run_works_in(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_is_found_from_the_working_directory(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.write(house.project, {"defaultModel": "p"})
     monkeypatch.chdir(house.repo.parent)
     client = AgentMux(config_dir=house.config)
@@ -242,7 +242,7 @@ def test_the_project_is_the_one_that_the_run_works_in(house: House, monkeypatch:
     assert client.settled(agent="a", prompt="x").options.model is None
 
 
-def test_nothing_is_made_and_nothing_is_read_before_a_run(house: House) -> None:
+def test_client_creates_and_reads_nothing_before_a_run(house: House) -> None:
     house.config.mkdir()
     (house.config / "config.json").write_text("{")
     client = house.client()
@@ -253,7 +253,7 @@ def test_nothing_is_made_and_nothing_is_read_before_a_run(house: House) -> None:
     assert (list(house.config.iterdir()), list(house.project.iterdir())) == ([], [])
 
 
-def test_a_file_that_changed_is_read_again(house: House) -> None:
+def test_changed_file_is_read_again(house: House) -> None:
     client = house.client()
     assert client.settled(agent="a", prompt="x").options.model is None
     house.write(house.config, {"defaultModel": "one"})
@@ -262,7 +262,7 @@ def test_a_file_that_changed_is_read_again(house: House) -> None:
     assert client.settled(agent="a", prompt="x").options.model == "other"
 
 
-def test_rules_are_read_where_they_are_named(house: House) -> None:
+def test_policy_path_is_relative_to_the_config(house: House) -> None:
     house.write(house.project, {"policy": "rules.toml"})
     with pytest.raises(AgentMuxError, match=str(house.project / "rules.toml")):
         house.client().settled(agent="a", prompt="x")
@@ -276,7 +276,7 @@ def test_rules_are_read_where_they_are_named(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "field"),
+    ("content", "field"),
     [
         ({"approvalMode": "yolo"}, "approval_mode"),
         ({"mcpServers": [{"name": "x", "command": "y"}]}, "mcp_servers"),
@@ -284,24 +284,24 @@ def test_rules_are_read_where_they_are_named(house: House) -> None:
         ({"agents": {"claude": {"approvalMode": "yolo"}}}, "approval_mode"),
     ],
 )
-def test_a_project_that_starts_or_allows_something_is_told_of(house: House, told: dict[str, Any], field: str) -> None:
-    house.write(house.config, told)
+def test_sensitive_project_settings_give_a_warning(house: House, content: dict[str, Any], field: str) -> None:
+    house.write(house.config, content)
     assert house.client().settled(agent="claude", prompt="x").warnings == ()
-    path = house.write(house.project, told)
+    path = house.write(house.project, content)
     [warning] = house.client().settled(agent="claude", prompt="x").warnings
     assert warning.startswith(f"{field} is set by {path}")
 
 
-def test_harmless_preferences_of_a_project_are_not_told_of(house: House) -> None:
+def test_harmless_project_settings_give_no_warning(house: House) -> None:
     house.write(house.project, {"approvalMode": "deny", "defaultModel": "m", "tags": ["x"]})
     assert house.client().settled(agent="claude", prompt="x").warnings == ()
     house.write(house.project, {"approvalMode": "yolo"})
     assert house.client().settled(agent="claude", prompt="x", approval_mode="yolo").warnings == ()
 
 
-def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) -> None:
-    def index_of(**said: Any) -> Path | None:
-        return house.client().settled(agent="a", prompt="x", **said).index
+def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
+    def index_of(**fields: Any) -> Path | None:
+        return house.client().settled(agent="a", prompt="x", **fields).index
 
     assert index_of() == house.project / "run-index.jsonl"
     assert index_of(journal=False) is None
@@ -317,14 +317,14 @@ def test_the_index_is_that_of_the_project_and_can_be_switched_off(house: House) 
 @pytest.mark.parametrize(
     "fields", [{"cwd": "a\0b"}, {"cwd": 5}, {"agent": 5}, {"tags": 5}, {"cwd": "/not/there"}, {"model": ["x"]}]
 )
-def test_what_is_no_option_is_for_the_checks_of_the_run(house: House, fields: dict[str, Any]) -> None:
-    said = {"agent": "a", "prompt": "x", **fields}
-    options = AgentMux(config_dir=house.config).settled(**said).options
+def test_invalid_values_are_left_to_validation(house: House, fields: dict[str, Any]) -> None:
+    values = {"agent": "a", "prompt": "x", **fields}
+    options = AgentMux(config_dir=house.config).settled(**values).options
     for name, value in fields.items():
         assert getattr(options, name) == value
 
 
-def test_what_is_settled_can_be_changed_and_is_run_as_it_is(house: House) -> None:
+def test_resolved_options_can_be_changed_and_run(house: House) -> None:
     house.write(house.config, {"timeout": 9000})
     client = house.client()
     settled = client.settled(agent="a", prompt="x", timeout=0)

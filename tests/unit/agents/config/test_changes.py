@@ -1,4 +1,4 @@
-"""Keys in configuration are never shown."""
+"""Changes of configuration are shown without secrets."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from agent_mux.agents.config.changes import FileChange, diff_without_secrets, hi
 KEY = "q8dJ2kfP0aXz"
 
 
-def test_secrets_are_hidden_by_their_names_and_places() -> None:
+def test_secrets_are_hidden_by_key_and_by_table() -> None:
     data = {
         "apiKey": KEY, "model": "big", "env": {"A_TOKEN": KEY, "LANG": "C"}, "n": 3, "none": None,
         "servers": {"a": {"headers": {"X-Any": KEY}, "args": ["--api-key=" + KEY, "run"], "url": f"https://u:{KEY}@h/"}},
@@ -20,7 +20,7 @@ def test_secrets_are_hidden_by_their_names_and_places() -> None:
     assert hide_secrets(KEY, "token") == "[hidden]"
 
 
-def test_a_difference_is_shown_without_them() -> None:
+def test_diff_hides_secrets() -> None:
     before, after = f'{{"apiKey": "{KEY}",\n"a": 1}}', f'{{"apiKey": "{KEY}",\n"a": 2}}'
     shown = diff_without_secrets(FileChange(Path("/x.json"), "json", before, after))
     assert KEY not in shown
@@ -28,6 +28,6 @@ def test_a_difference_is_shown_without_them() -> None:
     assert '"apiKey": "[hidden]"' in shown
 
 
-def test_a_text_that_is_being_mended_is_shown_as_it_is() -> None:
+def test_diff_of_invalid_file_is_shown_unchanged() -> None:
     shown = diff_without_secrets(FileChange(Path("/x.json"), "json", "{nope", "{}"))
     assert "-{nope" in shown

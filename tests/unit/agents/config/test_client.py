@@ -1,4 +1,4 @@
-"""The configuration of an agent: what its files say, and what they say after a change."""
+"""Reading, validating and changing an agent's configuration."""
 
 import os
 import stat
@@ -36,13 +36,13 @@ def configs(tmp_path: Path) -> AgentConfigs:
     return AgentConfigs(found)
 
 
-def test_the_project_wins_and_tables_are_merged(configs: AgentConfigs) -> None:
+def test_project_takes_precedence_and_tables_are_merged(configs: AgentConfigs) -> None:
     assert configs.get("wom") == {"mode": "fast", "places": ["here"], "limits": {"depth": 3, "width": 2}}
     assert configs.get(AGENT, scope="global")["mode"] == "slow"
     assert configs.get(AGENT, scope="local") == {}
 
 
-def test_a_field_is_told_with_the_file_that_has_the_last_word(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_field_comes_with_the_file_that_sets_it(configs: AgentConfigs, tmp_path: Path) -> None:
     mode, depth = configs.get_field(AGENT, "mode"), configs.get_field(AGENT, "limits.depth")
     assert mode is not None
     assert (mode.value, mode.scope, mode.path) == ("fast", "project", tmp_path / "project" / "wombat.json")
@@ -55,7 +55,7 @@ def test_a_field_is_told_with_the_file_that_has_the_last_word(configs: AgentConf
     assert configs.get_field(AGENT, "mode", scope="local") is None
 
 
-def test_a_change_keeps_the_rest_and_its_undoing_every_byte(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_set_and_unset_restore_every_byte(configs: AgentConfigs, tmp_path: Path) -> None:
     path = tmp_path / "home" / ".wombat" / "config.toml"
     change = configs.set_field(AGENT, "limits.speed", 7)
     assert change.is_needed
@@ -66,7 +66,7 @@ def test_a_change_keeps_the_rest_and_its_undoing_every_byte(configs: AgentConfig
     assert not configs.unset_field(AGENT, "limits.speed").is_needed
 
 
-def test_several_fields_are_set_in_one_step_or_not_at_all(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_several_fields_are_set_atomically(configs: AgentConfigs, tmp_path: Path) -> None:
     path = tmp_path / "project" / "wombat.json"
     configs.set(AGENT, {"dry": True, "model.name": "big"}, scope="project")
     assert configs.get(AGENT, scope="project") == {
@@ -79,14 +79,14 @@ def test_several_fields_are_set_in_one_step_or_not_at_all(configs: AgentConfigs,
     assert path.read_bytes() == before
 
 
-def test_a_dry_run_writes_nothing(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_dry_run_writes_nothing(configs: AgentConfigs, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     change = configs.set_field(AGENT, "dry", True, dry_run=True)
     assert "+dry = true" in change.diff()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_link_stays_one_and_permissions_stay(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_symlink_and_permissions_are_preserved(configs: AgentConfigs, tmp_path: Path) -> None:
     path, real = tmp_path / "home" / ".wombat" / "config.toml", tmp_path / "dotfiles.toml"
     path.rename(real)
     real.chmod(0o640)
@@ -97,7 +97,7 @@ def test_a_link_stays_one_and_permissions_stay(configs: AgentConfigs, tmp_path: 
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_what_is_new_is_private_unless_it_is_the_projects(tmp_path: Path) -> None:
+def test_new_file_is_private_except_in_projects(tmp_path: Path) -> None:
     configs = AgentConfigs(homes(tmp_path))
     old = os.umask(0o022)
     try:
@@ -109,7 +109,7 @@ def test_what_is_new_is_private_unless_it_is_the_projects(tmp_path: Path) -> Non
     assert [stat.S_IMODE(path.stat().st_mode) for path in (mine, mine.parent, ours)] == [0o600, 0o700, 0o644]
 
 
-def test_looking_makes_nothing(tmp_path: Path) -> None:
+def test_reading_creates_no_files(tmp_path: Path) -> None:
     configs = AgentConfigs(homes(tmp_path))
     assert configs.get(AGENT) == {}
     assert configs.validate(AGENT) == []
@@ -118,7 +118,7 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*")) == [tmp_path / "project"]
 
 
-def test_a_broken_file_is_named_with_the_place_and_left_alone(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_invalid_file_is_reported_with_position_and_not_changed(configs: AgentConfigs, tmp_path: Path) -> None:
     path = tmp_path / "project" / "wombat.json"
     path.write_text('{\n  "mode": fast\n}\n', "utf-8")
     for call in (lambda: configs.get(AGENT), lambda: configs.set_field(AGENT, "dry", True, scope="project")):
@@ -130,31 +130,31 @@ def test_a_broken_file_is_named_with_the_place_and_left_alone(configs: AgentConf
     assert (problem.scope, problem.path, problem.field) == ("project", path, None)
 
 
-def test_values_that_cannot_be_are_found(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_validate_reports_invalid_values(configs: AgentConfigs, tmp_path: Path) -> None:
     (tmp_path / "project" / "wombat.json").write_text('{"mode": "wild", "places": {}, "limits": {"depth": 1}}', "utf-8")
     found = configs.validate(AGENT)
     assert [(one.field, one.message) for one in found] == [("mode", "one of fast, slow"), ("places", "a list")]
 
 
-def test_the_model_may_be_several_fields(configs: AgentConfigs) -> None:
+def test_model_can_be_several_fields(configs: AgentConfigs) -> None:
     assert configs.model(AGENT) is None
     configs.set_model(AGENT, "big")
     configs.set_model(AGENT, "small", scope="project")
     assert configs.get(AGENT, scope="global")["model"] == {"name": "big", "kind": "any"}
-    said = configs.model(AGENT)
-    assert said is not None
-    assert (said.value, said.scope) == ("small", "project")
+    setting = configs.model(AGENT)
+    assert setting is not None
+    assert (setting.value, setting.scope) == ("small", "project")
     with pytest.raises(ValidationError, match="a name without blanks"):
         configs.set_model(AGENT, "big one")
 
 
-def test_the_schema_knows_the_fields(configs: AgentConfigs) -> None:
+def test_schema_contains_the_fields(configs: AgentConfigs) -> None:
     schema = configs.schema(AGENT)
     assert schema["properties"]["limits"]["properties"]["depth"] == {"type": "number", "description": "metres"}
     assert schema["properties"]["mode"]["enum"] == ["fast", "slow"]
 
 
-def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) -> None:
+def test_missing_part_raises_capability_error(tmp_path: Path, configs: AgentConfigs) -> None:
     with pytest.raises(CapabilityError, match="wombat does not support configuration through agent-mux"):
         AgentConfigs(homes(tmp_path, AgentInstallation())).get(AGENT)
     with pytest.raises(CapabilityError, match="scope 'local'; it has: global, project"):
@@ -165,7 +165,7 @@ def test_what_an_agent_has_not_is_said(tmp_path: Path, configs: AgentConfigs) ->
         configs.get("wombt")
 
 
-def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
+def test_written_model_can_depend_on_the_file(tmp_path: Path) -> None:
     def write(model: str, data: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
         return {("model",) if isinstance(data.get("model"), str) else ("model", "name"): model}
 
@@ -180,7 +180,7 @@ def test_how_a_model_is_written_may_depend_on_the_file(tmp_path: Path) -> None:
     assert configs.get(AGENT, scope="global") == {"model": {"name": "new"}}
 
 
-def test_of_several_files_of_a_scope_the_last_that_is_there_is_changed(tmp_path: Path) -> None:
+def test_last_existing_file_of_a_scope_is_changed(tmp_path: Path) -> None:
     def file(name: str, *, is_optional: bool) -> ConfigFile:
         return ConfigFile(scope="global", format="json", path=lambda place: place.home / name, is_optional=is_optional)
 

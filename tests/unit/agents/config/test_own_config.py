@@ -1,4 +1,4 @@
-"""Our own configuration, under the name `amux`, beside that of the agents."""
+"""The configuration of agent-mux under the name `amux`."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AgentConfigs:
     return AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project"))
 
 
-def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_set_values_are_used_by_runs(configs: AgentConfigs, tmp_path: Path) -> None:
     configs.set("amux", {"approvalMode": "deny", "timeout": 5000, "agents.claude.model": "opus"})
     configs.set_field("amux", "approvalMode", "yolo", scope="project")
     path = tmp_path / "home" / ".agent-mux" / "config.json"
@@ -35,7 +35,7 @@ def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("approvalMode", "never", "one of yolo, prompt, deny"),
         ("timeout", "5s", "a number"),
@@ -45,15 +45,15 @@ def test_what_is_set_is_what_runs_are_told(configs: AgentConfigs, tmp_path: Path
         ("agents", {"claude": 3}, "agents.claude"),
     ],
 )
-def test_what_cannot_be_is_not_written(
-    configs: AgentConfigs, tmp_path: Path, key: str, value: object, said: str
+def test_invalid_value_is_not_written(
+    configs: AgentConfigs, tmp_path: Path, key: str, value: object, message: str
 ) -> None:
-    with pytest.raises((ValidationError, AgentMuxError), match=said):
+    with pytest.raises((ValidationError, AgentMuxError), match=message):
         configs.set_field("amux", key, value)
     assert not (tmp_path / "home").exists()
 
 
-def test_a_file_with_an_error_is_found(configs: AgentConfigs, tmp_path: Path) -> None:
+def test_validate_reports_invalid_file(configs: AgentConfigs, tmp_path: Path) -> None:
     path = tmp_path / "home" / ".agent-mux" / "config.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"timeot": 3}', "utf-8")
@@ -61,20 +61,20 @@ def test_a_file_with_an_error_is_found(configs: AgentConfigs, tmp_path: Path) ->
     assert "did you mean 'timeout'" in problem.message
 
 
-def test_the_global_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_global_directory_is_not_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("AGENT_MUX_CONFIG_DIR", raising=False)
     at_home = AgentConfigs(InstallationResolver(environ={"HOME": str(tmp_path)}, project=tmp_path))
     assert [source.scope for source in at_home.sources("amux")] == ["global"]
 
 
-def test_every_key_has_a_field_or_several_kinds() -> None:
+def test_every_key_is_described_or_has_several_kinds() -> None:
     assert set(CONFIG_KEYS) - set(CONFIG.fields) == {"stream"}  # "auto", true or false
     schema = AgentConfigs().schema("amux")
     assert schema["title"].startswith("Configuration of agent-mux")
 
 
-def test_on_the_command_line(amux: Amux, tmp_path: Path) -> None:
+def test_command_line_sets_and_gets_own_config(amux: Amux, tmp_path: Path) -> None:
     assert amux("config", "set", "amux", "approvalMode", "deny").code == 0
     assert json.loads((tmp_path / "config" / "config.json").read_bytes()) == {"approvalMode": "deny"}
     assert amux("config", "get", "amux", "approvalMode").out == "deny\n"

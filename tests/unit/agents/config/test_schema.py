@@ -1,4 +1,4 @@
-"""What is known of fields: values that they cannot have, and JSON Schema of them."""
+"""The known fields of a configuration: validation and JSON Schema."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ CONFIG = AgentConfig(
     "data",
     [{"policy": "never"}, {"policy": {"of": "tools"}}, {"limits": {"depth": 3}}, {"limits": {"depth": "3 m"}}, {}],
 )
-def test_a_value_may_be_of_any_kind_that_the_field_has(data: dict[str, Any]) -> None:
+def test_value_of_any_allowed_kind_is_valid(data: dict[str, Any]) -> None:
     assert find_problems(CONFIG, "global", Path("x"), data) == []
 
 
@@ -33,12 +33,12 @@ def test_a_value_may_be_of_any_kind_that_the_field_has(data: dict[str, Any]) -> 
         ({"limits": {"depth": True}}, "a number or a string or a list"),
     ],
 )
-def test_another_value_is_told_with_what_is_allowed(data: dict[str, Any], allowed: str) -> None:
+def test_invalid_value_is_reported_with_allowed_ones(data: dict[str, Any], allowed: str) -> None:
     [problem] = find_problems(CONFIG, "global", Path("x"), data)
     assert problem.message == allowed
 
 
-def test_the_schema_has_the_choices_at_the_kind_that_they_are_of() -> None:
+def test_schema_has_choices_at_their_kind() -> None:
     properties = config_schema("Wombat", CONFIG)["properties"]
     assert properties["policy"] == {
         "anyOf": [{"type": "string", "enum": ["never", "always"]}, {"type": "object"}], "description": "what is asked"

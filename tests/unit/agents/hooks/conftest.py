@@ -1,4 +1,4 @@
-"""Homes and handlers of their own."""
+"""Temporary homes, and programs that serve as handlers."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ def registered(name: str = "one", **fields: Any) -> Registration:
     return registration_from(plain, "hooks[0]", Path("/nowhere/hooks.json"))
 
 
-def saying(program: Handler, **decision: Any) -> dict[str, Any]:
+def printing(program: Handler, **decision: Any) -> dict[str, Any]:
     """A command that decides so."""
     return {"handler": "command", "target": program(f"print({json.dumps(decision)!r})")}
 

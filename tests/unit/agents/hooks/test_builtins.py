@@ -1,4 +1,4 @@
-"""Handlers that are part of agent-mux."""
+"""The built-in handlers."""
 
 import json
 import stat
@@ -30,7 +30,7 @@ risk = ["high"]
 """
 
 
-def test_a_log_has_a_line_for_each_call(own: Path) -> None:
+def test_log_has_a_line_per_call(own: Path) -> None:
     one = registered(handler="builtin", target="log")
     for kind in ("pre_tool_use", "stop"):
         assert dispatch_call(call(hook_type=kind), [one]).decision == HookDecision()
@@ -41,7 +41,7 @@ def test_a_log_has_a_line_for_each_call(own: Path) -> None:
     assert lines[0]["toolInput"] == {"command": "git push"}
 
 
-def test_a_log_has_no_secrets_and_no_novels(tmp_path: Path) -> None:
+def test_log_hides_secrets_and_cuts_long_texts(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "log.jsonl"
     key = "sk-ant-api03-" + "Ab1" * 30
     given = {"command": f"curl -H 'x: {key}'", "env": {"API_KEY": "hunter22"}, "text": "x" * 100_000}
@@ -53,12 +53,12 @@ def test_a_log_has_no_secrets_and_no_novels(tmp_path: Path) -> None:
     assert json.loads(text)["toolInput"]["env"].keys() == {"API_KEY"}
 
 
-def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_log_gives_a_warning(tmp_path: Path) -> None:
     outcome = dispatch_call(call(), [registered(handler="builtin", target=f"log:{tmp_path}")])
     assert f"cannot write {tmp_path}" in outcome.warnings[0]
 
 
-def test_a_trace_has_the_attributes(own: Path) -> None:
+def test_trace_has_attributes(own: Path) -> None:
     dispatch_call(call(session_id="s"), [registered(handler="builtin", target="trace")])
     line = json.loads((own / "hooks.trace.jsonl").read_text())
     assert line["name"] == "hook pre_tool_use"
@@ -79,13 +79,13 @@ def test_a_trace_has_the_attributes(own: Path) -> None:
         ({"command": None, "tool_name": "Write", "paths": ("secret.txt",), "cwd": "/home/dev"}, "ask"),
     ],
 )
-def test_a_policy_decides(tmp_path: Path, fields: dict[str, object], behavior: str | None) -> None:
+def test_policy_decides_by_its_rules(tmp_path: Path, fields: dict[str, object], behavior: str | None) -> None:
     (tmp_path / "rules.toml").write_text(POLICY)
     outcome = dispatch_call(call(**fields), [registered(handler="builtin", target=f"policy:{tmp_path / 'rules.toml'}")])
     assert outcome.decision.behavior == behavior
 
 
-def test_what_no_rule_fits_is_denied_where_that_is_the_default(tmp_path: Path) -> None:
+def test_default_deny_applies_without_matching_rule(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text('default = "deny"\n')
     one = registered(handler="builtin", target=f"policy:{tmp_path / 'rules.toml'}")
     assert dispatch_call(call(), [one]).decision.behavior == "deny"
@@ -94,7 +94,7 @@ def test_what_no_rule_fits_is_denied_where_that_is_the_default(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", [None, "rules = 3", "not toml ["])
-def test_a_policy_that_cannot_be_read_says_no_to_what_is_about_to_happen(tmp_path: Path, text: str | None) -> None:
+def test_unreadable_policy_denies_guarded_hooks_only(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "rules.toml"
     if text is not None:
         path.write_text(text)
@@ -105,7 +105,7 @@ def test_a_policy_that_cannot_be_read_says_no_to_what_is_about_to_happen(tmp_pat
     assert dispatch_call(call(hook_type="stop"), [one]).decision == HookDecision()
 
 
-def test_a_path_that_is_none_is_denied(tmp_path: Path) -> None:
+def test_invalid_path_is_denied(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text('[[rules]]\ndecision = "allow"\npaths = ["**"]\n')
     one = registered(handler="builtin", target=f"policy:{tmp_path / 'rules.toml'}")
     assert dispatch_call(call(command=None, paths=("a\0b",)), [one]).decision.behavior == "deny"

@@ -1,4 +1,4 @@
-"""Several handlers, one decision."""
+"""Calling several handlers and combining their decisions."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.agents.hooks.conftest import Handler, call, registered, saying
+from tests.unit.agents.hooks.conftest import Handler, call, printing, registered
 
 from agent_mux.agents.hooks import programs
 from agent_mux.agents.hooks.dispatch import dispatch_call
@@ -16,59 +16,59 @@ POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothi
 
 
 def decided(program: Handler, *decisions: Any, **fields: Any) -> HookDecision:
-    several = [registered(str(at), **saying(program, **decision)) for at, decision in enumerate(decisions)]
+    several = [registered(str(at), **printing(program, **decision)) for at, decision in enumerate(decisions)]
     outcome = dispatch_call(call(**fields), several)
     assert outcome.warnings == ()
     return outcome.decision
 
 
-def test_no_is_final(program: Handler) -> None:
-    said = decided(program, {"behavior": "deny", "reason": "no"}, {"behavior": "allow", "reason": "yes"})
-    assert said == HookDecision(behavior="deny", reason="no")
+def test_denial_is_final(program: Handler) -> None:
+    decision = decided(program, {"behavior": "deny", "reason": "no"}, {"behavior": "allow", "reason": "yes"})
+    assert decision == HookDecision(behavior="deny", reason="no")
     assert decided(program, {"behavior": "allow"}, {"behavior": "deny", "reason": "no"}).reason == "no"
 
 
-def test_who_comes_after_a_no_is_called(program: Handler, tmp_path: Path) -> None:
+def test_handlers_after_a_denial_are_called(program: Handler, tmp_path: Path) -> None:
     marks = program(f"open({str(tmp_path / 'called')!r}, 'w').close()")
     several = [
-        registered("a", **saying(program, behavior="deny")),
+        registered("a", **printing(program, behavior="deny")),
         registered("b", handler="command", target=marks),
     ]
     assert dispatch_call(call(), several).decision.behavior == "deny"
     assert (tmp_path / "called").exists()
 
 
-def test_asking_wins_over_allowing(program: Handler) -> None:
+def test_ask_overrides_allow(program: Handler) -> None:
     assert decided(program, {"behavior": "allow"}, {"behavior": "ask"}).behavior == "ask"
     assert decided(program, {"behavior": "ask"}, {"behavior": "allow"}).behavior == "ask"
 
 
-def test_modified_inputs_merge_and_what_is_not_named_stays(program: Handler) -> None:
-    said = decided(
+def test_modified_inputs_are_merged_into_the_input(program: Handler) -> None:
+    decision = decided(
         program, {"modifiedInput": {"a": 1, "b": 1}}, {"modifiedInput": {"b": 2}}, tool_input={"command": "x", "a": 0}
     )
-    assert said.modified_input == {"command": "x", "a": 1, "b": 2}
+    assert decision.modified_input == {"command": "x", "a": 1, "b": 2}
 
 
-def test_modifying_beats_allowing(program: Handler) -> None:
-    said = decided(program, {"behavior": "allow"}, {"modifiedInput": {"command": "ls"}})
-    assert (said.behavior, said.modified_input) == (None, {"command": "ls"})
-    said = decided(program, {"modifiedInput": {"command": "ls"}}, {"behavior": "allow"})
-    assert (said.behavior, said.modified_input) == ("allow", {"command": "ls"})
+def test_modification_overrides_earlier_permission(program: Handler) -> None:
+    decision = decided(program, {"behavior": "allow"}, {"modifiedInput": {"command": "ls"}})
+    assert (decision.behavior, decision.modified_input) == (None, {"command": "ls"})
+    decision = decided(program, {"modifiedInput": {"command": "ls"}}, {"behavior": "allow"})
+    assert (decision.behavior, decision.modified_input) == ("allow", {"command": "ls"})
 
 
-def test_a_no_takes_no_other_input(program: Handler) -> None:
+def test_denial_drops_modified_input(program: Handler) -> None:
     assert decided(program, {"modifiedInput": {"command": "ls"}}, {"behavior": "deny"}).modified_input is None
 
 
-def test_texts_for_the_agent_are_joined(program: Handler) -> None:
+def test_contexts_are_joined(program: Handler) -> None:
     assert decided(program, {"context": "one"}, {}, {"context": "two"}).context == "one\n\ntwo"
 
 
-def test_the_next_one_judges_what_was_made_of_it(program: Handler, tmp_path: Path) -> None:
+def test_next_handler_receives_modified_input(program: Handler, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text(POLICY)
     several = [
-        registered("a", **saying(program, modifiedInput={"command": "git push"})),
+        registered("a", **printing(program, modifiedInput={"command": "git push"})),
         registered("b", handler="builtin", target=f"policy:{tmp_path / 'rules.toml'}"),
     ]
     outcome = dispatch_call(call(command="ls", tool_input={"command": "ls"}), several)
@@ -76,7 +76,7 @@ def test_the_next_one_judges_what_was_made_of_it(program: Handler, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("sys.exit(3)", "exit code 3"),
         ("sys.exit('it broke')", "exit code 1: it broke"),
@@ -89,27 +89,27 @@ def test_the_next_one_judges_what_was_made_of_it(program: Handler, tmp_path: Pat
         ("print('x' * (2 << 20))", "is longer than"),
     ],
 )
-def test_a_handler_that_fails_has_no_opinion_and_that_is_told(program: Handler, body: str, said: str) -> None:
+def test_failed_handler_is_skipped_with_a_warning(program: Handler, body: str, message: str) -> None:
     outcome = dispatch_call(call(), [registered("mine", handler="command", target=program(body))])
     assert outcome.decision == HookDecision()
     (warning,) = outcome.warnings
     assert warning.startswith("the hook 'mine' failed: ")
-    assert said in warning
+    assert message in warning
 
 
-def test_exit_code_2_is_no(program: Handler) -> None:
+def test_exit_code_2_denies(program: Handler) -> None:
     outcome = dispatch_call(
         call(), [registered(handler="command", target=program("sys.exit(print('why', file=sys.stderr) or 2)"))]
     )
     assert outcome.decision == HookDecision(behavior="deny", reason="why")
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_missing_program_is_a_failure() -> None:
     outcome = dispatch_call(call(), [registered(handler="command", target=["/nowhere/at all"])])
     assert "could not be started" in outcome.warnings[0]
 
 
-def test_a_handler_gets_the_call_and_a_small_environment(
+def test_handler_receives_call_and_minimal_environment(
     program: Handler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
@@ -144,7 +144,7 @@ def ends(pid: int) -> bool:
     return False
 
 
-def test_a_slow_handler_is_ended_with_all_it_started(
+def test_slow_handler_is_ended_with_its_processes(
     program: Handler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "TIMEOUT", 0.5)
@@ -161,21 +161,21 @@ time.sleep(60)
     assert ends(int((tmp_path / "pid").read_text()))
 
 
-def test_a_child_that_holds_the_pipes_delays_nobody(program: Handler) -> None:
+def test_child_that_keeps_pipes_open_does_not_delay(program: Handler) -> None:
     body = "import subprocess; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); print('{}')"
     started = time.monotonic()
     assert dispatch_call(call(), [registered(handler="command", target=program(body))]).warnings == ()
     assert time.monotonic() - started < 20
 
 
-def test_a_large_call_and_a_program_that_does_not_listen(program: Handler) -> None:
+def test_large_call_to_program_that_does_not_read(program: Handler) -> None:
     outcome = dispatch_call(
         call(tool_output="x" * (1 << 22)), [registered(handler="command", target=program("print('{}')"))]
     )
     assert outcome.warnings == ()
 
 
-def test_a_script(tmp_path: Path) -> None:
+def test_script_decides(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from agent_mux.sdk.hooks import HookDecision\n"
         "print('loaded')\n"
@@ -192,7 +192,7 @@ def test_a_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no function handle"),
         ("def handle(call): raise ValueError('why')", "ValueError: why"),
@@ -201,13 +201,13 @@ def test_a_script(tmp_path: Path) -> None:
         ("import sys\ndef handle(call): sys.exit(0)", ""),
     ],
 )
-def test_a_script_that_fails(tmp_path: Path, text: str, said: str) -> None:
+def test_failing_script_is_a_failure(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "mine.py").write_text(text)
     outcome = dispatch_call(call(), [registered(handler="script", target=str(tmp_path / "mine.py"))])
     assert outcome.decision == HookDecision()
-    assert (not said and outcome.warnings == ()) or said in outcome.warnings[0]
+    assert (not message and outcome.warnings == ()) or message in outcome.warnings[0]
 
 
-def test_a_script_that_is_not_there() -> None:
+def test_missing_script_is_a_failure() -> None:
     outcome = dispatch_call(call(), [registered(handler="script", target="/nowhere/mine.py")])
     assert "/nowhere/mine.py does not exist" in outcome.warnings[0]

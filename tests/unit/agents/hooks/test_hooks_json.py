@@ -1,4 +1,4 @@
-"""Registrations of a user and of a project, and whose count."""
+"""Registrations of the user and of a project, and trust in project files."""
 
 import json
 import stat
@@ -35,7 +35,7 @@ def ids(hooks: Hooks) -> list[str]:
     return [one.id for one in hooks.effective()]
 
 
-def test_what_is_added_counts_in_its_order(hooks: Hooks, own: Path) -> None:
+def test_added_hooks_are_effective_in_order(hooks: Hooks, own: Path) -> None:
     path = hooks.add(id="late", priority=200, **LOG)
     hooks.add(id="b", **LOG)
     hooks.add(id="a", **LOG)
@@ -45,12 +45,12 @@ def test_what_is_added_counts_in_its_order(hooks: Hooks, own: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_alias_is_the_agent(hooks: Hooks) -> None:
+def test_alias_is_stored_as_agent_name(hooks: Hooks) -> None:
     hooks.add(id="a", agent="claude-code", **LOG)
     assert hooks.effective()[0].agent == "claude"
 
 
-def test_a_project_replaces_by_id(hooks: Hooks) -> None:
+def test_project_overrides_by_id(hooks: Hooks) -> None:
     hooks.add(id="a", **LOG)
     hooks.add(id="b", **LOG)
     hooks.add("project", id="a", priority=300, **LOG)
@@ -60,7 +60,7 @@ def test_a_project_replaces_by_id(hooks: Hooks) -> None:
     ]  # fmt: skip
 
 
-def test_a_repository_brings_nothing_that_runs(hooks: Hooks, project: Path) -> None:
+def test_hooks_of_a_cloned_repository_are_not_effective(hooks: Hooks, project: Path) -> None:
     hooks.add(id="guard", **LOG)
     bring(project, {"id": "guard", "enabled": False, **LOG}, {"id": "evil", "handler": "command", "target": "evil"})
     assert ids(hooks) == ["guard"]
@@ -71,7 +71,7 @@ def test_a_repository_brings_nothing_that_runs(hooks: Hooks, project: Path) -> N
     assert ids(hooks) == ["evil", "guard"]
 
 
-def test_trust_ends_when_somebody_else_changes_the_file(hooks: Hooks, project: Path) -> None:
+def test_trust_ends_when_the_file_changes(hooks: Hooks, project: Path) -> None:
     bring(project, {"id": "a", **LOG})
     hooks.trust()
     hooks.add("project", id="b", **LOG)  # we do not count as somebody else
@@ -85,20 +85,20 @@ def test_trust_ends_when_somebody_else_changes_the_file(hooks: Hooks, project: P
     assert json.loads(path.read_text())["hooks"][0]["id"] == "c"
 
 
-def test_a_project_is_found_from_below(hooks: Hooks, project: Path) -> None:
+def test_project_is_found_from_subdirectory(hooks: Hooks, project: Path) -> None:
     hooks.add("project", id="a", **LOG)
     (project / "deep" / "er").mkdir(parents=True)
     assert ids(Hooks(directory=project / "deep" / "er")) == ["a"]
 
 
-def test_a_project_without_a_directory_gets_one(tmp_path: Path) -> None:
+def test_add_creates_the_project_directory(tmp_path: Path) -> None:
     (tmp_path / "fresh").mkdir()
     path = Hooks(directory=tmp_path / "fresh").add("project", id="a", **LOG)
     assert path == tmp_path / "fresh" / ".agent-mux" / "hooks.json"
     assert ids(Hooks(directory=tmp_path / "fresh")) == ["a"]
 
 
-def test_switching_and_removing_keep_what_is_around(hooks: Hooks, own: Path) -> None:
+def test_enable_disable_remove_preserve_the_rest(hooks: Hooks, own: Path) -> None:
     hooks.add(id="a", **LOG)
     path = own / "hooks.json"
     path.write_text(path.read_text().replace('{\n  "hooks"', '{\n  // mine\n  "hooks"'))
@@ -117,7 +117,7 @@ def test_switching_and_removing_keep_what_is_around(hooks: Hooks, own: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"id": "a", **LOG}, "already contains a hook 'a'"),
         ({"id": "b", "handler": "builtin", "target": "lgo"}, "did you mean 'log'?"),
@@ -129,17 +129,17 @@ def test_switching_and_removing_keep_what_is_around(hooks: Hooks, own: Path) -> 
         ({"id": " ", **LOG}, "the new hook.id"),
     ],
 )
-def test_what_cannot_be_called_is_not_registered(hooks: Hooks, own: Path, fields: dict[str, Any], said: str) -> None:
+def test_uncallable_handler_is_not_registered(hooks: Hooks, own: Path, fields: dict[str, Any], message: str) -> None:
     hooks.add(id="a", **LOG)
     before = (own / "hooks.json").read_bytes()
     with pytest.raises(AgentMuxError) as caught:
         hooks.add(**fields)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "cannot be used" not in str(caught.value) or "policy" in str(caught.value)
     assert (own / "hooks.json").read_bytes() == before
 
 
-def test_an_id_that_is_not_there(hooks: Hooks) -> None:
+def test_unknown_id_is_rejected(hooks: Hooks) -> None:
     hooks.add(id="guard", **LOG)
     with pytest.raises(AgentMuxError, match="did you mean 'guard'"):
         hooks.remove("gard")
@@ -147,12 +147,12 @@ def test_an_id_that_is_not_there(hooks: Hooks) -> None:
         hooks.enable("x", "project")
 
 
-def test_nothing_to_trust(tmp_path: Path) -> None:
+def test_trust_without_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(AgentMuxError, match=r"no hooks\.json in this project"):
         Hooks(directory=tmp_path).trust()
 
 
-def test_a_broken_file_is_never_replaced(hooks: Hooks, own: Path) -> None:
+def test_invalid_file_is_not_replaced(hooks: Hooks, own: Path) -> None:
     (own / "hooks.json").write_text('{"hooks": [')
     for change in (lambda: hooks.add(id="a", **LOG), lambda: hooks.remove("a"), hooks.list, hooks.effective):
         with pytest.raises(AgentMuxError) as caught:
@@ -161,7 +161,7 @@ def test_a_broken_file_is_never_replaced(hooks: Hooks, own: Path) -> None:
     assert (own / "hooks.json").read_text() == '{"hooks": ['
 
 
-def test_a_book_of_trust_that_is_broken(hooks: Hooks, own: Path, project: Path) -> None:
+def test_invalid_trust_file_is_reported(hooks: Hooks, own: Path, project: Path) -> None:
     bring(project, {"id": "a", **LOG})
     (own / "trusted-hooks.json").write_text("{")
     with pytest.raises(AgentMuxError, match="trust your projects again"):

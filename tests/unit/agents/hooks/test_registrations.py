@@ -1,4 +1,4 @@
-"""What stands in `hooks.json`, and what does not."""
+"""Parsing of `hooks.json`."""
 
 import json
 from pathlib import Path
@@ -17,12 +17,12 @@ def parsed(*hooks: Any) -> tuple[Registration, ...]:
     return parse_registrations(json.dumps({"hooks": list(hooks)}), PATH)
 
 
-def test_what_is_not_said_has_a_default() -> None:
+def test_missing_fields_have_defaults() -> None:
     (one,) = parsed({"id": "a", "handler": "builtin", "target": "log"})
     assert (one.agent, one.hook_type, one.priority, one.enabled) == ("*", "*", 100, True)
 
 
-def test_targets_are_words() -> None:
+def test_targets_are_split_into_words() -> None:
     targets = [
         one.target
         for one in parsed(
@@ -40,12 +40,12 @@ def test_targets_are_words() -> None:
     ]
 
 
-def test_files_are_named_from_the_file_that_names_them() -> None:
+def test_relative_paths_resolve_against_the_file() -> None:
     (one,) = parsed({"id": "a", "handler": "builtin", "target": "policy:rules.toml"})
     assert one.file() == PATH.parent / "rules.toml"
 
 
-def test_what_it_is_called_for() -> None:
+def test_applies_to_agent_and_hook_type() -> None:
     one, every, off = parsed(
         {"id": "a", "agent": "pi", "hookType": "stop", "handler": "builtin", "target": "log"},
         {"id": "b", "handler": "builtin", "target": "log"},
@@ -60,7 +60,7 @@ def test_what_it_is_called_for() -> None:
     assert [off.applies_to(call) for call in calls] == [False, False, False]
 
 
-def test_who_can_decide() -> None:
+def test_can_decide() -> None:
     several = parsed(
         {"id": "a", "handler": "builtin", "target": "log"},
         {"id": "b", "handler": "builtin", "target": "policy:x"},
@@ -74,15 +74,15 @@ def test_comments_are_allowed() -> None:
     assert parse_registrations('{"hooks": [ /* none yet */ ], }', PATH) == ()
 
 
-def test_a_text_that_is_no_list_of_hooks() -> None:
-    for text, said in (('{"hooks": [', "line 1"), ("[]", "object"), ('{"hook": []}', '{"hooks": [...]}')):
+def test_text_that_is_not_a_list_of_hooks_is_rejected() -> None:
+    for text, message in (('{"hooks": [', "line 1"), ("[]", "object"), ('{"hook": []}', '{"hooks": [...]}')):
         with pytest.raises(AgentMuxError, match="cannot be used") as caught:
             parse_registrations(text, PATH)
-        assert said in str(caught.value)
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"id": None}, "hooks[0].id"),
         ({"target": "lgo"}, "hooks[0].target: unknown builtin 'lgo'; did you mean 'log'?"),
@@ -102,21 +102,21 @@ def test_a_text_that_is_no_list_of_hooks() -> None:
         ({"agent": 3}, "hooks[0].agent"),
     ],
 )
-def test_what_cannot_be_meant_names_file_and_place(fields: dict[str, Any], said: str) -> None:
+def test_error_names_file_and_position(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(AgentMuxError) as caught:
         parsed({"id": "a", "handler": "builtin", "target": "log", **fields})
     assert caught.value.code == "CONFIG_ERROR"
     assert str(PATH) in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_registrations_that_are_not_whole() -> None:
+def test_incomplete_registrations_are_rejected() -> None:
     log = {"id": "a", "handler": "builtin", "target": "log"}
-    for several, said in (
+    for several, message in (
         ([3], "hooks[0] is not an object"),
         ([{"id": "a"}], "missing handler"),
         ([log, log], "duplicate id"),
     ):
         with pytest.raises(AgentMuxError, match="cannot be used") as caught:
             parsed(*several)
-        assert said in str(caught.value)
+        assert message in str(caught.value)
