@@ -151,7 +151,7 @@ def test_unloadable_definition_is_listed_with_its_problem(known: Definitions, tm
     assert c.is_shared
     with pytest.raises(ValidationError, match="did you mean 'dig'"):
         known.remove(AGENT, "digg")
-    with pytest.raises(ValidationError):  # what others share is not removed
+    with pytest.raises(ValidationError):  # shared definitions are not removed
         known.remove(AGENT, "dig")
 
 

@@ -128,7 +128,7 @@ def test_shared_file_is_only_removed_from(tmp_path: Path) -> None:
 
 
 def several(tmp_path: Path) -> McpServers:
-    """An agent with two files for one scope; what is in `off` is switched off."""
+    """Return an agent with two files for one scope; servers listed under `off` are disabled."""
     files = tuple(
         ConfigFile(
             scope="global", format="json", path=lambda place, name=name: place.home / name,  # type: ignore[misc]
@@ -152,7 +152,7 @@ def test_existing_file_is_changed(tmp_path: Path) -> None:
     (home / "new.json").write_text("{}", "utf-8")
     assert servers.add(AGENT, McpServer("b", command="x")).path == home / "new.json"
     assert [(one.name, one.path.name) for one in servers.list(AGENT)] == [("a", "old.json"), ("b", "new.json")]
-    assert servers.remove(AGENT, "a").path == home / "old.json"  # where it is
+    assert servers.remove(AGENT, "a").path == home / "old.json"  # the file that contains it
     assert [one.name for one in servers.list(AGENT)] == ["b"]
 
 

@@ -42,7 +42,7 @@ def test_standard_input_is_empty(tmp_path: Path) -> None:
 
 @contextmanager
 def held_open(pipe: Path) -> Iterator[str]:
-    """What opens a pipe in a shell. Whoever has it open afterwards is still alive."""
+    """Return shell code that opens a pipe, which stays open as long as a process of the command is alive."""
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:

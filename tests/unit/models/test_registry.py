@@ -142,7 +142,7 @@ def test_default_is_the_adapters(tmp_path: Path) -> None:
 
 
 def test_current_model_and_its_source(tmp_path: Path) -> None:
-    """The agent's own files before the adapter, ours before them, the client before those, a profile before all."""
+    """Precedence: profile, client, our files, the agent's own files, adapter."""
     adapter = agent(default_model="big-2")
     own = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
 

@@ -11,7 +11,7 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """`work` is allowed; `secret` is beside it."""
+    """Create the allowed directory `work`, and `secret` next to it."""
     for name in ("work/project/deep", "secret/deep", "work-not"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "work" / "file").write_text("x", "utf-8")
@@ -109,7 +109,7 @@ def test_roots_must_be_directories(place: Path, monkeypatch: pytest.MonkeyPatch,
 def test_link_created_after_the_comparison_is_detected(
     place: Path, monkeypatch: pytest.MonkeyPatch, replaced: str
 ) -> None:
-    """Between resolving and opening, somebody swaps a directory for a link to another place."""
+    """Replace a directory by a link to the outside between resolving and opening."""
     roots, resolve = AllowedDirectories([place / "work"]), os.path.realpath
 
     def resolved_and_swapped(path: str | os.PathLike[str]) -> str:

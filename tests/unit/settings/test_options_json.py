@@ -23,7 +23,7 @@ NOT_IN_A_PROFILE = {
     "prompt", "onApprovalRequest", "onInputRequired", "env", "cwd", "sessionId", "forkSessionId", "noSession",
     "attachments", "runId", "projectId", "profile", "agentsDoc",
 }  # fmt: skip
-"""Run API, section 1."""
+"""See docs/spec/run-api.md, section 1."""
 
 
 def read(content: dict[str, Any]) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def test_the_default_profile(profiles: Profiles, places: Mapping[Scope, Path]) -
     assert (path, json.loads(path.read_text())) == (places["project"] / "config.json", {"profile": "mine"})
     assert profiles.make_default("mine", scope="global") == places["global"] / "config.json"
     with pytest.raises(AgentMuxError) as raised:
-        profiles.make_default("theirs", scope="global")  # elsewhere there is no such profile
+        profiles.make_default("theirs", scope="global")  # exists in the project only
     assert code_of(raised) == "PROFILE_NOT_FOUND"
     profiles.make_default(None)
     assert json.loads(path.read_text()) == {}

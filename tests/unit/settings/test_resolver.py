@@ -17,7 +17,7 @@ from agent_mux.settings.resolver import ResolvedOptions
 
 
 class House:
-    """A global directory and a project, and clients that live there."""
+    """A global directory and a project, with clients that use them."""
 
     def __init__(self, directory: Path) -> None:
         self.config, self.project = directory / "mux", directory / "repo" / ".agent-mux"
@@ -41,9 +41,9 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     return House(tmp_path)
 
 
-# -- the whole ladder
+# -- all sources
 
-RUNGS = ("call", "profile", "client", "project", "global")
+SOURCES = ("call", "profile", "client", "project", "global")
 CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "model": st.sampled_from(["a", "b", "c"]),
     "timeout": st.sampled_from([0.0, 1.0, 2.5]),
@@ -53,37 +53,39 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "debug": st.booleans(),
     "journal": st.booleans(),
 }
-"""What every rung can say; defaults of `RunOptions` are among the values."""
+"""Values that every source can set; defaults of `RunOptions` are among them."""
 policies = st.fixed_dictionaries(
     {}, optional={"max_attempts": st.integers(1, 3), "base_delay": st.sampled_from([1.0, 2.0]), "jitter": st.just(0.5)}
 )
-ladders = st.fixed_dictionaries(
-    {rung: st.fixed_dictionaries({}, optional={**CHOICES, "retry_policy": policies}) for rung in RUNGS}
+option_sets = st.fixed_dictionaries(
+    {source: st.fixed_dictionaries({}, optional={**CHOICES, "retry_policy": policies}) for source in SOURCES}
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
-@given(ladders)
-def test_strongest_source_wins(house: House, ladder: dict[str, dict[str, Any]]) -> None:
-    for rung, place in (("project", house.project), ("global", house.config)):
-        content = fields_to_json(ladder[rung])
+@given(option_sets)
+def test_strongest_source_wins(house: House, options_by_source: dict[str, dict[str, Any]]) -> None:
+    for source, place in (("project", house.project), ("global", house.config)):
+        content = fields_to_json(options_by_source[source])
         house.write(place, {{"model": "defaultModel"}.get(key, key): value for key, value in content.items()})
-    house.write(house.config, fields_to_json(ladder["profile"]), "profiles/p")
-    client = dict(ladder["client"])
+    house.write(house.config, fields_to_json(options_by_source["profile"]), "profiles/p")
+    client = dict(options_by_source["client"])
     if "retry_policy" in client:
         client["retry_policy"] = RetryPolicy(**client["retry_policy"])
-        ladder["client"]["retry_policy"] = {  # what a whole one says is what is not its default
+        options_by_source["client"]["retry_policy"] = {  # a complete policy sets its non-default fields only
             name: value
-            for name, value in ladder["client"]["retry_policy"].items()
+            for name, value in options_by_source["client"]["retry_policy"].items()
             if value != getattr(RetryPolicy(), name)
         }
     if "model" in client:
         client["default_model"] = client.pop("model")
-    options = house.client(**client).settled(agent="x", prompt="y", profile="p", **ladder["call"]).options
+    options = house.client(**client).settled(agent="x", prompt="y", profile="p", **options_by_source["call"]).options
     for name in CHOICES:
-        values = [ladder[rung][name] for rung in RUNGS if name in ladder[rung]]
+        values = [options_by_source[source][name] for source in SOURCES if name in options_by_source[source]]
         assert getattr(options, name) == (values[0] if values else getattr(RunOptions(agent="x"), name))
-    policy = [ladder[rung]["retry_policy"] for rung in RUNGS if "retry_policy" in ladder[rung]]
+    policy = [
+        options_by_source[source]["retry_policy"] for source in SOURCES if "retry_policy" in options_by_source[source]
+    ]
     expected = {name: value for one in reversed(policy) for name, value in one.items()}
     assert options.retry_policy == (RetryPolicy(**expected) if policy else None)
 
@@ -104,7 +106,7 @@ def test_each_field_has_its_source(house: House) -> None:
     )
 
 
-# -- what the call says
+# -- the call
 
 
 def test_default_value_in_the_call_overrides_weaker_sources(house: House) -> None:
@@ -194,7 +196,7 @@ def test_unknown_agent_in_a_file_is_reported_with_the_file(house: House) -> None
         house.client().settled(prompt="x")
     assert raised.value.code == "AGENT_NOT_FOUND"
     assert str(path) in str(raised.value)
-    assert house.client().settled(prompt="x", agent="nobody").options.agent == "nobody"  # the run itself says so
+    assert house.client().settled(prompt="x", agent="nobody").options.agent == "nobody"  # reported when the run starts
 
 
 # -- profiles
@@ -226,7 +228,7 @@ def test_unknown_profile_is_reported(house: House) -> None:
         house.client().settled(agent="a", prompt="x", profile="../x")
 
 
-# -- places
+# -- files
 
 
 def test_project_is_found_from_the_working_directory(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +274,7 @@ def test_policy_path_is_relative_to_the_config(house: House) -> None:
     assert policy.default == "deny"
 
 
-# -- what a person wants to know
+# -- warnings
 
 
 @pytest.mark.parametrize(

@@ -197,5 +197,5 @@ def test_last_existing_file_of_a_scope_is_changed(tmp_path: Path) -> None:
     assert configs.set_field(AGENT, "a", {"c": 2}).path == home / "x.json"
     assert configs.validate(AGENT) == []
     assert configs.get(AGENT) == {"a": {"c": 2}, "b": 1}
-    assert configs.unset_field(AGENT, "b").path == home / "old.json"  # where it is said
+    assert configs.unset_field(AGENT, "b").path == home / "old.json"  # the file that sets it
     assert configs.get(AGENT) == {"a": {"c": 2}}

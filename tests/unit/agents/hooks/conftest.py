@@ -16,7 +16,7 @@ Handler = Callable[[str], tuple[str, ...]]
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The global directory."""
+    """Return the global directory in a temporary home."""
     home = tmp_path / "home"
     (home / ".agent-mux").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -29,7 +29,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Handler:
-    """A program in Python, as the words that start it."""
+    """Return a function that writes a Python program and returns the command that starts it."""
     made: list[Path] = []
 
     def make(body: str) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def program(tmp_path: Path) -> Handler:
 
 
 def registered(name: str = "one", **fields: Any) -> Registration:
-    """A registration, as from a file."""
+    """Return a registration as read from a file."""
     plain = {"id": name, **fields}
     if isinstance(plain.get("target"), tuple):
         plain["target"] = list(plain["target"])
@@ -50,11 +50,11 @@ def registered(name: str = "one", **fields: Any) -> Registration:
 
 
 def printing(program: Handler, **decision: Any) -> dict[str, Any]:
-    """A command that decides so."""
+    """Return the fields of a command handler that prints a decision."""
     return {"handler": "command", "target": program(f"print({json.dumps(decision)!r})")}
 
 
 def call(**fields: Any) -> HookCall:
-    """Somebody is about to run a command."""
+    """Return the call of a hook before a command is run."""
     given = {"command": "git push", "tool_input": {"command": "git push"}, "tool_name": "Bash", **fields}
     return HookCall(**{"agent": "claude", "hook_type": "pre_tool_use", **given})

@@ -131,7 +131,7 @@ def test_handler_receives_call_and_minimal_environment(
 
 
 def ends(pid: int) -> bool:
-    """It is gone, or about to be: what was killed needs a moment."""
+    """Return whether a process ends within a short time: a killed process may take a moment."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         try:

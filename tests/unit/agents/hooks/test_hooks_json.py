@@ -25,7 +25,7 @@ def hooks(project: Path) -> Hooks:
 
 
 def bring(project: Path, *registrations: dict[str, Any]) -> Path:
-    """A file that came with the repository."""
+    """Write a `hooks.json` as if it came with the repository."""
     path = project / ".agent-mux" / "hooks.json"
     path.write_text(json.dumps({"hooks": list(registrations)}))
     return path
@@ -74,7 +74,7 @@ def test_hooks_of_a_cloned_repository_are_not_effective(hooks: Hooks, project: P
 def test_trust_ends_when_the_file_changes(hooks: Hooks, project: Path) -> None:
     bring(project, {"id": "a", **LOG})
     hooks.trust()
-    hooks.add("project", id="b", **LOG)  # we do not count as somebody else
+    hooks.add("project", id="b", **LOG)  # our own change keeps the file trusted
     hooks.disable("a")
     assert ids(hooks) == ["a", "b"]
     path = bring(project, {"id": "c", **LOG})
