@@ -42,7 +42,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class DefinitionChange:
     """The copying or removal of a definition, done or planned."""
 
     agent: str
@@ -96,7 +96,7 @@ class Definitions:
     def add(  # noqa: PLR0913  # one parameter for each option of the command
         self, agent: str, source: Path, *, name: str | None = None, scope: Scope = "global", force: bool = False,
         dry_run: bool = False,
-    ) -> Placement:  # fmt: skip
+    ) -> DefinitionChange:  # fmt: skip
         """Copy a definition into an agent's folder.
 
         Args:
@@ -128,9 +128,11 @@ class Definitions:
         files = tuple(files_of(root))
         if not dry_run:
             copy_into(root, target, private=scope == "global")
-        return Placement(agent=agent_name, name=target_name, source=root, target=target, files=files, replaces=exists)
+        return DefinitionChange(
+            agent=agent_name, name=target_name, source=root, target=target, files=files, replaces=exists
+        )
 
-    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> Placement:
+    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> DefinitionChange:
         """Remove a definition and its files from an agent's own folder. Raises like `add`."""
         agent_name, folders = self._folders_of(agent)
         matching = [one for one in self.list(agent, scope=scope) if not one.is_shared and name in _names(one, folders)]
@@ -145,7 +147,7 @@ class Definitions:
         files = tuple(files_of(target))
         if not dry_run:
             remove(target)
-        return Placement(agent=agent_name, name=name, source=None, target=target, files=files)
+        return DefinitionChange(agent=agent_name, name=name, source=None, target=target, files=files)
 
     def _folders_of(self, agent: str) -> tuple[str, DefinitionFolders]:
         adapter, folders = self._installations.find(agent, self._part, f"{self._kind}s through agent-mux")

@@ -1,5 +1,7 @@
 """The JSON Schema of a run's result. The classes mirror the output of `RunResult.to_dict()`."""
 
+import json
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -11,7 +13,7 @@ from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
 
 
-class TokenUsage(JsonView, kw_only=True):
+class TokenUsageView(JsonView, kw_only=True):
     """Tokens of all model calls of the run."""
 
     input_tokens: int
@@ -20,7 +22,7 @@ class TokenUsage(JsonView, kw_only=True):
     cached_tokens: int | UnsetType = UNSET
 
 
-class RunError(JsonView, kw_only=True):
+class RunErrorView(JsonView, kw_only=True):
     """Why the run did not complete."""
 
     code: ErrorCode
@@ -29,7 +31,7 @@ class RunError(JsonView, kw_only=True):
     stderr: str | UnsetType = UNSET
 
 
-class Ledger(JsonView, kw_only=True):
+class LedgerView(JsonView, kw_only=True):
     """How the native lines were handled. `lines` is the sum of the mapped, ignored and unknown ones."""
 
     lines: int
@@ -39,7 +41,7 @@ class Ledger(JsonView, kw_only=True):
     unknown: dict[str, int]
 
 
-class Worktree(JsonView, kw_only=True):
+class WorktreeView(JsonView, kw_only=True):
     """The git worktree of the run. It was kept if `isChanged`, and removed otherwise."""
 
     path: str
@@ -47,7 +49,7 @@ class Worktree(JsonView, kw_only=True):
     is_changed: bool
 
 
-class RunResult(JsonView, kw_only=True):
+class RunResultView(JsonView, kw_only=True):
     """The result of a run: the last line of `amux run --json`."""
 
     type: Literal["run_result"]
@@ -62,19 +64,20 @@ class RunResult(JsonView, kw_only=True):
     duration_ms: int
     turn_count: int
     cost: CostRecord | UnsetType = UNSET
-    token_usage: TokenUsage | UnsetType = UNSET
-    error: RunError | UnsetType = UNSET
+    token_usage: TokenUsageView | UnsetType = UNSET
+    error: RunErrorView | UnsetType = UNSET
     structured_output: Any = UNSET
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET
-    worktree: Worktree | UnsetType = UNSET
+    worktree: WorktreeView | UnsetType = UNSET
     events: list[dict[str, Any]] | UnsetType = UNSET
-    ledger: Ledger
+    ledger: LedgerView
 
 
 def result_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the result."""
-    schema = msgspec.json.schema(RunResult)
+    named = json.dumps(msgspec.json.schema(RunResultView))
+    schema = json.loads(re.sub(r"\b(\w+)View\b", r"\1", named))  # components are named like the classes of the library
     _remove_nulls(schema["$defs"]["CostRecord"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "RunResult", **schema}
 

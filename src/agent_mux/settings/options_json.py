@@ -157,7 +157,7 @@ def _json_type(name: str) -> tuple[Any, str]:
     for annotated, json_type, description in _JSON_TYPES:
         if hint in (annotated, annotated | None):
             return json_type, description
-    return Any, "as the documentation says"
+    return Any, "see the documentation of RunOptions"
 
 
 def _convert(value: Any, wanted: Any, allowed: str, path: str, problems: Problems) -> Any:

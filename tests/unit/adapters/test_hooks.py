@@ -306,7 +306,7 @@ def test_disabled_or_broken_hooks_do_not_count(agent: str, switch: dict[str, Any
     assert counting() == frozenset(native(agent).types) - {"stop"}
     path.write_text(json.dumps({**json.loads(path.read_text()), **switch}))
     assert counting() == frozenset()
-    assert hooks.status(agent)[0].consent == f"hooks are switched off in {path}"
+    assert hooks.status(agent)[0].consent == f"hooks are disabled in {path}"
 
 
 def test_every_type_has_a_name_that_is_ours() -> None:

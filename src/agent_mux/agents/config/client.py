@@ -58,18 +58,18 @@ class AgentConfigs:
 
         A table is merged from all files. Raises like `sources`, and VALIDATION_ERROR for an invalid name.
         """
-        path = self._path_of(field)
-        setting = [source for source in self.sources(agent, scope) if value_at(source.data, path) is not MISSING]
-        if not setting:
+        path = self._field_path(field)
+        sources = [source for source in self.sources(agent, scope) if value_at(source.data, path) is not MISSING]
+        if not sources:
             return None
-        merged: dict[str, Any] = reduce(_merge, (source.data for source in setting), {})
-        return Setting(value_at(merged, path), setting[-1].scope, setting[-1].path)
+        merged: dict[str, Any] = reduce(_merge, (source.data for source in sources), {})
+        return Setting(value_at(merged, path), sources[-1].scope, sources[-1].path)
 
     def set_field(
         self, agent: str, field: str, value: Any, *, scope: Scope = "global", dry_run: bool = False
     ) -> FileChange:
         """Set one field. Raises like `set`."""
-        return self._change(agent, {self._path_of(field): value}, scope, dry_run=dry_run)
+        return self._change(agent, {self._field_path(field): value}, scope, dry_run=dry_run)
 
     def set(
         self, agent: str, values: Mapping[str, Any], *, scope: Scope = "global", dry_run: bool = False
@@ -80,12 +80,12 @@ class AgentConfigs:
             ValidationError: An invalid name, or a value that is not allowed for a known field.
             AgentMuxError: CAPABILITY_ERROR, CONFIG_ERROR, CONFIG_LOCK_ERROR. Nothing was written.
         """
-        paths = {self._path_of(name): value for name, value in values.items()}
+        paths = {self._field_path(name): value for name, value in values.items()}
         return self._change(agent, paths, scope, dry_run=dry_run)
 
     def unset_field(self, agent: str, field: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
         """Remove a field from the file of the scope with the highest precedence that sets it. Raises like `set`."""
-        path = self._path_of(field)
+        path = self._field_path(field)
         config = self._config_of(agent)
         file, file_path = self._file_setting(config, scope, path) or self._file_to_change(config, agent, scope)
         return change_file(
@@ -193,7 +193,7 @@ class AgentConfigs:
             return CONFIG
         return self._installations.find(agent, lambda parts: parts.config, "configuration through agent-mux")[1]
 
-    def _path_of(self, field: str) -> FieldPath:
+    def _field_path(self, field: str) -> FieldPath:
         try:
             return parse_field(field)
         except DocumentError as error:

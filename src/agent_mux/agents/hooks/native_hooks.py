@@ -108,7 +108,7 @@ class NativeHookInstaller:
         found = {file.path: tuple(file.installed(text)) for file, text in texts}
         installed = {path: types for path, types in found.items() if types}
         steps = [native.consent] if installed and native.consent else []
-        steps += [f"hooks are switched off in {file.path}" for file, text in texts if file.is_off(text)]
+        steps += [f"hooks are disabled in {file.path}" for file, text in texts if file.is_off(text)]
         return HookStatus(agent, "native", tuple(native.types), installed, "; ".join(steps) or None)
 
     def _hook_files(self, agent: str, native: NativeHooks) -> tuple[AgentHookFile, ...]:
