@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.options import RetryPolicy, RunOptions
-from agent_mux.sdk.policy import read_policy
 
 MERGED_FIELDS = frozenset({"env", "retry_policy"})
 """Fields whose mappings are merged key by key across layers."""
@@ -102,6 +101,8 @@ def options_from_fields(fields: Mapping[str, Any]) -> RunOptions:
     if "retry_policy" in values:
         values["retry_policy"] = RetryPolicy(**values["retry_policy"])
     if isinstance(values.get("policy"), Path):  # named by a settings file; it may have changed since that was read
+        from agent_mux.sdk.policy import read_policy  # noqa: PLC0415  # needed for few runs
+
         values["policy"] = read_policy(values["policy"])
     return RunOptions(**{"agent": "", **values})
 
