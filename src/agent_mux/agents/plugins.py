@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.process.command import Answer, ask
+from agent_mux.process.command import ProgramResult, run_program
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.installation import Plugin, PluginCommands, Words
@@ -26,7 +26,7 @@ class PluginChange:
 
     agent: str
     argv: tuple[str, ...]
-    answer: Answer | None = None
+    answer: ProgramResult | None = None
     """The output of the command; None in a dry run."""
 
 
@@ -89,8 +89,8 @@ class Plugins:
         answer = self._run(adapter, commands, words, CHANGE_TIMEOUT)
         return PluginChange(adapter.agent, answer.argv, answer)
 
-    def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> Answer:
-        answer = ask(
+    def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> ProgramResult:
+        answer = run_program(
             (self._program(adapter), *words),
             environ={**self._installations.environ, **commands.environment},
             timeout=timeout,
@@ -98,7 +98,7 @@ class Plugins:
         )
         if answer.exit_code != 0:
             shown = " ".join((Path(answer.argv[0]).name, *words))
-            raise AgentMuxError("PLUGIN_ERROR", f"`{shown}` failed (exit code {answer.exit_code}): {answer.complaint}")
+            raise AgentMuxError("PLUGIN_ERROR", f"`{shown}` failed (exit code {answer.exit_code}): {answer.error_line}")
         return answer
 
     def _run_and_parse(

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from agent_mux.api import JsonView
 from agent_mux.sessions.queries import CostReport, GroupBy
-from agent_mux.sessions.spending import Sum
+from agent_mux.sessions.spending import UsageTotals
 from agent_mux.settings.options_json import camel
 
 COST_FIELDS = (
@@ -73,10 +73,10 @@ def cost_from_view(view: CostView) -> CostReport:
     return CostReport(groups, _sum_from_view(view.total))
 
 
-def _sum_json(total: Sum) -> dict[str, Any]:
+def _sum_json(total: UsageTotals) -> dict[str, Any]:
     known = structs.asdict(total)
     return {camel(name): known[name] for name in COST_FIELDS}
 
 
-def _sum_from_view(view: CostSum) -> Sum:
-    return Sum(**{name: getattr(view, name) for name in COST_FIELDS})
+def _sum_from_view(view: CostSum) -> UsageTotals:
+    return UsageTotals(**{name: getattr(view, name) for name in COST_FIELDS})

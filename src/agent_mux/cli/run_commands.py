@@ -16,7 +16,7 @@ from agent_mux.cli.session_options import SessionId
 if TYPE_CHECKING:
     from agent_mux.cli.run_driver import RunTask
     from agent_mux.run.result import RunResult
-    from agent_mux.settings.defaults import ResolvedOptions
+    from agent_mux.settings.resolver import ResolvedOptions
 
 
 _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")

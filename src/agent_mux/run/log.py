@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from agent_mux._util.logs import LOGGER, is_logging_enabled, get_logger
+from agent_mux._util.logs import LOGGER, get_logger, is_logging_enabled
 from agent_mux.events import (
     AgentEvent,
     ApprovalDeniedEvent,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
@@ -83,7 +83,7 @@ def _schema(title: str, keys: Mapping[str, str], type_of: Callable[[str], Any]) 
         parts[McpServer.__name__]["properties"]["name"] |= _NAME
     if Policy.__name__ in parts:
         parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
-    descriptions = meanings_of(RunOptions)
+    descriptions = field_descriptions_of(RunOptions)
     properties = {key: _property(name, schemas[key], descriptions.get(name, "")) for key, name in keys.items()}
     return {"title": title, "type": "object", "properties": properties, "additionalProperties": False, "$defs": parts}
 
@@ -116,7 +116,7 @@ def _json_description(name: str, description: str) -> str:
 
 
 def _retry_policy_schema() -> dict[str, Any]:
-    descriptions = meanings_of(RetryPolicy)
+    descriptions = field_descriptions_of(RetryPolicy)
     kinds: Mapping[str, dict[str, Any]] = {
         "max_attempts": {"type": "integer"},
         "retry_on": {"type": "array", "items": {"enum": list(ERROR_CODES)}},

@@ -16,7 +16,7 @@ import msgspec
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.redaction import Redactor, secrets_of_servers, shown
+from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
 from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
@@ -45,7 +45,7 @@ class Profile:
 
     def shown(self) -> dict[str, Any]:
         """Return the JSON content without the secrets of MCP servers."""
-        plain = msgspec.json.encode(shown("", self.content))
+        plain = msgspec.json.encode(hide_secret_values("", self.content))
         masked = Redactor(secrets_of_servers(self.fields.get("mcp_servers", ()))).mask(plain)
         return dict(msgspec.json.decode(masked))
 

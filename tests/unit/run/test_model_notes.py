@@ -24,9 +24,7 @@ def test_agents_without_a_model_list_have_no_notes(adapter: Adapter) -> None:
 
 
 def test_unknown_and_deprecated_models() -> None:
-    assert model_notes(STRICT, "gib-2") == (
-        "unknown toy model 'gib-2', passed on unchanged; did you mean big-2?",
-    )
+    assert model_notes(STRICT, "gib-2") == ("unknown toy model 'gib-2', passed on unchanged; did you mean big-2?",)
     assert model_notes(STRICT, "big-1") == ("big-1 is deprecated and will be retired on 2026-12-01; use big-2 instead",)
 
 

@@ -38,7 +38,7 @@ from agent_mux.service.runs.requests import RunRequest, confined, request_of
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunFilter, RunPosition, RunRow, RunStore
 from agent_mux.service.views import RunView
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 MAX_RECENT_RUNS = 64
 """Ended runs whose handles stay in memory with their latest events: most readers come while a run is new."""
@@ -55,7 +55,7 @@ class RunManager:
         store: RunStore,
         tasks: anyio.abc.TaskGroup,
         journals: Path,
-        roots: Roots,
+        roots: AllowedDirectories,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
