@@ -110,15 +110,15 @@ async def test_owners_are_served_in_turn_as_their_positions_predict(make_client:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             runs = waiting(mux, tmp_path, "a0", "a1", "a2", owner="ann")
-            changed = mux.places.changed
+            changed = mux.concurrency.changed
             runs += waiting(mux, tmp_path, "b0", "b1", owner="bob")
             for run in runs:
                 run.once("text_delta", lambda event: begun.append(event.delta))
             await said(runs[0])
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, 1, 3, 2, 4]
-            assert (mux.places.working, mux.places.waiting) == (1, 4)
-            changed = mux.places.changed
+            assert (mux.concurrency.working, mux.concurrency.waiting) == (1, 4)
+            changed = mux.concurrency.changed
             await runs[1].abort()
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, None, 1, 2, 3]
@@ -127,7 +127,7 @@ async def test_owners_are_served_in_turn_as_their_positions_predict(make_client:
                 await run
             assert [run.queue_position for run in runs] == [None] * 5
     assert begun == ["a0", "a2", "b0", "b1"]
-    assert (mux.places.working, mux.places.waiting) == (0, 0)
+    assert (mux.concurrency.working, mux.concurrency.waiting) == (0, 0)
 
 
 async def test_a_run_whose_agent_is_full_is_skipped(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ async def test_without_a_repository_no_run_is_started(make_client: MakeClient, t
     async with make_client(LOOKS) as mux:
         with pytest.raises(ValidationError, match="isolation"):
             mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
-        assert mux.places.working == 0
+        assert mux.concurrency.working == 0
     assert not (tmp_path / "config" / "worktrees").exists()
 
 

@@ -288,7 +288,7 @@ async def test_a_response_of_another_server_is_reported_as_such(stranger: str, m
     async with RemoteMux(default_agent="x") as mux:
         with pytest.raises(AgentMuxError, match="answered 502"):
             await mux.start(prompt="hi")
-        assert "amux_token" not in repr(mux._line.address)
+        assert "amux_token" not in repr(mux._connection.address)
     assert _Stranger.heard["authorization"] == "Bearer amux_token"
     assert "idempotency-key" in {name.lower() for name in _Stranger.heard}
 
