@@ -80,7 +80,7 @@ async def test_what_is_pending_is_shown_and_answered(installed: Installed) -> No
         [pending] = seen["pending"]
         assert (pending["kind"], pending["risk"]) == ("approval", "medium")
         assert "rm -rf build" in pending["text"]
-        with pytest.raises(Refused, match="wants the field 'text'"):
+        with pytest.raises(Refused, match="requires the field 'text'"):
             await tool("answer", runId=run, decision="text")
         with pytest.raises(Refused, match="Text does not answer the approval"):
             await tool("answer", runId=run, decision="text", text="yes")
@@ -110,7 +110,7 @@ async def test_by_default_everything_that_needs_permission_is_denied(installed: 
         seen = await tool.watch_to_end(run)
         assert seen["result"]["text"] == "the answer was no"
         assert "failed" in {one["kind"] for one in seen["entries"]}
-        with pytest.raises(Refused, match="approval mode 'yolo' is more than this server allows; use deny"):
+        with pytest.raises(Refused, match="this server does not allow approval mode 'yolo'; use deny"):
             await tool.start(approvalMode="yolo")
 
 
@@ -242,12 +242,12 @@ async def test_what_the_delegate_says_is_harmless_and_has_no_secrets(installed: 
 async def test_places_and_the_number_of_runs_are_limited(installed: Installed) -> None:
     async with delegator(installed, "--max-runs", 1, "--max-runs-total", 2, body=WORKS) as tool:
         run = await tool.start()
-        with pytest.raises(Refused, match=r"1 runs are going on, which is the most.* \[BUDGET_EXCEEDED\]"):
+        with pytest.raises(Refused, match=r"the maximum of 1 active runs is reached.* \[BUDGET_EXCEEDED\]"):
             await tool.start()
         await tool("stop_run", runId=run)
         other = await tool.start()
         await tool("stop_run", runId=other)
-        with pytest.raises(Refused, match="all 2 runs of this server were started"):
+        with pytest.raises(Refused, match="all 2 runs of this server have been started"):
             await tool.start()
 
 
@@ -314,7 +314,7 @@ async def test_the_deepest_server_starts_nothing(installed: Installed, said: dic
     async with delegator(installed, **said) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == [name for name in EVERY_TOOL if name != "start_run"]
-        with pytest.raises(Refused, match=r"this is delegated work already \(depth .\ of .\): do it yourself"):
+        with pytest.raises(Refused, match=r"the task is already delegated \(depth .\ of .\): do it yourself"):
             await tool.start()
         assert (await tool("list_agents"))["limits"]["runsLeft"] == 0
 
@@ -346,8 +346,8 @@ async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment
 async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (
-            ({}, "no run was started yet"),
-            ({"runId": "nobody"}, "no run 'nobody' was started here"),
+            ({}, "no run has been started yet"),
+            ({"runId": "nobody"}, "unknown run 'nobody'"),
             ({"runId": 5}, "Expected `str`, got `int`"),
             ({"runId": "x", "wrong": 1}, "unknown field `wrong`; the arguments are: runId, after"),
             ({"runId": "x" * 10_000}, "length <= 64"),
@@ -360,7 +360,7 @@ async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
             await tool.start(prompt="   ")
         with pytest.raises(Refused, match="NUL"):
             await tool.start(prompt="a\0b")
-        with pytest.raises(MCPError, match="no tool is named 'no_such'"):
+        with pytest.raises(MCPError, match="unknown tool 'no_such'"):
             await tool("no_such")
         assert (await tool("list_runs"))["runs"] == []
 

@@ -1,6 +1,6 @@
-"""What the tools are asked for. Their JSON Schema is what a model reads: short, precise, with units.
+"""The arguments of the tools. Models read their JSON Schemas, so descriptions are short, precise, and have units.
 
-Optional fields that are null count as absent, and numbers may be written as text: models do both.
+Models send null for absent fields and numbers as text; both are accepted.
 """
 
 from collections.abc import Mapping
@@ -11,23 +11,21 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux.errors import AgentMuxError
 
-LONGEST_WAIT_MS = 50_000  # the MCP SDKs give up on a call after 60 s, unless they are told otherwise
-MOST_CHARACTERS = 60_000  # of an answer; several agents cut what a tool answers at 25,000 tokens or earlier
-LONGEST_PROMPT = 1_000_000  # characters
+MAX_WAIT_MS = 50_000  # by default, the MCP SDKs cancel a call after 60 seconds
+MAX_CHARACTERS = 60_000  # of a response; several agents truncate tool results at 25,000 tokens or earlier
+MAX_PROMPT = 1_000_000  # characters
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all."""
+class ToolRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base class of the arguments of all tools."""
 
 
 RunId = Annotated[str, Meta(description="From start_run or list_runs.", max_length=64)]
-SomeRun = Annotated[str, Meta(description="Default: the run that was started last.", max_length=64)]
-Prompt = Annotated[str, Meta(min_length=1, max_length=LONGEST_PROMPT, description=(
+RunIdOrLatest = Annotated[str, Meta(description="Default: the run that was started last.", max_length=64)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description=(
     "The whole task: the other agent sees nothing of your conversation. Say what to do, where, and what to report."
 ))]  # fmt: skip
-MaxChars = Annotated[int, Meta(ge=200, le=MOST_CHARACTERS, description="Longest answer, in characters.")]
-
-
+MaxChars = Annotated[int, Meta(ge=200, le=MAX_CHARACTERS, description="Longest answer, in characters.")]
 Cwd = Annotated[str, Meta(max_length=4096, description=(
     "Directory to work in, absolute or relative to the first root. Default: the first root."
 ))]  # fmt: skip
@@ -46,12 +44,12 @@ Continued = Annotated[str, Meta(max_length=64, description=(
 ))]  # fmt: skip
 
 
-class ListAgents(Request, frozen=True):
-    """Nothing is asked."""
+class ListAgents(ToolRequest, frozen=True):
+    """The arguments of `list_agents`: none."""
 
 
-class StartRun(Request, frozen=True):
-    """A new run."""
+class StartRun(ToolRequest, frozen=True):
+    """The arguments of `start_run`."""
 
     agent: Annotated[str, Meta(min_length=1, max_length=64, description="A name from list_agents.")]
     prompt: Prompt
@@ -64,23 +62,23 @@ class StartRun(Request, frozen=True):
     continue_run: Continued | UnsetType = UNSET
 
 
-class WatchRun(Request, frozen=True):
-    """What happens in a run."""
+class WatchRun(ToolRequest, frozen=True):
+    """The arguments of `watch_run`."""
 
-    run_id: SomeRun | UnsetType = UNSET
+    run_id: RunIdOrLatest | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, description=(
         "Show what follows this event number: `next` of an earlier answer. Default: what was not shown yet."
     ))] | UnsetType = UNSET  # fmt: skip
     until: Annotated[Literal["waiting", "news", "now"], Meta(description=(
         "Answer when the run is over or waits for you (waiting), when there is anything new (news), or at once (now)."
     ))] = "waiting"  # fmt: skip
-    wait_ms: Annotated[int, Meta(ge=0, le=LONGEST_WAIT_MS, description="Answer after this time in any case.")] = 45_000
+    wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Answer after this time in any case.")] = 45_000
     view: Annotated[Literal["condensed", "raw"], Meta(description="raw: every event, as JSON. Long.")] = "condensed"
     max_chars: MaxChars = 12_000
 
 
-class Answer(Request, frozen=True):
-    """To an approval or a question."""
+class AnswerRun(ToolRequest, frozen=True):
+    """The arguments of `answer`."""
 
     run_id: RunId
     decision: Annotated[Literal["approve", "deny", "text", "option"], Meta(description=(
@@ -93,15 +91,15 @@ class Answer(Request, frozen=True):
     option: Annotated[int, Meta(ge=0, description="Position in `options`, from 0.")] | UnsetType = UNSET
 
 
-class SendPrompt(Request, frozen=True):
-    """More for a run that goes on."""
+class SendPrompt(ToolRequest, frozen=True):
+    """The arguments of `send_prompt`."""
 
     run_id: RunId
-    prompt: Annotated[str, Meta(min_length=1, max_length=LONGEST_PROMPT, description="What to do next.")]
+    prompt: Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description="What to do next.")]
 
 
-class StopRun(Request, frozen=True):
-    """The end of a run."""
+class StopRun(ToolRequest, frozen=True):
+    """The arguments of `stop_run`."""
 
     run_id: RunId
     when: Annotated[Literal["now", "done"], Meta(description=(
@@ -109,41 +107,41 @@ class StopRun(Request, frozen=True):
     ))] = "now"  # fmt: skip
 
 
-class ListRuns(Request, frozen=True):
-    """Nothing is asked."""
+class ListRuns(ToolRequest, frozen=True):
+    """The arguments of `list_runs`: none."""
 
 
-class GetResult(Request, frozen=True):
-    """How a run ended."""
+class GetResult(ToolRequest, frozen=True):
+    """The arguments of `get_result`."""
 
-    run_id: SomeRun | UnsetType = UNSET
+    run_id: RunIdOrLatest | UnsetType = UNSET
     from_char: Annotated[int, Meta(ge=0, description="Where in its text to begin.")] = 0
     max_chars: MaxChars = 20_000
 
 
-_Asked = TypeVar("_Asked", bound=Request)
+_Request = TypeVar("_Request", bound=ToolRequest)
 
 
-def read_request(kind: type[_Asked], arguments: Mapping[str, Any] | None) -> _Asked:
-    """The arguments of a call. Raises VALIDATION_ERROR, in words for a model."""
-    said = {name: value for name, value in (arguments or {}).items() if value is not None}
+def parse_request(kind: type[_Request], arguments: Mapping[str, Any] | None) -> _Request:
+    """Convert the arguments of a tool call. Raises VALIDATION_ERROR that names the valid arguments."""
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
     try:
-        return msgspec.convert(said, kind, strict=False)
+        return msgspec.convert(given, kind, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         fields = ", ".join(kind.__struct_encode_fields__) or "none"
         raise AgentMuxError("VALIDATION_ERROR", f"{error}; the arguments are: {fields}") from error
 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of an object: what is inside of others is under `$defs`."""
-    _, inner = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
-    schemas = {name: _plain(schema) for name, schema in inner.items()}
+    """Return the JSON Schema (2020-12) of a request or response. Schemas of nested classes are under `$defs`."""
+    _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    schemas = {name: _simplify(schema) for name, schema in components.items()}
     own = schemas.pop(kind.__name__)
     return {**own, "$defs": schemas} if schemas else own
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what our classes are called, which says nothing to a model; with the type of choices, which some want."""
+def _simplify(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the names and docstrings of our classes, and add the type of enumerations, which some clients require."""
     fields = {
         name: {"type": "string", **field} if "enum" in field else field for name, field in schema["properties"].items()
     }

@@ -1,12 +1,12 @@
-"""The tools: what a model reads of them, and what happens when it calls one."""
+"""The table of tools: their names, the descriptions that models read, and their handlers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agent_mux.mcp_server import actions, answers, requests
-from agent_mux.mcp_server.answers import AnswerStruct
-from agent_mux.mcp_server.requests import Request
+from agent_mux.mcp_server import requests, responses, tool_handlers
+from agent_mux.mcp_server.requests import ToolRequest
+from agent_mux.mcp_server.responses import ToolResponse
 
 START = "start_run"
 INSTRUCTIONS = (
@@ -18,27 +18,27 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool."""
+    """The definition of one tool."""
 
     name: str
     title: str
     description: str
-    asks: type[Request]
-    answers: type[AnswerStruct]
-    act: Callable[..., Awaitable[AnswerStruct]]
-    """`(delegations, request, progress)`."""
+    request_type: type[ToolRequest]
+    response_type: type[ToolResponse]
+    handler: Callable[..., Awaitable[ToolResponse]]
+    """Called with the runs of the server, a request, and a progress callback."""
     is_read_only: bool = False
     is_destructive: bool = False
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """Of its arguments."""
-        return requests.schema_of(self.asks)
+        """The JSON Schema of the tool's arguments."""
+        return requests.schema_of(self.request_type)
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """Of its answer."""
-        return requests.schema_of(self.answers)
+        """The JSON Schema of the tool's result."""
+        return requests.schema_of(self.response_type)
 
 
 TOOLS: tuple[ToolSpec, ...] = (
@@ -48,8 +48,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         "The coding agents that can be asked: installed or not, version, what they can do, and what is left of the "
         "limits (runs, budget, directories).",
         requests.ListAgents,
-        answers.Agents,
-        actions.list_agents,
+        responses.AgentList,
+        tool_handlers.list_agents,
         is_read_only=True,
     ),
     ToolSpec(
@@ -57,8 +57,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Start a run",
         "Give another coding agent a task. Answers at once with a runId; the agent works on. Use watch_run next.",
         requests.StartRun,
-        answers.RunInfo,
-        actions.start_run,
+        responses.RunInfo,
+        tool_handlers.start_run,
         is_destructive=True,
     ),
     ToolSpec(
@@ -67,8 +67,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Wait until a run is over or needs you, and see what is new: messages, tool calls, changed files, pending "
         "questions; at the end, the result. If the state is still running, call it again.",
         requests.WatchRun,
-        answers.Watched,
-        actions.watch_run,
+        responses.RunProgress,
+        tool_handlers.watch_run,
         is_read_only=True,
     ),
     ToolSpec(
@@ -76,9 +76,9 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Answer a run",
         "Answer what a run waits for: approve or deny an action, or answer a question. Approve only what you would do "
         "yourself, and what your user would allow.",
-        requests.Answer,
-        answers.Answered,
-        actions.answer,
+        requests.AnswerRun,
+        responses.ActionReceipt,
+        tool_handlers.answer,
         is_destructive=True,
     ),
     ToolSpec(
@@ -86,8 +86,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Send a prompt",
         "Give a run that goes on a further prompt: the next one for a run that was kept open, or while it works.",
         requests.SendPrompt,
-        answers.Answered,
-        actions.send_prompt,
+        responses.ActionReceipt,
+        tool_handlers.send_prompt,
         is_destructive=True,
     ),
     ToolSpec(
@@ -95,16 +95,16 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Stop a run",
         "End a run. What it did stays done.",
         requests.StopRun,
-        answers.Answered,
-        actions.stop_run,
+        responses.ActionReceipt,
+        tool_handlers.stop_run,
     ),
     ToolSpec(
         "list_runs",
         "List runs",
         "All runs that were started here, how they stand, and what is left of the limits.",
         requests.ListRuns,
-        answers.Runs,
-        actions.list_runs,
+        responses.RunList,
+        tool_handlers.list_runs,
         is_read_only=True,
     ),
     ToolSpec(
@@ -112,8 +112,8 @@ TOOLS: tuple[ToolSpec, ...] = (
         "Get a result",
         "How a run ended: its whole text, in parts where it is long, changed files, cost, error.",
         requests.GetResult,
-        answers.Result,
-        actions.get_result,
+        responses.ResultResponse,
+        tool_handlers.get_result,
         is_read_only=True,
     ),
 )
