@@ -210,7 +210,7 @@ async def test_notes_of_a_waiting_run_are_emitted_when_it_begins(make_client: Ma
             result = await run
     assert validate(events) == []
     assert [event.message for event in events if event.type == "debug"] == [
-        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run goes on"
+        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run continues"
     ]
     derived = derive_events(Path(result.journal or ""), ScriptedCodec)
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]

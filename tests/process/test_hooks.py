@@ -168,7 +168,7 @@ async def test_hooks_of_the_project_have_to_be_trusted(make_client: MakeClient, 
         '{"hooks": [{"id": "0", "enabled": false, "handler": "builtin", "target": "log"}]}'
     )
     events, _ = await run_to_end(make_client, WORKS, cwd=project)
-    assert "are not trusted, and not called" in warnings(events)[0]
+    assert "are not trusted and are not called" in warnings(events)[0]
     assert logged(own) != []
 
 

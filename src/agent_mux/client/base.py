@@ -69,7 +69,7 @@ class Observers(Generic[_Run]):
             try:
                 on_end.append(observe(run))
             except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
-                warn(f"an observer raised {error!r}; the run goes on")
+                warn(f"an observer raised {error!r}; the run continues")
         return on_end
 
 

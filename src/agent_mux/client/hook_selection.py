@@ -39,7 +39,7 @@ def select_hooks(plan: RunPlan, config_dir: Path, project_dir: Path | None = Non
     types = _ALL_TYPES - _types_called_by_agent(plan)
     hooks = RunHooks(registrations, dispatched, types, agent, plan.cwd, plan.options.prompt_text)
     if untrusted is not None:
-        hooks.notes.append(f"the hooks of {untrusted} are not trusted, and not called; see `amux hooks trust`")
+        hooks.notes.append(f"the hooks of {untrusted} are not trusted and are not called; see `amux hooks trust`")
     return hooks
 
 

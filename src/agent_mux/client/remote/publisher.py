@@ -186,7 +186,7 @@ class EventPublisher:
 
     def _loss_event(self, count: int) -> AgentEvent:
         return self._warning_event(
-            f"{count} events were lost: this reader was too slow, and the service cannot be asked"
+            f"{count} events were lost: this reader was too slow, and the service is unreachable"
         )
 
     def _warning_event(self, message: str) -> DebugEvent:

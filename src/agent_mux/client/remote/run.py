@@ -294,14 +294,14 @@ class RemoteRun(BaseRun):
     async def follow(self) -> None:
         """Receive the events of the run until it is over. If this is cancelled, the run continues at the service."""
         stream = RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for, snapshots=True)
-        reason = "the client was closed, and the run goes on"
+        reason = "the client was closed; the run continues at the service"
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._apply_snapshot()
                 try:
                     await stream.follow(self._receive)
                 except AgentMuxError as error:
-                    reason = f"the service tells no more of it, and it may go on: {error.message}"
+                    reason = f"the service sends no more events, and the run may continue: {error.message}"
                 self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
