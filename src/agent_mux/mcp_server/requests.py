@@ -20,27 +20,27 @@ class ToolRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", for
     """Base class of the arguments of all tools."""
 
 
-RunId = Annotated[str, Meta(description="From start_run or list_runs.", max_length=64)]
-RunIdOrLatest = Annotated[str, Meta(description="Default: the run that was started last.", max_length=64)]
+RunId = Annotated[str, Meta(description="Id of the run, from start_run or list_runs.", max_length=64)]
+RunIdOrLatest = Annotated[str, Meta(description="Id of the run. Default: the latest run.", max_length=64)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description=(
-    "The whole task: the other agent sees nothing of your conversation. Say what to do, where, and what to report."
+    "The complete task: the agent does not see your conversation. State what to do, where, and what to report."
 ))]  # fmt: skip
-MaxChars = Annotated[int, Meta(ge=200, le=MAX_CHARACTERS, description="Longest answer, in characters.")]
+MaxChars = Annotated[int, Meta(ge=200, le=MAX_CHARACTERS, description="Maximum length of the result, in characters.")]
 Cwd = Annotated[str, Meta(max_length=4096, description=(
-    "Directory to work in, absolute or relative to the first root. Default: the first root."
+    "Working directory, absolute or relative to the first root. Default: the first root."
 ))]  # fmt: skip
-Model = Annotated[str, Meta(min_length=1, max_length=200, description="Default: the agent's own.")]
+Model = Annotated[str, Meta(min_length=1, max_length=200, description="Model name. Default: the agent's own choice.")]
 Mode = Annotated[Literal["deny", "prompt", "yolo"], Meta(description=(
-    "What happens when the agent asks for permission: deny refuses, prompt asks you (see watch_run, answer), yolo "
-    "allows. Default: the most that list_agents shows."
+    "How the agent's permission requests are handled: deny denies all, prompt asks you (see watch_run, answer), yolo "
+    "approves all. Default: the most permissive mode that list_agents shows."
 ))]  # fmt: skip
-Timeout = Annotated[int, Meta(ge=1000, description="Time for the whole run, in milliseconds.")]
-MaxCost = Annotated[float, Meta(gt=0, le=1e6, description="Stop it when it cost more US dollars.")]
+Timeout = Annotated[int, Meta(ge=1000, description="Maximum duration of the run, in milliseconds.")]
+MaxCost = Annotated[float, Meta(gt=0, le=1e6, description="Stop the run once its cost exceeds this, in US dollars.")]
 KeepOpen = Annotated[bool, Meta(description=(
-    "Stay open for send_prompt until stop_run. Default: end when the task is done."
+    "Keep the run open for send_prompt until stop_run. Default: end when the task is done."
 ))]  # fmt: skip
 Continued = Annotated[str, Meta(max_length=64, description=(
-    "Id of a run that is over: go on in its session, with the same agent and directory."
+    "Id of an ended run: continue its session, with the same agent. Default directory: that of the ended run."
 ))]  # fmt: skip
 
 
@@ -67,13 +67,15 @@ class WatchRun(ToolRequest, frozen=True):
 
     run_id: RunIdOrLatest | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, description=(
-        "Show what follows this event number: `next` of an earlier answer. Default: what was not shown yet."
+        "Return what follows this event number: `next` of an earlier result. Default: everything not returned yet."
     ))] | UnsetType = UNSET  # fmt: skip
     until: Annotated[Literal["waiting", "news", "now"], Meta(description=(
-        "Answer when the run is over or waits for you (waiting), when there is anything new (news), or at once (now)."
+        "Return when the run is over or waits for you (waiting), when anything is new (news), or at once (now)."
     ))] = "waiting"  # fmt: skip
-    wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Answer after this time in any case.")] = 45_000
-    view: Annotated[Literal["condensed", "raw"], Meta(description="raw: every event, as JSON. Long.")] = "condensed"
+    wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Maximum time to wait, in milliseconds.")] = 45_000
+    view: Annotated[Literal["condensed", "raw"], Meta(description=(
+        "condensed: messages, tool calls, changed files. raw: every event as JSON; long."
+    ))] = "condensed"  # fmt: skip
     max_chars: MaxChars = 12_000
 
 
@@ -82,13 +84,13 @@ class AnswerRun(ToolRequest, frozen=True):
 
     run_id: RunId
     decision: Annotated[Literal["approve", "deny", "text", "option"], Meta(description=(
-        "An approval takes approve or deny; a question takes text, option or deny."
+        "For an approval: approve or deny. For a question: text, option or deny."
     ))]  # fmt: skip
     interaction_id: Annotated[str, Meta(max_length=200, description=(
-        "Which one, from `pending`. May be left out when only one is pending."
+        "Which approval or question, from `pending`. Optional if only one is pending."
     ))] | UnsetType = UNSET  # fmt: skip
     text: Annotated[str, Meta(max_length=100_000, description="The answer; with deny, the reason.")] | UnsetType = UNSET
-    option: Annotated[int, Meta(ge=0, description="Position in `options`, from 0.")] | UnsetType = UNSET
+    option: Annotated[int, Meta(ge=0, description="Index of the choice in `options`, from 0.")] | UnsetType = UNSET
 
 
 class SendPrompt(ToolRequest, frozen=True):
@@ -103,7 +105,7 @@ class StopRun(ToolRequest, frozen=True):
 
     run_id: RunId
     when: Annotated[Literal["now", "done"], Meta(description=(
-        "now: end it, whatever it does. done: let a run that was kept open finish what it was asked."
+        "now: abort the run. done: let a run that was kept open finish its prompts first."
     ))] = "now"  # fmt: skip
 
 
@@ -115,7 +117,7 @@ class GetResult(ToolRequest, frozen=True):
     """The arguments of `get_result`."""
 
     run_id: RunIdOrLatest | UnsetType = UNSET
-    from_char: Annotated[int, Meta(ge=0, description="Where in its text to begin.")] = 0
+    from_char: Annotated[int, Meta(ge=0, description="Index of the first character of the text to return.")] = 0
     max_chars: MaxChars = 20_000
 
 

@@ -36,10 +36,10 @@ Progress = Callable[[float, float, str], Awaitable[None]]
 MIN_RESULT_TEXT = 200  # characters of the result's text in a `watch_run` response, even if the entries fill the page
 PROGRESS_INTERVAL = 5.0  # seconds between two progress notifications
 _ABILITIES: dict[str, str] = {
-    "can_resume": "continuing a session",
+    "can_resume": "continuing a session (continueRun)",
     "interactive_mode": "further prompts (keepOpen)",
-    "subagent_dispatch": "sub-agents of its own",
-    "structured_output": "structured answers",
+    "subagent_dispatch": "sub-agents",
+    "structured_output": "structured output",
     "image_input": "images",
     "mcp": "MCP servers",
     "skills": "skills",

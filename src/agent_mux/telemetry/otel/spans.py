@@ -36,17 +36,17 @@ class Instruments:
         self._agents = meter.create_histogram(
             "gen_ai.invoke_agent.duration",
             "s",
-            "From the start of an agent to its last word.",
+            "Duration of an agent invocation.",
             explicit_bucket_boundaries_advisory=names.AGENT_BUCKETS,
         )
         self._tools = meter.create_histogram(
             "gen_ai.execute_tool.duration",
             "s",
-            "The duration of a single tool execution.",
+            "Duration of a single tool execution.",
             explicit_bucket_boundaries_advisory=names.OPERATION_BUCKETS,
         )
-        self._runs = meter.create_counter("agent_mux.runs", "{run}", "Runs that ended, by exit reason.")
-        self._cost = meter.create_counter("agent_mux.cost", "USD", "What runs cost, where that is known.")
+        self._runs = meter.create_counter("agent_mux.runs", "{run}", "Number of ended runs, by exit reason.")
+        self._cost = meter.create_counter("agent_mux.cost", "USD", "Cost of ended runs, as far as it is known.")
 
     def record_tokens(self, kind: str, number: int, attributes: Attributes) -> None:
         """Record the tokens of one model call. `kind` is `input` or `output`."""
