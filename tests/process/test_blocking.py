@@ -1,4 +1,4 @@
-"""The blocking facade: the same runs, without an event loop."""
+"""The blocking client: the same runs, without an event loop."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) -> None:
+def test_a_script_reads_events_answers_and_waits_for_the_result(tmp_path: Any, backend: str) -> None:
     body = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
     types: list[str] = []
     with blocking_client(tmp_path, body, backend) as mux:
@@ -41,7 +41,7 @@ def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) 
     assert run.journal == result.journal
 
 
-def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> None:
+def test_leaving_the_block_aborts_active_runs(tmp_path: Any, backend: str) -> None:
     with blocking_client(tmp_path, "hear(); time.sleep(1000)", backend) as mux:
         run = mux.run(prompt="hi", grace_period=0.1)
         other = mux.run(prompt="hi", grace_period=0.1)

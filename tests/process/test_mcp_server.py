@@ -27,7 +27,7 @@ from tests.process.installed import Installed
 from agent_mux.process.marker import processes_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
-"""The server is a process of its own; what the client runs on says nothing about it."""
+"""The server is a separate process, so the backend of the client makes no difference."""
 EVERY_TOOL = ["list_agents", "start_run", "watch_run", "answer", "send_prompt", "stop_run", "list_runs", "get_result"]
 
 
@@ -62,18 +62,18 @@ async def test_a_run_is_started_watched_and_has_a_result(installed: Installed, m
     await until_none_is_left(started["runId"])
 
 
-async def test_agents_are_listed_with_what_is_left(installed: Installed) -> None:
+async def test_agents_are_listed_with_the_remaining_limits(installed: Installed) -> None:
     async with delegator(installed, "--agent", "scripted", "--approvals", "prompt", "--max-cost", 3) as tool:
-        told = await tool("list_agents")
-    [scripted] = told["agents"]
+        listed = await tool("list_agents")
+    [scripted] = listed["agents"]
     assert (scripted["name"], scripted["installed"]) == ("scripted", True)
     assert scripted["approvalModes"] == ["deny", "prompt"]
     assert "further prompts (keepOpen)" in scripted["can"]
-    assert told["limits"]["roots"] == [str(installed.home)]
-    assert (told["limits"]["costLeftUsd"], told["limits"]["maxDepth"]) == (3.0, 2)
+    assert listed["limits"]["roots"] == [str(installed.home)]
+    assert (listed["limits"]["costLeftUsd"], listed["limits"]["maxDepth"]) == (3.0, 2)
 
 
-async def test_what_is_pending_is_shown_and_answered(installed: Installed) -> None:
+async def test_a_pending_approval_is_shown_and_answered(installed: Installed) -> None:
     async with delegator(installed, "--approvals", "prompt", body=ASKS) as tool:
         run = await tool.start()
         seen = await tool("watch_run", runId=run)
@@ -142,18 +142,18 @@ async def test_a_run_is_stopped(installed: Installed) -> None:
         assert (await tool.watch_to_end(run))["result"]["exitReason"] == "aborted"
 
 
-async def test_watching_is_bounded_in_time_and_tells_of_progress(installed: Installed) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+async def test_watching_is_bounded_in_time_and_notifies_of_progress(installed: Installed) -> None:
+    notified: list[tuple[float, float | None, str | None]] = []
 
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total, message))
+    async def notify(progress: float, total: float | None, message: str | None) -> None:
+        notified.append((progress, total, message))
 
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
         await tool("watch_run", runId=run, until="news")
-        seen = await tool.client.call_tool("watch_run", {"runId": run, "waitMs": 5200}, progress_callback=tell)
+        seen = await tool.client.call_tool("watch_run", {"runId": run, "waitMs": 5200}, progress_callback=notify)
         assert seen.structured_content["state"] == "running"
-        assert [(total, message) for _, total, message in told] == [(5.2, "scripted is running")]
+        assert [(total, message) for _, total, message in notified] == [(5.2, "scripted is running")]
         assert (await tool("watch_run", runId=run, until="now"))["state"] == "running"
         with pytest.raises(Refused, match=r"waitMs"):
             await tool("watch_run", runId=run, waitMs=999_999_999)
@@ -175,7 +175,7 @@ async def test_a_call_that_is_cancelled_leaves_nothing_behind(installed: Install
         assert processes_of(run) == []
 
 
-async def test_what_was_shown_is_not_shown_again_and_answers_are_bounded(installed: Installed) -> None:
+async def test_entries_are_returned_once_and_results_are_bounded(installed: Installed) -> None:
     body = (
         "hear(); say(session='s')\nfor n in range(50): say(text=f'{n}' + 'x' * 300); say(over=1)\nsay(done=1); rest()"
     )
@@ -199,7 +199,7 @@ async def test_what_was_shown_is_not_shown_again_and_answers_are_bounded(install
         assert len(part["result"]["text"]) == 1000
 
 
-async def test_raw_events_are_there_for_who_wants_them(installed: Installed) -> None:
+async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
     body = "hear(); say(session='s'); say(text='y' * 5000); say(over=1); say(done=1); rest()"
     async with delegator(installed, body=body) as tool:
         run = await tool.start()
@@ -218,7 +218,7 @@ async def test_raw_events_are_there_for_who_wants_them(installed: Installed) -> 
         assert str(delta["cut"]).endswith("more characters)")
 
 
-async def test_what_the_delegate_says_is_harmless_and_has_no_secrets(installed: Installed) -> None:
+async def test_text_of_the_delegate_is_sanitized_and_redacted(installed: Installed) -> None:
     body = (
         r"hear(); say(session='s'); say(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
         "say(ask='\\x1b[8mrm -rf /'); hear(); say(over=1); say(done=1); rest()"
@@ -239,7 +239,7 @@ async def test_what_the_delegate_says_is_harmless_and_has_no_secrets(installed: 
     assert "rm -rf /" in seen["pending"][0]["text"]
 
 
-async def test_places_and_the_number_of_runs_are_limited(installed: Installed) -> None:
+async def test_active_and_total_numbers_of_runs_are_limited(installed: Installed) -> None:
     async with delegator(installed, "--max-runs", 1, "--max-runs-total", 2, body=WORKS) as tool:
         run = await tool.start()
         with pytest.raises(Refused, match=r"the maximum of 1 active runs is reached.* \[BUDGET_EXCEEDED\]"):
@@ -251,7 +251,7 @@ async def test_places_and_the_number_of_runs_are_limited(installed: Installed) -
             await tool.start()
 
 
-async def test_the_budget_is_of_all_runs_together(installed: Installed) -> None:
+async def test_all_runs_share_the_budget(installed: Installed) -> None:
     body = "hear(); say(session='s'); say(cost=0.6); say(text='x'); say(over=1); say(done=1); rest()"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         first = await tool.watch_to_end(await tool.start())
@@ -264,7 +264,7 @@ async def test_the_budget_is_of_all_runs_together(installed: Installed) -> None:
             await tool.start()
 
 
-async def test_runs_that_spend_too_much_together_are_all_ended(installed: Installed) -> None:
+async def test_all_runs_are_aborted_when_their_budget_is_exceeded(installed: Installed) -> None:
     body = "hear(); say(session='s'); say(text='x'); say(over=1)\nhear(); say(cost=0.6); time.sleep(1000)"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         runs = [await tool.start(keepOpen=True), await tool.start(keepOpen=True)]
@@ -298,20 +298,22 @@ async def test_directories_and_agents_are_limited(installed: Installed) -> None:
             await tool.start(agent="nobody")
 
 
-async def test_a_run_is_told_how_deep_it_is(installed: Installed) -> None:
+async def test_a_run_inherits_depth_and_limits(installed: Installed) -> None:
     body = (
         "hear(); say(session='s'); say(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
         " if n.startswith('AGENT_MUX_') and n.split('_')[2] in ('DEPTH', 'MAX'))); say(over=1); say(done=1); rest()"
     )
     flags = ("--max-depth", 5, "--max-cost", 2)
     async with delegator(installed, *flags, body=body, AGENT_MUX_DEPTH="1", AGENT_MUX_MAX_DEPTH="3") as tool:
-        told = (await tool.watch_to_end(await tool.start()))["result"]["text"]
-    assert told == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
+        text = (await tool.watch_to_end(await tool.start()))["result"]["text"]
+    assert text == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
 
 
-@pytest.mark.parametrize("said", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
-async def test_the_deepest_server_starts_nothing(installed: Installed, said: dict[str, str]) -> None:
-    async with delegator(installed, **said) as tool:
+@pytest.mark.parametrize(
+    "environment", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}]
+)
+async def test_the_deepest_server_starts_nothing(installed: Installed, environment: dict[str, str]) -> None:
+    async with delegator(installed, **environment) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == [name for name in EVERY_TOOL if name != "start_run"]
         with pytest.raises(Refused, match=r"the task is already delegated \(depth .\ of .\): do it yourself"):
@@ -319,8 +321,8 @@ async def test_the_deepest_server_starts_nothing(installed: Installed, said: dic
         assert (await tool("list_agents"))["limits"]["runsLeft"] == 0
 
 
-async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment(installed: Installed) -> None:
-    """The delegate starts a server with an environment that says nothing, as some agents do."""
+async def test_a_nested_server_reads_its_depth_from_its_ancestors(installed: Installed) -> None:
+    """The delegate starts a server with an empty environment, as some agents do."""
     inner = (
         "import os, subprocess; env = {k: v for k, v in os.environ.items() if not k.startswith('AGENT_MUX_')};"
         f"done = subprocess.run([{sys.executable!r}, '-m', 'agent_mux.cli.main', 'mcp-server'], env=env,"
@@ -337,13 +339,13 @@ async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment
         "say(text=json.dumps(limits)); say(over=1); say(done=1); rest()"
     )
     async with delegator(installed, "--max-depth", 7, "--max-cost", 2, body=body) as tool:
-        told = (await tool.watch_to_end(await tool.start()))["result"]["text"]
-    assert '"depth": 1' in told
-    assert '"maxDepth": 2' in told  # its own limit is lower
-    assert '"costLeftUsd": 2.0' in told
+        text = (await tool.watch_to_end(await tool.start()))["result"]["text"]
+    assert '"depth": 1' in text
+    assert '"maxDepth": 2' in text  # its own limit is lower
+    assert '"costLeftUsd": 2.0' in text
 
 
-async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
+async def test_an_invalid_call_returns_an_error_message(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (
             ({}, "no run has been started yet"),
@@ -377,7 +379,7 @@ async def test_the_end_of_the_client_ends_all_runs(installed: Installed) -> None
 
 
 @pytest.mark.parametrize("how", ["eof", "term", "kill", "deaf"])
-async def test_however_the_client_goes_no_process_is_left(installed: Installed, how: str) -> None:
+async def test_no_process_is_left_however_the_client_disconnects(installed: Installed, how: str) -> None:
     server = start_raw(installed, body=WORKS)
     with server:
         introduce(server)
@@ -392,7 +394,7 @@ async def test_however_the_client_goes_no_process_is_left(installed: Installed, 
                 server.send_signal(signal.SIGTERM)
             case "kill":
                 server.kill()
-            case "deaf":  # nobody reads any more, though the other pipe stays open
+            case "deaf":  # the client reads no more, but keeps the other pipe open
                 server.stdout.close()
         code = server.wait(PATIENCE)
         assert server.stderr is not None
@@ -416,7 +418,7 @@ async def test_a_second_signal_ends_a_stubborn_run_at_once(installed: Installed)
     await until_none_is_left(run)
 
 
-async def test_garbage_on_the_wire_harms_nothing(installed: Installed) -> None:
+async def test_the_server_survives_invalid_messages(installed: Installed) -> None:
     server = start_raw(installed)
     with server:
         assert server.stdin is not None
@@ -436,8 +438,8 @@ async def test_garbage_on_the_wire_harms_nothing(installed: Installed) -> None:
         assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in rest)
 
 
-async def test_a_client_that_reads_nothing_more_keeps_nobody_alive(installed: Installed) -> None:
-    """It asks and asks, and never reads; then it closes its end."""
+async def test_a_client_that_never_reads_does_not_keep_the_server_alive(installed: Installed) -> None:
+    """The client sends many requests, reads no response, and closes its end."""
     server = start_raw(installed, body=WORKS)
     with server:
         introduce(server)

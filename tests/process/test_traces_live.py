@@ -1,4 +1,4 @@
-"""Runs are traced while they happen, whatever happens to them."""
+"""Traces of live runs, however they end."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ async def test_a_client_traces_its_runs(make_client: MakeClient, recorder: Recor
     }
 
 
-async def test_one_run_is_traced_and_its_journal_gives_the_same(make_client: MakeClient, recorder: Recorder) -> None:
+async def test_one_run_and_its_journal_give_the_same_trace(make_client: MakeClient, recorder: Recorder) -> None:
     with anyio.fail_after(BOUND):
         async with make_client(HELLO) as mux:
             run = mux.run(prompt="hi")
@@ -81,7 +81,7 @@ async def test_one_run_is_traced_and_its_journal_gives_the_same(make_client: Mak
 
 
 @pytest.mark.parametrize("name", ["claude/2.1.330/tool_bash", "codex/0.169.0/as_exec"])
-async def test_a_recorded_session_is_traced_as_it_is_played(name: str, recorder: Recorder, tmp_path: Path) -> None:
+async def test_a_replayed_session_is_traced(name: str, recorder: Recorder, tmp_path: Path) -> None:
     mux = AgentMux(default_agent="replay", config_dir=tmp_path)
     instrument(mux, **recorder.providers)
     with anyio.fail_after(BOUND):
@@ -108,7 +108,7 @@ async def test_a_recorded_session_is_traced_as_it_is_played(name: str, recorder:
         (HELLO, {"max_cost_usd": 0.1}, "budget", "BUDGET_EXCEEDED"),
     ],
 )
-async def test_every_way_to_end_ends_the_spans(
+async def test_every_exit_reason_ends_the_spans(
     make_client: MakeClient, recorder: Recorder, body: str, options: dict[str, Any], reason: str, error: str
 ) -> None:
     mux = make_client(body)
@@ -139,7 +139,7 @@ async def test_leaving_the_client_ends_the_spans(make_client: MakeClient, record
     assert attributes(recorder.span("invoke_agent scripted"))["agent_mux.exit_reason"] == "aborted"
 
 
-async def test_the_span_is_below_the_active_one_and_above_the_agent(
+async def test_the_span_is_a_child_of_the_active_one_and_parent_of_the_agent(
     make_client: MakeClient, recorder: Recorder
 ) -> None:
     mux = make_client(TRACED)
@@ -159,7 +159,7 @@ async def test_the_span_is_below_the_active_one_and_above_the_agent(
     assert named.text == "mine"
 
 
-async def test_an_active_span_is_told_to_the_agent_also_of_runs_that_are_not_traced(
+async def test_the_agent_of_an_untraced_run_receives_the_active_span(
     make_client: MakeClient, recorder: Recorder
 ) -> None:
     carrier: dict[str, str] = {}
@@ -186,10 +186,10 @@ async def test_captured_content_has_no_secrets(make_client: MakeClient, recorder
             await mux.run(
                 prompt=f"use {SAMPLES['npm']}", env={"OWN_API_KEY": own}, on_approval_request=lambda _: Approve()
             )
-    said = recorder.everything()
-    assert "it is *" in said
-    assert "use npm_*" in said
-    assert not [secret for secret in (own, SAMPLES["npm"]) if secret in said]
+    recorded = recorder.everything()
+    assert "it is *" in recorded
+    assert "use npm_*" in recorded
+    assert not [secret for secret in (own, SAMPLES["npm"]) if secret in recorded]
 
 
 def test_the_blocking_client_traces_its_runs(recorder: Recorder, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, CostEvent, TurnEndEvent, TurnStartEvent
 from agent_mux.mcp_server.entries import changed_file, has_entry
-from agent_mux.mcp_server.limits import DelegationLimits, Spending
+from agent_mux.mcp_server.limits import DelegationBudget, DelegationLimits
 from agent_mux.mcp_server.requests import StartRun
 from agent_mux.mcp_server.responses import LimitsInfo
 from agent_mux.run.handle import RunHandle
@@ -111,7 +111,7 @@ class DelegatedRuns:
         self.mux = mux
         self.limits = limits
         self._allowed = {mux.adapters.get(name).agent for name in limits.agents}
-        self._spending = Spending(limits.max_cost_usd)
+        self._budget = DelegationBudget(limits.max_cost_usd)
         self._tasks = tasks
         self._runs: dict[str, DelegatedRun] = {}
         mux.on_run(self._add)
@@ -121,8 +121,8 @@ class DelegatedRuns:
         return run.finish
 
     def _record_cost(self, run_id: str, total_usd: float) -> None:
-        self._spending.record(run_id, total_usd)
-        if self._spending.is_exceeded:
+        self._budget.record(run_id, total_usd)
+        if self._budget.is_exceeded:
             for run in self.active:
                 self._tasks.start_soon(run.handle.abort)
 
@@ -170,7 +170,7 @@ class DelegatedRuns:
             places_free=max(limits.max_runs - len(self.active), 0),
             timeout_ms=round(limits.timeout * 1000),
             approval_modes=list(limits.modes),
-            cost_left_usd=self._spending.remaining,
+            cost_left_usd=self._budget.remaining,
         )
 
     def start(self, request: StartRun) -> DelegatedRun:
@@ -196,8 +196,8 @@ class DelegatedRuns:
             raise AgentMuxError("BUDGET_EXCEEDED", too_deep)
         if len(self._runs) >= limits.max_runs_total:
             raise AgentMuxError("BUDGET_EXCEEDED", f"all {limits.max_runs_total} runs of this server have been started")
-        if self._spending.is_exhausted:
-            spent = f"the budget is spent: {self._spending.total:.4f} of {limits.max_cost_usd:g} USD"
+        if self._budget.is_exhausted:
+            spent = f"the budget is spent: {self._budget.total:.4f} of {limits.max_cost_usd:g} USD"
             raise AgentMuxError("BUDGET_EXCEEDED", spent)
         if len(self.active) >= limits.max_runs:
             busy = f"the maximum of {limits.max_runs} active runs is reached; wait for one (watch_run) or stop one"
@@ -209,7 +209,7 @@ class DelegatedRuns:
         self._require_allowed(agent)
         timeout = limits.timeout if request.timeout_ms is UNSET else min(request.timeout_ms / 1000, limits.timeout)
         requested_cost = None if request.max_cost_usd is UNSET else request.max_cost_usd
-        remaining = self._spending.remaining
+        remaining = self._budget.remaining
         costs = [cost for cost in (requested_cost, remaining) if cost is not None]
         return {
             "agent": agent,
@@ -249,6 +249,6 @@ class DelegatedRuns:
         return previous.handle.session_id
 
     def kill_all(self) -> None:
-        """Kill all active runs."""
+        """Kill all active runs at once, without a grace period."""
         for run in self.active:
             run.handle.kill()

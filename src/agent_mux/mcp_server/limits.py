@@ -87,8 +87,8 @@ class DelegationLimits:
         return requested
 
 
-class Spending:
-    """The cost of all runs of a server, in US dollars. Runs of unknown cost count as 0."""
+class DelegationBudget:
+    """The budget of a server and the cost of its runs, in US dollars. Runs of unknown cost count as 0."""
 
     def __init__(self, limit_usd: float | None) -> None:
         self._limit = limit_usd

@@ -49,7 +49,7 @@ class ListAgents(ToolRequest, frozen=True):
 
 
 class StartRun(ToolRequest, frozen=True):
-    """The arguments of `start_run`."""
+    """The arguments of `start_run`: a task for another agent."""
 
     agent: Annotated[str, Meta(min_length=1, max_length=64, description="A name from list_agents.")]
     prompt: Prompt
@@ -63,7 +63,7 @@ class StartRun(ToolRequest, frozen=True):
 
 
 class WatchRun(ToolRequest, frozen=True):
-    """The arguments of `watch_run`."""
+    """The arguments of `watch_run`: what to wait for and what to return."""
 
     run_id: RunIdOrLatest | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, description=(
@@ -80,7 +80,7 @@ class WatchRun(ToolRequest, frozen=True):
 
 
 class AnswerRun(ToolRequest, frozen=True):
-    """The arguments of `answer`."""
+    """The arguments of `answer`: the decision on an approval or question."""
 
     run_id: RunId
     decision: Annotated[Literal["approve", "deny", "text", "option"], Meta(description=(
@@ -94,14 +94,14 @@ class AnswerRun(ToolRequest, frozen=True):
 
 
 class SendPrompt(ToolRequest, frozen=True):
-    """The arguments of `send_prompt`."""
+    """The arguments of `send_prompt`: a further prompt for an active run."""
 
     run_id: RunId
     prompt: Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description="What to do next.")]
 
 
 class StopRun(ToolRequest, frozen=True):
-    """The arguments of `stop_run`."""
+    """The arguments of `stop_run`: a run, and how it ends."""
 
     run_id: RunId
     when: Annotated[Literal["now", "done"], Meta(description=(
@@ -114,7 +114,7 @@ class ListRuns(ToolRequest, frozen=True):
 
 
 class GetResult(ToolRequest, frozen=True):
-    """The arguments of `get_result`."""
+    """The arguments of `get_result`: a run, and a range of its text."""
 
     run_id: RunIdOrLatest | UnsetType = UNSET
     from_char: Annotated[int, Meta(ge=0, description="Index of the first character of the text to return.")] = 0

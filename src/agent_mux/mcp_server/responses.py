@@ -53,7 +53,7 @@ class LimitsInfo(ToolResponse, frozen=True):
 
 
 class AgentList(ToolResponse, frozen=True):
-    """The response of `list_agents`."""
+    """The response of `list_agents`: the agents that may be started, and the limits."""
 
     agents: list[AgentInfo]
     limits: LimitsInfo
@@ -78,7 +78,7 @@ class RunInfo(ToolResponse, frozen=True):
 
 
 class RunList(ToolResponse, frozen=True):
-    """The response of `list_runs`."""
+    """The response of `list_runs`: all runs of the server, and the limits."""
 
     runs: list[RunInfo]
     limits: LimitsInfo
@@ -135,7 +135,7 @@ class RunOutcome(ToolResponse, frozen=True):
 
 
 class RunProgress(ToolResponse, frozen=True):
-    """The response of `watch_run`."""
+    """The response of `watch_run`: what is new in a run, and what the run waits for."""
 
     run_id: str
     state: str
@@ -161,7 +161,7 @@ class ActionReceipt(ToolResponse, frozen=True):
 
 
 class ResultResponse(ToolResponse, frozen=True):
-    """The response of `get_result`."""
+    """The response of `get_result`: the changed files of a run, and its result once it has ended."""
 
     run_id: str
     agent: str

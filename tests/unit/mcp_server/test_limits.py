@@ -7,7 +7,7 @@ import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.mcp_server.inheritance import InheritedLimits
-from agent_mux.mcp_server.limits import DelegationLimits, Spending
+from agent_mux.mcp_server.limits import DelegationBudget, DelegationLimits
 from agent_mux.settings.allowed_directories import Roots
 
 
@@ -66,19 +66,19 @@ def test_runs_inherit_depth_and_remaining_budget(tmp_path: Path) -> None:
     assert own.inherited_by_runs(0.5) == InheritedLimits(2, 2, 0.5)
 
 
-def test_spending_is_the_last_word_of_each_run() -> None:
-    spending = Spending(1.0)
-    assert (spending.remaining, spending.is_exhausted, spending.is_exceeded) == (1.0, False, False)
+def test_spending_is_the_highest_reported_cost_of_each_run() -> None:
+    budget = DelegationBudget(1.0)
+    assert (budget.remaining, budget.is_exhausted, budget.is_exceeded) == (1.0, False, False)
     for run, usd in (("a", 0.25), ("a", 0.5), ("b", 0.25), ("a", 0.125)):
-        spending.record(run, usd)
-    assert (spending.total, spending.remaining) == (0.75, 0.25)
-    spending.record("b", 0.5)
-    assert (spending.remaining, spending.is_exhausted, spending.is_exceeded) == (0.0, True, False)
-    spending.record("c", 0.5)
-    assert (spending.remaining, spending.is_exceeded) == (0.0, True)
+        budget.record(run, usd)
+    assert (budget.total, budget.remaining) == (0.75, 0.25)
+    budget.record("b", 0.5)
+    assert (budget.remaining, budget.is_exhausted, budget.is_exceeded) == (0.0, True, False)
+    budget.record("c", 0.5)
+    assert (budget.remaining, budget.is_exceeded) == (0.0, True)
 
 
 def test_without_a_limit_nothing_is_spent() -> None:
-    spending = Spending(None)
-    spending.record("a", 1e6)
-    assert (spending.remaining, spending.is_exhausted, spending.is_exceeded) == (None, False, False)
+    budget = DelegationBudget(None)
+    budget.record("a", 1e6)
+    assert (budget.remaining, budget.is_exhausted, budget.is_exceeded) == (None, False, False)

@@ -1,4 +1,4 @@
-"""What a model reads of the tools, and what it may send."""
+"""The schemas and descriptions of the tools, and the arguments that they accept."""
 
 import json
 from typing import Any
