@@ -52,7 +52,7 @@ def plan_with_approvals(plan: RunPlan, find_adapter: Callable[[str], Adapter], c
         config_dir: The global directory of agent-mux.
 
     Raises:
-        CapabilityError: The agent cannot request approvals, so hooks could not prevent anything.
+        CapabilityError: The agent cannot request approvals, so its hooks could not deny any action.
     """
     try:
         return plan_run(

@@ -147,8 +147,8 @@ class AgentMux(Namespaces):
             options: All options of the run, instead of keywords. Fields of a `RunOptions` that differ from their
                 defaults override the client's defaults and the configuration. A result of `resolve_options` or `plan`
                 is used unchanged.
-            owner: The name of the one for whom the run is started. Owners of waiting runs are served in turn. It is not
-                an option of the run, because no profile and no request may choose it.
+            owner: The name of the user or token on whose behalf the run is started. Owners of waiting runs are served
+                in turn. It is not an option of the run, because no profile and no request may choose it.
             **fields: Fields of `RunOptions`; None means "not given". `agent` may be omitted if the client, a profile or
                 a configuration file names a default.
 
@@ -184,7 +184,7 @@ class AgentMux(Namespaces):
     def plan(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> PlannedRun:
         """Resolve, validate and plan a run without starting it. `run` accepts the result, once.
 
-        Blocking. Arguments and errors are those of `run`, except for those of its queue and of its block.
+        Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
         """
         resolved = self._resolve(options, fields)
         return PlannedRun(resolved, *self._plan_with_hooks(resolved.options))
