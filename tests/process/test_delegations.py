@@ -13,9 +13,9 @@ from tests.process.delegating import HELLO, Delegator, Refused
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux
-from agent_mux.mcp_server.delegations import Delegations
-from agent_mux.mcp_server.limits import Limits
-from agent_mux.mcp_server.server import server_of
+from agent_mux.mcp_server.delegated_runs import DelegatedRuns
+from agent_mux.mcp_server.limits import DelegationLimits
+from agent_mux.mcp_server.server import create_server
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.settings.allowed_directories import AllowedDirectories
 
@@ -29,9 +29,9 @@ async def tools(directory: Path, body: str, capable: dict[str, Any], **limits: A
     registry = AdapterRegistry()
     registry.register(replace(adapter, capabilities=replace(adapter.capabilities, **capable)))
     (directory / "work").mkdir()
-    own = Limits(roots=AllowedDirectories([directory / "work"]), agents=("scripted",), **limits)
+    own = DelegationLimits(roots=AllowedDirectories([directory / "work"]), agents=("scripted",), **limits)
     async with AgentMux(adapters=registry, config_dir=directory / "config") as mux, anyio.create_task_group() as tasks:
-        async with Client(server_of(Delegations(mux, own, tasks))) as client:
+        async with Client(create_server(DelegatedRuns(mux, own, tasks))) as client:
             yield Delegator(client)
         tasks.cancel_scope.cancel()
 
@@ -83,7 +83,7 @@ async def test_an_error_of_ours_is_one_failed_call(tmp_path: Path, monkeypatch: 
 
     async with tools(tmp_path, HELLO, {}) as tool:
         with monkeypatch.context() as patched:
-            patched.setattr(Delegations, "left", broken)
+            patched.setattr(DelegatedRuns, "left", broken)
             with pytest.raises(Refused, match=r"list_runs failed: .* \(RuntimeError\) \[INTERNAL\]") as caught:
                 await tool("list_runs")
         assert "secret" not in str(caught.value)

@@ -29,7 +29,7 @@ from agent_mux.api.costs import CostView, cost_from_view, cost_json
 from agent_mux.api.models import ModelView, model_from_view, model_json
 from agent_mux.api.profiles import ProfileView, profile_from_view, profile_view
 from agent_mux.cli.main import main
-from agent_mux.client.remote.asking import path_of
+from agent_mux.client.remote.connection import path_of
 from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, Price

@@ -39,7 +39,7 @@ class RunTask(Protocol):
 class LocalTask:
     """A run on this machine."""
 
-    settled: ResolvedOptions
+    resolved: ResolvedOptions
     config_dir: Path | None
 
     def client(self) -> AgentMux:
@@ -49,7 +49,7 @@ class LocalTask:
     async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
         """Start the run, with traces if OpenTelemetry is set up."""
         instrument_if_traced(mux)
-        return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
+        return mux.run(replace(self.resolved, options=handler.with_callbacks(self.resolved.options)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

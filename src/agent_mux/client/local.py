@@ -20,16 +20,16 @@ from agent_mux.client.namespaces import Namespaces
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
-from agent_mux.run.concurrency import ConcurrencyLimiter, read_limits
+from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.hooks import RunHooks, execute_hooked
-from agent_mux.run.log import write_into_index
+from agent_mux.run.hooks import RunHooks, execute_with_hooks
+from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.defaults import Defaults, ResolvedOptions
-from agent_mux.settings.resolution import said_by, said_in
+from agent_mux.settings.layers import fields_from_keywords, fields_from_options
+from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -98,7 +98,7 @@ class AgentMux(Namespaces):
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         """The adapters of the agents that this client can run."""
-        self._defaults = Defaults(
+        self._defaults = OptionsResolver(
             {**given, "agent": default_agent, "model": default_model},
             self.adapters,
             config_dir=self._config_dir,
@@ -108,7 +108,7 @@ class AgentMux(Namespaces):
         """Detects which agents are installed, and in which versions."""
         self._reaper = Reaper()
         self.concurrency = ConcurrencyLimiter(
-            read_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
+            parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
         )
         """The numbers of working and waiting runs, and an event that is set when they change."""
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -169,8 +169,8 @@ class AgentMux(Namespaces):
         handle = RunHandle(Runner(plan, self._reaper, slot, hooks))
         self._live.add(handle)
         for warning in resolved.warnings:
-            handle._runner.recording.note(warning)  # noqa: SLF001  # RunHandle belongs to this client
-        on_end = self._observers.notify_start(handle, handle._runner.recording.note)  # noqa: SLF001
+            handle._runner.recorder.note(warning)  # noqa: SLF001  # RunHandle belongs to this client
+        on_end = self._observers.notify_start(handle, handle._runner.recorder.note)  # noqa: SLF001
         self._tasks.start_soon(self._execute, handle, resolved, on_end, name=f"run {plan.run_id}")
         return handle
 
@@ -202,7 +202,7 @@ class AgentMux(Namespaces):
         )
 
         hooks = select_hooks(plan, config_dir, self._project_config_dir)
-        if hooks is not None and hooks.asks:
+        if hooks is not None and hooks.can_deny_tools:
             plan = plan_with_approvals(plan, self.adapters.get, config_dir)
         return plan, hooks
 
@@ -240,18 +240,18 @@ class AgentMux(Namespaces):
     ) -> None:
         runner = handle._runner  # noqa: SLF001  # RunHandle belongs to this client
         try:
-            await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
+            await (runner.execute() if runner.hooks is None else execute_with_hooks(runner, runner.hooks))
         except Exception:  # a bug of ours in one run: awaiting it raises INTERNAL, and the other runs continue
             logging.getLogger(LOGGER).exception("run %s failed with an internal error", handle.run_id)
         finally:
             self._live.discard(handle)
             notify_end(on_end, handle.run_id)
             if runner.result is not None and resolved.index is not None:
-                await write_into_index(resolved.index, runner.plan, handle.header.started_at, runner.result)
+                await append_to_index(resolved.index, runner.plan, handle.header.started_at, runner.result)
 
     def _resolve(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:
-            return self._defaults.settle(said_in(fields))
+            return self._defaults.resolve(fields_from_keywords(fields))
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(said_by(options))
+        return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))

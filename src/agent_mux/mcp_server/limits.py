@@ -10,7 +10,7 @@ from typing import Any
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.mcp_server.inheritance import InheritedLimits
 from agent_mux.sdk.options import ApprovalMode
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 STRICTEST_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 """The approval modes, ordered by how much they allow."""
@@ -20,7 +20,7 @@ STRICTEST_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 class DelegationLimits:
     """The limits of one delegation server. Raises `ValidationError` with every invalid field."""
 
-    roots: Roots
+    roots: AllowedDirectories
     """The directories in which runs may work."""
     agents: tuple[str, ...] = ()
     """The names of the agents that may be started; empty: all registered agents."""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from msgspec import UNSET
 
-from agent_mux.agents.detection import Detected
+from agent_mux.agents.detection import DetectedAgent
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.delegated_runs import DelegatedRun, DelegatedRuns
 from agent_mux.mcp_server.requests import (
@@ -49,13 +49,13 @@ _ABILITIES: dict[str, str] = {
 
 async def list_agents(runs: DelegatedRuns, _request: ListAgents, _progress: Progress) -> AgentList:
     """Return the agents that may be started, and the limits."""
-    found: dict[str, Detected] = {}
+    found: dict[str, DetectedAgent] = {}
 
     async def detect(name: str) -> None:
         try:
             found[name] = await runs.mux.detector.detect(name)
         except AgentMuxError as error:  # the package of one adapter is broken
-            found[name] = Detected(name, name, False, problem=str(error))
+            found[name] = DetectedAgent(name, name, False, problem=str(error))
 
     async with anyio.create_task_group() as tasks:
         for name in runs.allowed_agents():
@@ -63,7 +63,7 @@ async def list_agents(runs: DelegatedRuns, _request: ListAgents, _progress: Prog
     return AgentList(agents=[_agent_info(runs, found[name]) for name in sorted(found)], limits=runs.limits_info())
 
 
-def _agent_info(runs: DelegatedRuns, found: Detected) -> AgentInfo:
+def _agent_info(runs: DelegatedRuns, found: DetectedAgent) -> AgentInfo:
     adapter = runs.mux.adapters.get(found.agent) if found.agent in runs.mux.adapters else None
     if adapter is None:
         return AgentInfo(name=found.agent, title=found.display_name, installed=False, problem=found.problem)

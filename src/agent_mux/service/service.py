@@ -166,7 +166,7 @@ async def open_service(
                 await webhooks.open()
                 store = RunStore(database, instance)
                 runs = RunManager(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
-                metrics.life = LiveState(lambda: runs.alive, lambda: mux.places.waiting)
+                metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 await runs.open()
                 retention = Retention.from_settings(settings, store, runs.delete_many)

@@ -7,11 +7,11 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.cli.protocol_commands import Approvals
-from agent_mux.mcp_server.limits import CAREFUL_FIRST
+from agent_mux.mcp_server.limits import STRICTEST_FIRST
 
 
 def test_the_modes_are_those_of_the_limits() -> None:
-    assert tuple(mode.value for mode in Approvals) == CAREFUL_FIRST
+    assert tuple(mode.value for mode in Approvals) == STRICTEST_FIRST
 
 
 def test_a_missing_extra_is_reported_with_its_install_command(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:

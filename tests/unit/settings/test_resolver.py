@@ -79,7 +79,9 @@ def test_strongest_source_wins(house: House, options_by_source: dict[str, dict[s
         }
     if "model" in client:
         client["default_model"] = client.pop("model")
-    options = house.client(**client).settled(agent="x", prompt="y", profile="p", **options_by_source["call"]).options
+    options = (
+        house.client(**client).resolve_options(agent="x", prompt="y", profile="p", **options_by_source["call"]).options
+    )
     for name in CHOICES:
         values = [options_by_source[source][name] for source in SOURCES if name in options_by_source[source]]
         assert getattr(options, name) == (values[0] if values else getattr(RunOptions(agent="x"), name))
@@ -95,13 +97,13 @@ def test_each_field_has_its_source(house: House) -> None:
     project = house.write(house.project, {"defaultModel": "p", "tags": ["p"]})
     profile = house.write(house.config, {"maxTurns": 3}, "profiles/fast")
     house.write(house.config, {"defaultAgent": "claude", "debug": True})
-    settled = house.client(stream=False).settled(prompt="x", profile="fast", timeout=0)
-    assert settled.sources == {
+    resolved = house.client(stream=False).resolve_options(prompt="x", profile="fast", timeout=0)
+    assert resolved.sources == {
         "prompt": "the call", "profile": "the call", "timeout": "the call", "max_turns": str(profile),
         "stream": "the client", "model": str(project), "tags": str(project), "agent": str(globally),
         "debug": str(globally),
     }  # fmt: skip
-    assert settled.options == RunOptions(
+    assert resolved.options == RunOptions(
         agent="claude", prompt="x", profile="fast", max_turns=3, stream=False, model="p", tags=["p"], debug=True
     )
 
@@ -111,7 +113,7 @@ def test_each_field_has_its_source(house: House) -> None:
 
 def test_default_value_in_the_call_overrides_weaker_sources(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "approvalMode": "yolo", "retryPolicy": {"maxAttempts": 9}})
-    resolved = house.client().settled(
+    resolved = house.client().resolve_options(
         agent="a", prompt="x", timeout=0, approval_mode="prompt", retry_policy={"max_attempts": 3}
     )
     assert (resolved.options.timeout, resolved.options.approval_mode) == (0, "prompt")
@@ -120,18 +122,18 @@ def test_default_value_in_the_call_overrides_weaker_sources(house: House) -> Non
 
 def test_none_means_unset(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
-    options = house.client().settled(agent="a", prompt="x", timeout=None, model=None).options
+    options = house.client().resolve_options(agent="a", prompt="x", timeout=None, model=None).options
     assert (options.timeout, options.model) == (9.0, "m")
 
 
 def test_complete_options_set_only_non_default_fields(house: House) -> None:
     house.write(house.config, {"timeout": 9000, "defaultModel": "m"})
-    options = house.client().settled(RunOptions(agent="a", prompt="x", model="mine", timeout=0.0)).options
+    options = house.client().resolve_options(RunOptions(agent="a", prompt="x", model="mine", timeout=0.0)).options
     assert (options.timeout, options.model) == (9.0, "mine")
 
 
 def test_environments_are_merged(house: House) -> None:
-    options = house.client().settled(agent="a", prompt="x", env={"A": "b"}).options
+    options = house.client().resolve_options(agent="a", prompt="x", env={"A": "b"}).options
     assert options.env == {"A": "b"}
 
 
@@ -147,12 +149,12 @@ def test_environments_are_merged(house: House) -> None:
 )
 def test_unknown_fields_of_a_call_are_rejected(house: House, fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        house.client().settled(agent="a", prompt="x", **fields)
+        house.client().resolve_options(agent="a", prompt="x", **fields)
 
 
 def test_options_or_fields_but_not_both(house: House) -> None:
     with pytest.raises(TypeError):
-        house.client().settled(RunOptions(agent="a"), model="x")
+        house.client().resolve_options(RunOptions(agent="a"), model="x")
 
 
 # -- agents
@@ -160,43 +162,45 @@ def test_options_or_fields_but_not_both(house: House) -> None:
 
 def test_agent_settings_override_general_settings(house: House) -> None:
     house.write(house.config, {"defaultModel": "all", "maxTurns": 1, "agents": {"claude-code": {"model": "own"}}})
-    assert house.client().settled(agent="claude", prompt="x").options.model == "own"
-    assert house.client().settled(agent="claude-code", prompt="x").options.model == "own"
-    assert house.client().settled(agent="codex", prompt="x").options.model == "all"
+    assert house.client().resolve_options(agent="claude", prompt="x").options.model == "own"
+    assert house.client().resolve_options(agent="claude-code", prompt="x").options.model == "own"
+    assert house.client().resolve_options(agent="codex", prompt="x").options.model == "all"
     house.write(house.project, {"defaultModel": "project"})
-    assert house.client().settled(agent="claude", prompt="x").options.model == "project"
-    assert house.client(default_model="client").settled(agent="claude", prompt="x").options.model == "client"
+    assert house.client().resolve_options(agent="claude", prompt="x").options.model == "project"
+    assert house.client(default_model="client").resolve_options(agent="claude", prompt="x").options.model == "client"
 
 
 def test_settings_of_misspelled_agent_give_a_warning(house: House) -> None:
     path = house.write(house.config, {"agents": {"cluade": {"model": "m"}, "claude-code": {}, "nobody-knows": {}}})
-    settled = house.client().settled(agent="codex", prompt="x")
-    assert settled.warnings == (f"{path} has settings of 'cluade'; did you mean 'claude'?",)
+    resolved = house.client().resolve_options(agent="codex", prompt="x")
+    assert resolved.warnings == (f"{path} has settings of 'cluade'; did you mean 'claude'?",)
 
 
 def test_agent_name_takes_precedence_over_aliases(house: House) -> None:
     house.write(house.config, {"agents": {"claude-code": {"model": "alias"}, "claude": {"model": "name"}}})
-    assert house.client().settled(agent="claude-code", prompt="x").options.model == "name"
+    assert house.client().resolve_options(agent="claude-code", prompt="x").options.model == "name"
 
 
 def test_agent_comes_from_the_strongest_source(house: House) -> None:
     house.write(house.config, {"defaultAgent": "claude"})
     house.write(house.config, {"agent": "pi"}, "profiles/p")
-    assert house.client().settled(prompt="x").options.agent == "claude"
+    assert house.client().resolve_options(prompt="x").options.agent == "claude"
     house.write(house.project, {"defaultAgent": "codex"})
-    assert house.client().settled(prompt="x").options.agent == "codex"
-    assert house.client(default_agent="omp").settled(prompt="x").options.agent == "omp"
-    assert house.client(default_agent="omp").settled(prompt="x", profile="p").options.agent == "pi"
-    assert house.client().settled(prompt="x", profile="p", agent="gemini").options.agent == "gemini"
+    assert house.client().resolve_options(prompt="x").options.agent == "codex"
+    assert house.client(default_agent="omp").resolve_options(prompt="x").options.agent == "omp"
+    assert house.client(default_agent="omp").resolve_options(prompt="x", profile="p").options.agent == "pi"
+    assert house.client().resolve_options(prompt="x", profile="p", agent="gemini").options.agent == "gemini"
 
 
 def test_unknown_agent_in_a_file_is_reported_with_the_file(house: House) -> None:
     path = house.write(house.config, {"defaultAgent": "cluade"})
     with pytest.raises(AgentMuxError, match="did you mean 'claude'") as raised:
-        house.client().settled(prompt="x")
+        house.client().resolve_options(prompt="x")
     assert raised.value.code == "AGENT_NOT_FOUND"
     assert str(path) in str(raised.value)
-    assert house.client().settled(prompt="x", agent="nobody").options.agent == "nobody"  # reported when the run starts
+    assert (
+        house.client().resolve_options(prompt="x", agent="nobody").options.agent == "nobody"
+    )  # reported when the run starts
 
 
 # -- profiles
@@ -209,8 +213,8 @@ def test_config_can_name_the_profile(house: House) -> None:
     client = house.client()
     assert client.settled(agent="a", prompt="x").options.model == "g"
     house.write(house.project, {"profile": "p"})
-    settled = client.settled(agent="a", prompt="x")
-    assert (settled.options.model, settled.sources["profile"]) == ("p", str(house.project / "config.json"))
+    resolved = client.settled(agent="a", prompt="x")
+    assert (resolved.options.model, resolved.sources["profile"]) == ("p", str(house.project / "config.json"))
     assert client.settled(agent="a", prompt="x", profile="g").options.profile == "g"
     none = client.settled(agent="a", prompt="x", profile="").options
     assert (none.model, none.profile) == (None, None)
@@ -219,13 +223,13 @@ def test_config_can_name_the_profile(house: House) -> None:
 def test_unknown_profile_is_reported(house: House) -> None:
     house.write(house.config, {"model": "m"}, "profiles/review")
     with pytest.raises(AgentMuxError, match="did you mean 'review'") as raised:
-        house.client().settled(agent="a", prompt="x", profile="reviwe")
+        house.client().resolve_options(agent="a", prompt="x", profile="reviwe")
     assert raised.value.code == "PROFILE_NOT_FOUND"
     path = house.write(house.project, {"profile": "gone"})
     with pytest.raises(AgentMuxError, match=f"the profile is named in {path}"):
-        house.client().settled(agent="a", prompt="x")
+        house.client().resolve_options(agent="a", prompt="x")
     with pytest.raises(ValidationError):
-        house.client().settled(agent="a", prompt="x", profile="../x")
+        house.client().resolve_options(agent="a", prompt="x", profile="../x")
 
 
 # -- files
@@ -236,8 +240,8 @@ def test_project_is_found_from_the_working_directory(house: House, monkeypatch: 
     monkeypatch.chdir(house.repo.parent)
     client = AgentMux(config_dir=house.config)
     assert client.settled(agent="a", prompt="x").project is None
-    settled = client.settled(agent="a", prompt="x", cwd=house.repo)
-    assert (settled.project, settled.options.model) == (house.project, "p")
+    resolved = client.settled(agent="a", prompt="x", cwd=house.repo)
+    assert (resolved.project, resolved.options.model) == (house.project, "p")
     monkeypatch.chdir(house.repo)
     assert client.settled(agent="a", prompt="x").options.model == "p"
     monkeypatch.setenv("AGENT_MUX_PROJECT_DIR", str(house.repo.parent / "other"))
@@ -267,9 +271,9 @@ def test_changed_file_is_read_again(house: House) -> None:
 def test_policy_path_is_relative_to_the_config(house: House) -> None:
     house.write(house.project, {"policy": "rules.toml"})
     with pytest.raises(AgentMuxError, match=str(house.project / "rules.toml")):
-        house.client().settled(agent="a", prompt="x")
+        house.client().resolve_options(agent="a", prompt="x")
     (house.project / "rules.toml").write_text('default = "deny"\n')
-    policy = house.client().settled(agent="a", prompt="x").options.policy
+    policy = house.client().resolve_options(agent="a", prompt="x").options.policy
     assert policy is not None
     assert policy.default == "deny"
 
@@ -288,22 +292,22 @@ def test_policy_path_is_relative_to_the_config(house: House) -> None:
 )
 def test_sensitive_project_settings_give_a_warning(house: House, content: dict[str, Any], field: str) -> None:
     house.write(house.config, content)
-    assert house.client().settled(agent="claude", prompt="x").warnings == ()
+    assert house.client().resolve_options(agent="claude", prompt="x").warnings == ()
     path = house.write(house.project, content)
-    [warning] = house.client().settled(agent="claude", prompt="x").warnings
+    [warning] = house.client().resolve_options(agent="claude", prompt="x").warnings
     assert warning.startswith(f"{field} is set by {path}")
 
 
 def test_harmless_project_settings_give_no_warning(house: House) -> None:
     house.write(house.project, {"approvalMode": "deny", "defaultModel": "m", "tags": ["x"]})
-    assert house.client().settled(agent="claude", prompt="x").warnings == ()
+    assert house.client().resolve_options(agent="claude", prompt="x").warnings == ()
     house.write(house.project, {"approvalMode": "yolo"})
-    assert house.client().settled(agent="claude", prompt="x", approval_mode="yolo").warnings == ()
+    assert house.client().resolve_options(agent="claude", prompt="x", approval_mode="yolo").warnings == ()
 
 
 def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
     def index_of(**fields: Any) -> Path | None:
-        return house.client().settled(agent="a", prompt="x", **fields).index
+        return house.client().resolve_options(agent="a", prompt="x", **fields).index
 
     assert index_of() == house.project / "run-index.jsonl"
     assert index_of(journal=False) is None
@@ -329,7 +333,7 @@ def test_invalid_values_are_left_to_validation(house: House, fields: dict[str, A
 def test_resolved_options_can_be_changed_and_run(house: House) -> None:
     house.write(house.config, {"timeout": 9000})
     client = house.client()
-    settled = client.settled(agent="a", prompt="x", timeout=0)
-    changed = replace(settled, options=replace(settled.options, prompt="y"))
+    resolved = client.settled(agent="a", prompt="x", timeout=0)
+    changed = replace(resolved, options=replace(resolved.options, prompt="y"))
     assert isinstance(changed, ResolvedOptions)
     assert client._settled(changed, {}) is changed

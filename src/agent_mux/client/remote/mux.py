@@ -19,8 +19,8 @@ from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.run import RemoteRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
-from agent_mux.settings.requests import request_to_wire
-from agent_mux.settings.resolution import MERGED, said_by, said_in
+from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
+from agent_mux.settings.requests import request_to_json
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
@@ -74,8 +74,8 @@ class RemoteMux(RemoteNamespaces):
         Raises:
             ValidationError: The URL is missing or invalid, or a default is unknown or out of range.
         """
-        given = said_in(validate_defaults(defaults, REMOTE_DEFAULTS))
-        self._defaults = {**given, **said_in({"agent": default_agent, "model": default_model})}
+        given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS))
+        self._defaults = {**given, **fields_from_keywords({"agent": default_agent, "model": default_model})}
         self._connection = ServiceConnection(Address.of(url, token), request_timeout)
         self._reconnect_for = reconnect_for
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -202,12 +202,14 @@ class RemoteMux(RemoteNamespaces):
         self._require_open()
         if options is not None and fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        given = _merge_defaults(said_by(options) if options is not None else said_in(fields), self._defaults)
+        given = _merge_defaults(
+            fields_from_options(options) if options is not None else fields_from_keywords(fields), self._defaults
+        )
         if given.pop("journal", True) is not True:
             raise ValidationError([FieldError("journal", False, "True: a service always records its runs")])
         client_fields = {name: given[name] for name in _CLIENT_OPTIONS if name in given}
         given.pop("collect_events", None)
-        return request_to_wire(given), _client_options(client_fields)
+        return request_to_json(given), _client_options(client_fields)
 
     def _require_open(self) -> None:
         if self._tasks is None or self._is_leaving:
@@ -242,7 +244,7 @@ class RemoteMux(RemoteNamespaces):
 
 def _merge_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**defaults, **given}
-    for name in MERGED & given.keys() & defaults.keys():
+    for name in MERGED_FIELDS & given.keys() & defaults.keys():
         merged[name] = {**defaults[name], **given[name]}
     return merged
 

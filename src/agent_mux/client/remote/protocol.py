@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.assembler import OpenInteraction
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, DenyAction, Send, Steer
 
@@ -65,7 +65,7 @@ class Snapshot(msgspec.Struct, rename="camel"):
     @property
     def is_over(self) -> bool:
         """Whether the run has reached a terminal state."""
-        return self.state in TERMINAL
+        return self.state in TERMINAL_STATES
 
     def is_newer_than(self, other: "Snapshot") -> bool:
         """Return whether this snapshot was taken after the other one of the same run."""

@@ -115,10 +115,10 @@ class RemoteReader(EventReader):
         if self._stream is not None:
             self._stream.is_wanted = False
 
-    async def _behind(self) -> Sequence[AgentEvent]:
+    async def _read_missed(self) -> Sequence[AgentEvent]:
         self._stream = self._stream or self._catch_up()
         events = None if self._stream is None else await self._stream.take(self._position, self._window.end)
-        return events or self._lost()
+        return events or self._report_loss()
 
 
 class EventPublisher:
@@ -180,7 +180,7 @@ class EventPublisher:
         self._publish([event])
 
     def _publish(self, events: Sequence[AgentEvent]) -> None:
-        self._builder.see(events)
+        self._builder.observe(events)
         self._window.append(events)
         self.listeners.call(events)
 

@@ -13,20 +13,20 @@ from typing import Any, NoReturn
 import msgspec
 from anyio import to_thread
 
-from agent_mux.agents.detection import Detected
-from agent_mux.api.agents import AgentView, DetectedView, capabilities_from, detected_from
-from agent_mux.api.costs import ModelView, model_from
-from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from
+from agent_mux.agents.detection import DetectedAgent
+from agent_mux.api.agents import AgentView, DetectedView, capabilities_from_json, detected_from_view
+from agent_mux.api.models import ModelView, model_from_view
+from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from_view
 from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of
 from agent_mux.client.remote.responses import decode_response, incompatible_response, unsupported
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.matching import EstimatesCosts, Verdict, near_names
+from agent_mux.models.matching import CostEstimator, ModelMatch, similar_names
 from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.sdk.adapter import AgentCapabilities
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.profiles import Profile, Scope, checked_name
-from agent_mux.settings.requests import to_wire
+from agent_mux.settings.options_json import fields_to_json
+from agent_mux.settings.profiles import Profile, Scope, check_profile_name
 
 _Models = tuple[ModelCapabilities, ...]
 _Views = list[ProfileView]
@@ -119,7 +119,7 @@ class RemoteAdapters:
     def _capabilities(self, name: str) -> AgentCapabilities:
         capabilities = fetch(self._connection, dict[str, Any], "agents", name, "capabilities")
         try:
-            return capabilities_from(capabilities)
+            return capabilities_from_json(capabilities)
         except msgspec.ValidationError as error:
             raise incompatible_response(error) from error
 
@@ -132,30 +132,30 @@ class RemoteDetector:
         self._connection = connection
         self._must_refresh = False
 
-    async def detect(self, agent: str) -> Detected:
+    async def detect(self, agent: str) -> DetectedAgent:
         """Return whether and in which version an agent is installed. See `Detector.detect`."""
         if self._must_refresh:
             await self.detect_all()
-        return detected_from(await to_thread.run_sync(fetch, self._connection, AgentView, "agents", agent))
+        return detected_from_view(await to_thread.run_sync(fetch, self._connection, AgentView, "agents", agent))
 
     def forget(self) -> None:
         """Let the service detect its agents again at the next call. The token needs the scope `run` for that."""
         self._must_refresh = True
 
-    async def detect_all(self) -> list[Detected]:
+    async def detect_all(self) -> list[DetectedAgent]:
         """Return the same for every registered agent, sorted by name. See `Detector.detect_all`."""
         method = "POST" if self._must_refresh else "GET"
         request = partial(self._connection.request_blocking, method, path_of("detect"), is_idempotent=True)
         found = decode_response(await to_thread.run_sync(request), list[DetectedView])
         self._must_refresh = False
-        return [detected_from(view) for view in found]
+        return [detected_from_view(view) for view in found]
 
 
 def _is_loaded(view: AgentView) -> bool:
     return view.protocols is not msgspec.UNSET
 
 
-class RemoteModels(EstimatesCosts):
+class RemoteModels(CostEstimator):
     """The model registry of a service: the interface of `Models`. Every call is a blocking request.
 
     In addition to the errors of `Models`, every method raises the error that the service returns, and UNAVAILABLE when
@@ -184,13 +184,13 @@ class RemoteModels(EstimatesCosts):
     def get(self, agent: str, model: str) -> ModelCapabilities:
         """Return the model with this name or alias. See `Models.get`."""
         try:
-            return model_from(self._view(agent, model))
+            return model_from_view(self._view(agent, model))
         except AgentMuxError as error:
             if error.code != "NOT_FOUND":
                 raise
             raise AgentMuxError("VALIDATION_ERROR", error.message) from error
 
-    def validate(self, agent: str, model: str) -> Verdict:
+    def validate(self, agent: str, model: str) -> ModelMatch:
         """Check whether a name belongs to a model of this agent. See `Models.validate`.
 
         Suggestions are chosen from `list`; the service may know further models, which the error of `get` suggests.
@@ -200,9 +200,9 @@ class RemoteModels(EstimatesCosts):
         except AgentMuxError as error:
             if error.code != "NOT_FOUND":
                 raise
-            return Verdict(name=model, status="unknown", suggestions=near_names(self.list(agent), model))
+            return ModelMatch(name=model, status="unknown", suggestions=similar_names(self.list(agent), model))
         successor = view.successor if view.deprecated else None
-        return Verdict(name=model, status=view.status or "ok", model=model_from(view), successor=successor)
+        return ModelMatch(name=model, status=view.status or "ok", model=model_from_view(view), successor=successor)
 
     def default(self, agent: str) -> NoReturn:  # noqa: ARG002  # here and below: the signatures of Models
         """Raise `CapabilityError`: the service does not report the default model of an adapter."""
@@ -234,7 +234,7 @@ class RemoteModels(EstimatesCosts):
 
 
 def _models(views: Iterable[ModelView]) -> _Models:
-    return tuple(map(model_from, views))
+    return tuple(map(model_from_view, views))
 
 
 class RemoteProfiles:
@@ -251,7 +251,7 @@ class RemoteProfiles:
 
     def list(self) -> "list[Profile]":
         """Return all profiles, sorted by name. Raises CONFIG_ERROR when one cannot be used."""
-        return [profile_from(view) for view in self._views()]
+        return [profile_from_view(view) for view in self._views()]
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all profiles, sorted."""
@@ -262,7 +262,7 @@ class RemoteProfiles:
 
         Raises `CapabilityError` for one scope of a profile that exists in both: the service only sends them merged.
         """
-        found = profile_from(fetch(self._connection, ProfileView, "profiles", checked_name(name)))
+        found = profile_from_view(fetch(self._connection, ProfileView, "profiles", check_profile_name(name)))
         if scope is None or set(found.paths) == {scope}:
             return found
         if scope not in found.paths:
@@ -274,18 +274,18 @@ class RemoteProfiles:
 
         Raises `CapabilityError` without `replace=True`: a service replaces whole profiles only.
         """
-        return self.set_keys(name, to_wire(fields), scope=scope, replace=replace)
+        return self.set_keys(name, fields_to_json(fields), scope=scope, replace=replace)
 
     def set_keys(self, name: str, values: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
         """Write a profile from the keys and values of its file, otherwise as `set`."""
-        path = path_of("profiles", checked_name(name), scope=scope)
+        path = path_of("profiles", check_profile_name(name), scope=scope)
         if not replace:
             raise unsupported("changing a part of a profile", "pass the whole profile with `replace=True`")
         return self._change("PUT", path, dict(values))
 
     def delete(self, name: str, *, scope: Scope | None = None) -> Path:
         """Delete a profile from one scope and return the path that it had. See `Profiles.delete`."""
-        return self._change("DELETE", path_of("profiles", checked_name(name), scope=scope))
+        return self._change("DELETE", path_of("profiles", check_profile_name(name), scope=scope))
 
     def apply(self, name: str, options: RunOptions) -> NoReturn:  # noqa: ARG002  # here and below: the signatures of Profiles
         """Raise `CapabilityError`: the secrets of a profile stay at the service."""

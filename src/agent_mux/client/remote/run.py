@@ -15,8 +15,8 @@ from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.approvals import Answers
-from agent_mux.run.base import BaseRun, RunState, check_size, state_after
+from agent_mux.run.approvals import InteractionResponder
+from agent_mux.run.base import BaseRun, RunState, check_terminal_size, state_after
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
@@ -69,7 +69,7 @@ class RemoteRun(BaseRun):
             snapshot.run_id, snapshot.agent, size=options.event_buffer_size, collect=options.collect_events
         )
         self._channel = InteractionChannel(snapshot.run_id, lambda: self._pending, self._act, self._require_active)
-        self._answers = Answers(snapshot.run_id, options, self._channel, self._publisher.listeners)
+        self._responder = InteractionResponder(snapshot.run_id, options, self._channel, self._publisher.listeners)
         self._pending: tuple[OpenInteraction, ...] = ()
         self._state_callbacks: list[Callable[[RunState], None]] = []
         self._result: RunResult | None = None
@@ -188,7 +188,7 @@ class RemoteRun(BaseRun):
     async def _act(self, action: AnyAction) -> Delivery:
         return await self._send_command(*command_of(action))
 
-    async def _begun(self) -> None:
+    async def _wait_until_begun(self) -> None:
         await self._started.wait()
 
     def _require_active(self) -> None:
@@ -196,7 +196,7 @@ class RemoteRun(BaseRun):
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} is over ({self.state}); start a new one")
 
     async def _send_command(self, command: str, payload: Any = None) -> Delivery:
-        await self._begun()
+        await self._wait_until_begun()
         self._require_active()
         body = {} if payload is None else payload
         return self._apply(await self._connection.request("POST", f"{self._path}/{command}", body))
@@ -215,7 +215,7 @@ class RemoteRun(BaseRun):
 
     async def resize(self, columns: int, rows: int) -> None:
         """Change the size of the agent's terminal, in characters. See `RunHandle.resize`."""
-        check_size(columns, rows)
+        check_terminal_size(columns, rows)
         await self._send_command("resize", {"columns": columns, "rows": rows})
 
     async def close(self) -> Delivery:
@@ -282,7 +282,7 @@ class RemoteRun(BaseRun):
         options = RunOptions(
             agent="-", prompt="-", on_approval_request=on_approval_request, on_input_required=on_input_required
         )
-        self._answers = Answers(self.run_id, options, self._channel, self._publisher.listeners)
+        self._responder = InteractionResponder(self.run_id, options, self._channel, self._publisher.listeners)
         self._apply_snapshot()
 
     def warn(self, message: str) -> None:
@@ -331,12 +331,12 @@ class RemoteRun(BaseRun):
         self._pending = () if snapshot.is_over else tuple(one.to_open_interaction() for one in snapshot.pending)
         if snapshot.state != "spawned":
             self._started.set()
-        for request, decision in self._answers.decide(self._pending):
+        for request, decision in self._responder.decide(self._pending):
             if decision == "ask" and self._tasks is not None:
                 self._tasks.start_soon(self._ask_callback, request)
 
     async def _ask_callback(self, request: OpenInteraction) -> None:
-        action = await self._answers.ask(request)
+        action = await self._responder.ask_callback(request)
         if action is None or request not in self._pending:
             return
         try:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from agent_mux.api.costs import CostView, cost_from
+from agent_mux.api.costs import CostView, cost_from_view
 from agent_mux.client.remote.connection import ServiceConnection, fetch, path_of, to_milliseconds
 from agent_mux.client.remote.responses import unsupported
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -14,7 +14,7 @@ from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, chosen
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session
 
 _Hits = list[queries.Hit]
 _Page = list[Any]
@@ -63,7 +63,7 @@ class RemoteSessions:
 
         Days are those of the service's time zone.
         """
-        return cost_from(fetch(self._connection, CostView, "cost", **_parameters(wanted), by=group_by))
+        return cost_from_view(fetch(self._connection, CostView, "cost", **_parameters(wanted), by=group_by))
 
     def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
         """Return a session with all its messages. See `Sessions.get`."""
@@ -134,7 +134,7 @@ class RemoteSessions:
         if agent is not None and native_id and others == ALL:
             return agent, native_id
         known = self.list(replace(wanted, agent=agent), limit=None)
-        found = chosen(session, native_id, known, lambda summary: summary)
+        found = choose_session(session, native_id, known, lambda summary: summary)
         return found.agent, found.native_id
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[str | None, str]:
