@@ -29,7 +29,7 @@ def test_an_invalid_inherited_depth_is_rejected(amux: Amux, monkeypatch: pytest.
     monkeypatch.setenv("AGENT_MUX_DEPTH", "deep")
     done = amux("mcp-server", "--root", tmp_path)
     assert done.code == 2
-    assert "AGENT_MUX_DEPTH is 'deep'; it can be a whole number >= 0, or not be set" in done.err
+    assert "AGENT_MUX_DEPTH is 'deep'; allowed: a whole number >= 0, or unset" in done.err
 
 
 def test_the_root_directory_is_not_a_default_root(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:

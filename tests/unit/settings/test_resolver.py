@@ -211,12 +211,12 @@ def test_config_can_name_the_profile(house: House) -> None:
     house.write(house.config, {"model": "g"}, "profiles/g")
     house.write(house.config, {"model": "p"}, "profiles/p")
     client = house.client()
-    assert client.settled(agent="a", prompt="x").options.model == "g"
+    assert client.resolve_options(agent="a", prompt="x").options.model == "g"
     house.write(house.project, {"profile": "p"})
-    resolved = client.settled(agent="a", prompt="x")
+    resolved = client.resolve_options(agent="a", prompt="x")
     assert (resolved.options.model, resolved.sources["profile"]) == ("p", str(house.project / "config.json"))
-    assert client.settled(agent="a", prompt="x", profile="g").options.profile == "g"
-    none = client.settled(agent="a", prompt="x", profile="").options
+    assert client.resolve_options(agent="a", prompt="x", profile="g").options.profile == "g"
+    none = client.resolve_options(agent="a", prompt="x", profile="").options
     assert (none.model, none.profile) == (None, None)
 
 
@@ -239,13 +239,13 @@ def test_project_is_found_from_the_working_directory(house: House, monkeypatch: 
     house.write(house.project, {"defaultModel": "p"})
     monkeypatch.chdir(house.repo.parent)
     client = AgentMux(config_dir=house.config)
-    assert client.settled(agent="a", prompt="x").project is None
-    resolved = client.settled(agent="a", prompt="x", cwd=house.repo)
+    assert client.resolve_options(agent="a", prompt="x").project is None
+    resolved = client.resolve_options(agent="a", prompt="x", cwd=house.repo)
     assert (resolved.project, resolved.options.model) == (house.project, "p")
     monkeypatch.chdir(house.repo)
-    assert client.settled(agent="a", prompt="x").options.model == "p"
+    assert client.resolve_options(agent="a", prompt="x").options.model == "p"
     monkeypatch.setenv("AGENT_MUX_PROJECT_DIR", str(house.repo.parent / "other"))
-    assert client.settled(agent="a", prompt="x").options.model is None
+    assert client.resolve_options(agent="a", prompt="x").options.model is None
 
 
 def test_client_creates_and_reads_nothing_before_a_run(house: House) -> None:
@@ -253,19 +253,19 @@ def test_client_creates_and_reads_nothing_before_a_run(house: House) -> None:
     (house.config / "config.json").write_text("{")
     client = house.client()
     with pytest.raises(AgentMuxError, match=r"config\.json is not JSON: line 1, column 2"):
-        client.settled(agent="a", prompt="x")
+        client.resolve_options(agent="a", prompt="x")
     (house.config / "config.json").unlink()
-    client.settled(agent="a", prompt="x")
+    client.resolve_options(agent="a", prompt="x")
     assert (list(house.config.iterdir()), list(house.project.iterdir())) == ([], [])
 
 
 def test_changed_file_is_read_again(house: House) -> None:
     client = house.client()
-    assert client.settled(agent="a", prompt="x").options.model is None
+    assert client.resolve_options(agent="a", prompt="x").options.model is None
     house.write(house.config, {"defaultModel": "one"})
-    assert client.settled(agent="a", prompt="x").options.model == "one"
+    assert client.resolve_options(agent="a", prompt="x").options.model == "one"
     house.write(house.config, {"defaultModel": "other"})
-    assert client.settled(agent="a", prompt="x").options.model == "other"
+    assert client.resolve_options(agent="a", prompt="x").options.model == "other"
 
 
 def test_policy_path_is_relative_to_the_config(house: House) -> None:
@@ -316,7 +316,7 @@ def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
     house.write(house.project, {"runIndex": True})
     assert index_of() == house.project / "run-index.jsonl"
     nowhere = AgentMux(config_dir=house.project, project_config_dir=house.repo / "nowhere")
-    assert nowhere.settled(agent="a", prompt="x").index == house.project / "run-index.jsonl"
+    assert nowhere.resolve_options(agent="a", prompt="x").index == house.project / "run-index.jsonl"
     assert not (house.repo / "nowhere").exists()
 
 
@@ -325,7 +325,7 @@ def test_run_index_is_the_projects_and_can_be_disabled(house: House) -> None:
 )
 def test_invalid_values_are_left_to_validation(house: House, fields: dict[str, Any]) -> None:
     values = {"agent": "a", "prompt": "x", **fields}
-    options = AgentMux(config_dir=house.config).settled(**values).options
+    options = AgentMux(config_dir=house.config).resolve_options(**values).options
     for name, value in fields.items():
         assert getattr(options, name) == value
 
@@ -333,7 +333,7 @@ def test_invalid_values_are_left_to_validation(house: House, fields: dict[str, A
 def test_resolved_options_can_be_changed_and_run(house: House) -> None:
     house.write(house.config, {"timeout": 9000})
     client = house.client()
-    resolved = client.settled(agent="a", prompt="x", timeout=0)
+    resolved = client.resolve_options(agent="a", prompt="x", timeout=0)
     changed = replace(resolved, options=replace(resolved.options, prompt="y"))
     assert isinstance(changed, ResolvedOptions)
-    assert client._settled(changed, {}) is changed
+    assert client._resolve(changed, {}) is changed
