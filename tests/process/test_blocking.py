@@ -1,4 +1,4 @@
-"""The blocking facade: the same runs, without an event loop."""
+"""The blocking client: runs without an event loop of the caller."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) -> None:
+def test_run_is_watched_answered_and_awaited(tmp_path: Any, backend: str) -> None:
     body = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
     types: list[str] = []
     with blocking_client(tmp_path, body, backend) as mux:
@@ -41,7 +41,7 @@ def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) 
     assert run.journal == result.journal
 
 
-def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> None:
+def test_leaving_the_block_aborts_unfinished_runs(tmp_path: Any, backend: str) -> None:
     with blocking_client(tmp_path, "hear(); time.sleep(1000)", backend) as mux:
         run = mux.run(prompt="hi", grace_period=0.1)
         other = mux.run(prompt="hi", grace_period=0.1)
@@ -50,7 +50,7 @@ def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> 
     assert run.state == "aborted"
 
 
-def test_an_interactive_run_is_continued_and_closed(tmp_path: Any, backend: str) -> None:
+def test_interactive_run_takes_prompts_until_closed(tmp_path: Any, backend: str) -> None:
     body = "hear(); say(done=1)\nfor line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"
     with blocking_client(tmp_path, body, backend) as mux:
         run = mux.run(prompt="hi", interactive=True, timeout=20)
@@ -63,7 +63,7 @@ def test_an_interactive_run_is_continued_and_closed(tmp_path: Any, backend: str)
     assert (result.exit_reason, result.messages) == ("completed", ["to two", "to three"])
 
 
-def test_a_run_outside_of_the_block_is_refused(tmp_path: Any) -> None:
+def test_run_outside_the_block_is_refused(tmp_path: Any) -> None:
     mux = blocking_client(tmp_path, "", "asyncio")
     with pytest.raises(RuntimeError, match="inside of"):
         mux.run(prompt="hi")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import anyio
 import pytest
-from tests.process.everywhere import Served, served
+from tests.process.local_and_remote import ScriptedServer, scripted_server
 from tests.service.cutting import cutting
 
 from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, ValidationError, encode_event
@@ -33,8 +33,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("served")) as server:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedServer]:
+    with scripted_server(tmp_path_factory.mktemp("served")) as server:
         yield server
 
 
@@ -47,7 +47,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(here: Served, seed: int) -> None:
+async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(here: ScriptedServer, seed: int) -> None:
     cuts = random.Random(seed)  # noqa: S311  # to be played again
     told: list[str] = []
     with anyio.fail_after(60), cutting(here.server.url, lambda: cuts.randrange(500, 30_000)) as proxy:
@@ -67,7 +67,7 @@ async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(h
 
 
 async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_run(
-    here: Served, anyio_backend: str
+    here: ScriptedServer, anyio_backend: str
 ) -> None:
     sizes = iter([0, 10, 1 << 60])
     here.client(WORKS)
@@ -80,7 +80,7 @@ async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_ru
     assert (await run).exit_reason == "aborted"
 
 
-async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_so(here: Served) -> None:
+async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_so(here: ScriptedServer) -> None:
     here.client(WORKS)
     with anyio.fail_after(30):
         async with RemoteMux(here.server.url, default_agent="scripted") as ours:
@@ -162,7 +162,7 @@ async def test_a_server_that_is_killed_and_restarted_tells_the_rest(tmp_path: Pa
     assert types[-1] == "session_end"
 
 
-async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: Served) -> None:
+async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: ScriptedServer) -> None:
     asks = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
     with anyio.fail_after(30):
         async with here.client(asks) as ours:
@@ -184,7 +184,7 @@ async def test_a_run_that_another_client_started_is_watched_and_left_alone(here:
 
 
 async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) -> None:
-    with anyio.fail_after(30), served(tmp_path, max_concurrent_runs=1) as there:
+    with anyio.fail_after(30), scripted_server(tmp_path, max_concurrent_runs=1) as there:
         async with there.client(WORKS) as mux:
             runs = [await mux.start(prompt="hi", grace_period=0.1) for _ in range(3)]
             begun = anyio.Event()
@@ -198,7 +198,7 @@ async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) ->
             assert (runs[2].state, runs[2].queue_position) == ("running", None)
 
 
-async def test_what_another_client_did_is_seen_before_its_events(here: Served) -> None:
+async def test_what_another_client_did_is_seen_before_its_events(here: ScriptedServer) -> None:
     seen: list[tuple[str, str]] = []
     with anyio.fail_after(30):
         async with here.client(WORKS) as ours, RemoteMux(here.server.url) as theirs:
@@ -214,7 +214,7 @@ async def test_what_another_client_did_is_seen_before_its_events(here: Served) -
     assert seen[-1] == ("paused", "paused")
 
 
-def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: Served) -> None:
+def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedServer) -> None:
     here.client("hear(); say(session='S'); say(text='x'); say(done=True); rest()")
     http = here.server.http
     run_id = http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).json()["runId"]
@@ -232,7 +232,7 @@ def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: Served) ->
 # -- errors
 
 
-async def test_problems_are_the_errors_that_they_were_there(here: Served) -> None:
+async def test_problems_are_the_errors_that_they_were_there(here: ScriptedServer) -> None:
     async with here.client("", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(ValidationError) as invalid:
             await mux.start(prompt="hi", max_turns=0, temperature=9)
@@ -316,7 +316,7 @@ def test_bad_arguments_are_told_at_once(monkeypatch: pytest.MonkeyPatch, argumen
     assert "pass" not in str(caught.value).replace("password", "")
 
 
-async def test_what_a_service_cannot_do_for_us_is_said(here: Served) -> None:
+async def test_what_a_service_cannot_do_for_us_is_said(here: ScriptedServer) -> None:
     async with here.client("") as mux:
         for fields in ({"journal": False}, {"journal": "/tmp/x.journal"}, {"owner": "me"}, {"nonsense": 1}):
             with pytest.raises(ValidationError):
@@ -328,7 +328,7 @@ async def test_what_a_service_cannot_do_for_us_is_said(here: Served) -> None:
     assert late.value.code == "RUN_NOT_ACTIVE"
 
 
-def test_a_script_without_an_event_loop_can_do_the_same(here: Served) -> None:
+def test_a_script_without_an_event_loop_can_do_the_same(here: ScriptedServer) -> None:
     asks = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
     here.client(asks)
     with BlockingRemoteMux(here.server.url, default_agent="scripted") as mux:

@@ -1,4 +1,4 @@
-"""A run that waits can be taken back without a trace: a service that is restarted asks for it again."""
+"""A queued run can be withdrawn without a trace, so that a restarted service can start it again."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 WAITS = "hear(); say(text='hi'); time.sleep(1000)"
 
 
-async def test_a_run_that_waits_is_taken_back_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_queued_run_is_withdrawn_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first, second = mux.run(prompt="one"), mux.run(prompt="two")
@@ -26,10 +26,10 @@ async def test_a_run_that_waits_is_taken_back_without_a_trace(make_client: MakeC
             assert (second.is_withdrawn, second.state, second.queue_position) == (True, "spawned", None)
             assert await second.abort() == "unneeded"
             await first.abort()
-    assert [path.stem for path in tmp_path.rglob("*.journal")] == [first.run_id]  # noqa: ASYNC240  # it takes no time
+    assert [path.stem for path in tmp_path.rglob("*.journal")] == [first.run_id]  # noqa: ASYNC240  # a short operation
 
 
-async def test_a_run_that_has_begun_or_is_being_ended_is_not_taken_back(make_client: MakeClient) -> None:
+async def test_started_or_ending_run_is_not_withdrawn(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first, second = mux.run(prompt="one"), mux.run(prompt="two")
@@ -43,7 +43,7 @@ async def test_a_run_that_has_begun_or_is_being_ended_is_not_taken_back(make_cli
             assert not first.is_withdrawn
 
 
-async def test_the_next_one_takes_its_turn(make_client: MakeClient) -> None:
+async def test_run_after_a_withdrawn_one_is_started(make_client: MakeClient) -> None:
     body = "hear(); say(text='hi'); say(done=True); rest()"
     with anyio.fail_after(30):
         async with make_client(body, max_concurrent_runs=1) as mux:
