@@ -20,43 +20,43 @@ from agent_mux.run.commands import ANSWERS
 
 CHAT_AGENT = """
 def read_next(key):
-    while key not in (line := hear() or {key: None}): waiting.append(line)
+    while key not in (line := read() or {key: None}): waiting.append(line)
     return line[key]
 def answer(prompt):
     word, _, rest = prompt.partition(' ')
     if word == 'ask':
-        say(ask=rest)
-        say(text='it was ' + read_next('answer'))
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
     elif word == 'question':
-        say(question=rest)
-        say(text='so ' + read_next('answer'))
+        emit(question=rest)
+        emit(text='so ' + read_next('answer'))
     elif word == 'work':
-        say(text='working')
+        emit(text='working')
         read_next('interrupt')
-        say(over=True); say(stopped=True)
+        emit(over=True); emit(stopped=True)
         return
     elif word == 'begin':
-        say(text=rest)
+        emit(text=rest)
         open(os.environ['GO']).read()
-        say(text=' and the end')
+        emit(text=' and the end')
     elif word == 'prepare':
         open(os.environ['GO']).read()
-        say(ask=rest)
-        say(text='it was ' + read_next('answer'))
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
     elif word == 'cost':
-        say(used=[1200, 34]); say(cost=0.5); say(text='spent')
+        emit(used=[1200, 34]); emit(cost=0.5); emit(text='spent')
     elif word == 'flood':
-        for number in range(5000): say(text='line %d of a flood\\n' % number)
+        for number in range(5000): emit(text='line %d of a flood\\n' % number)
         open(rest, 'w').close()
     elif word == 'die':
         sys.exit(7)
     else:
-        say(text='echo ' + prompt)
-    say(over=True)
-    say(done=True)
+        emit(text='echo ' + prompt)
+    emit(over=True)
+    emit(done=True)
 waiting = []
-say(session='S')
-while (line := waiting.pop(0) if waiting else hear()):
+emit(session='S')
+while (line := waiting.pop(0) if waiting else read()):
     if 'send' in line: answer(line['send'])
     if 'prompt' in line: answer('first')
 """

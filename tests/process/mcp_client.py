@@ -16,14 +16,14 @@ from tests.process.installed_command import Installed
 from agent_mux.process.marker import processes_of
 
 PATIENCE = 60.0  # seconds; allows for a slow machine, not for a slow server
-HELLO = "hear(); say(session='s'); say(text='hello'); say(over=1); say(done=1); rest()"
+HELLO = "read(); emit(session='s'); emit(text='hello'); emit(over=1); emit(done=1); drain()"
 """A scripted agent that answers with one message."""
-WORKS = "hear(); say(session='s'); say(text='ready'); say(over=1); time.sleep(1000)"
+WORKS = "read(); emit(session='s'); emit(text='ready'); emit(over=1); time.sleep(1000)"
 """A scripted agent that never ends."""
 ASKS = """
-hear(); say(session='s')
-say(ask='rm -rf build')
-say(text='the answer was ' + hear()['answer']); say(over=1); say(done=1); rest()
+read(); emit(session='s')
+emit(ask='rm -rf build')
+emit(text='the answer was ' + read()['answer']); emit(over=1); emit(done=1); drain()
 """
 """A scripted agent that asks for permission."""
 Mode = Literal["auto", "legacy"]

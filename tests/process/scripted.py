@@ -19,9 +19,9 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 PRELUDE = """
 import json, os, signal, subprocess, sys, time
-def say(**native): print(json.dumps(native), flush=True)
-def hear(): return json.loads(sys.stdin.readline() or "null")
-def rest():
+def emit(**native): print(json.dumps(native), flush=True)
+def read(): return json.loads(sys.stdin.readline() or "null")
+def drain():
     for _ in sys.stdin: pass
 """
 

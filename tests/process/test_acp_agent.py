@@ -28,8 +28,8 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.anyio
 Start = Callable[..., AbstractAsyncContextManager[Editor]]
 STORE = REPOSITORY / "tests" / "stores" / "claude" / "2.1.330" / "home"
-FIRST = "hear(); say(session='S')\n"
-STUBBORN = FIRST + "say(text='working'); signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(100)"
+FIRST = "read(); emit(session='S')\n"
+STUBBORN = FIRST + "emit(text='working'); signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(100)"
 
 
 @pytest.fixture
@@ -83,7 +83,10 @@ async def test_initialize_reports_only_supported_capabilities(start: Start) -> N
 async def test_text_is_streamed_while_the_agent_writes_it(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
     os.mkfifo(go)
-    body = FIRST + "say(text='one '); open(os.environ['GO']).read(); say(text='two'); say(over=1); say(done=1); rest()"
+    body = (
+        FIRST
+        + "emit(text='one '); open(os.environ['GO']).read(); emit(text='two'); emit(over=1); emit(done=1); drain()"
+    )
     async with start(body=body, GO=str(go)) as editor:
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "continue"))
@@ -103,10 +106,10 @@ def code_of(error: RequestError) -> str:
 SHELL = (
     FIRST
     + """
-say(shell='make')
-say(ask='make')
-say(text=hear()['answer'])
-say(over=True); say(done=True); rest()"""
+emit(shell='make')
+emit(ask='make')
+emit(text=read()['answer'])
+emit(over=True); emit(done=True); drain()"""
 )
 
 
@@ -142,7 +145,8 @@ async def test_session_mode_answers_permission_requests_without_the_editor(
 
 async def test_mode_change_during_a_turn_applies_immediately(start: Start, tmp_path: Path) -> None:
     body = (
-        FIRST + "say(ask='one'); hear(); say(ask='two'); say(text=hear()['answer']); say(over=1); say(done=1); rest()"
+        FIRST
+        + "emit(ask='one'); read(); emit(ask='two'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"
     )
     async with start(body=body) as editor:
         editor.hold = asyncio.Event()
@@ -203,9 +207,9 @@ async def test_cancel_during_a_permission_request_ends_the_prompt(start: Start, 
     body = (
         FIRST
         + """
-say(ask='it')
-while (heard := hear()):
-    if 'interrupt' in heard: say(stopped=True)
+emit(ask='it')
+while (heard := read()):
+    if 'interrupt' in heard: emit(stopped=True)
 """
     )
     async with start(body=body) as editor:
@@ -223,8 +227,8 @@ async def test_cancel_right_after_the_prompt_stops_the_turn(start: Start, tmp_pa
     body = (
         FIRST
         + """
-while (heard := hear()):
-    if 'interrupt' in heard: say(text='stopped'); say(over=True); say(stopped=True)
+while (heard := read()):
+    if 'interrupt' in heard: emit(text='stopped'); emit(over=True); emit(stopped=True)
 """
     )
     async with start(body=body) as editor:
@@ -279,7 +283,7 @@ async def test_prompts_of_one_session_run_in_sequence(start: Start, tmp_path: Pa
         assert editor.text_of(session) == "echo firstecho twoecho three"
 
 
-QUESTION = FIRST + "say(question='which?'); say(text='so ' + hear()['answer']); say(over=1); say(done=1); rest()"
+QUESTION = FIRST + "emit(question='which?'); emit(text='so ' + read()['answer']); emit(over=1); emit(done=1); drain()"
 
 
 async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp_path: Path) -> None:
@@ -308,7 +312,7 @@ async def test_question_is_a_choice_without_form_support(
 
 
 async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_path: Path) -> None:
-    body = FIRST + "say(text='so far'); print('out of cheese', file=sys.stderr); sys.exit(3)"
+    body = FIRST + "emit(text='so far'); print('out of cheese', file=sys.stderr); sys.exit(3)"
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
         with pytest.raises(RequestError, match=r"exited with code 3 .*out of cheese") as raised:
@@ -324,7 +328,7 @@ async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_
     ("code", "json_rpc"), [("AUTH_ERROR", -32000), ("RATE_LIMITED", -32603), ("AGENT_CRASH", -32603)]
 )
 async def test_failed_turn_returns_an_error(start: Start, tmp_path: Path, code: str, json_rpc: int) -> None:
-    body = FIRST + f"say(failed='{code}'); rest()"
+    body = FIRST + f"emit(failed='{code}'); drain()"
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
         with pytest.raises(RequestError, match="the agent reported a failure") as raised:
@@ -333,7 +337,7 @@ async def test_failed_turn_returns_an_error(start: Start, tmp_path: Path, code: 
 
 
 async def test_full_context_returns_stop_reason_max_tokens(start: Start, tmp_path: Path) -> None:
-    async with start(body=FIRST + "say(failed='CONTEXT_EXCEEDED'); rest()") as editor:
+    async with start(body=FIRST + "emit(failed='CONTEXT_EXCEEDED'); drain()") as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "hello") == "max_tokens"
 
@@ -545,7 +549,7 @@ async def test_stored_session_is_listed_and_loaded_with_its_history(
 
 
 async def test_tool_output_is_shown_while_the_tool_runs(start: Start, tmp_path: Path) -> None:
-    body = FIRST + "say(ran='make'); say(over=True); say(done=True); rest()"
+    body = FIRST + "emit(ran='make'); emit(over=True); emit(done=True); drain()"
     async with start("--yolo", body=body) as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "build") == "end_turn"

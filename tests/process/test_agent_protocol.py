@@ -20,26 +20,26 @@ pytestmark = pytest.mark.anyio
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-your-program.md"
 PRELUDE = """
 import json, os, signal, sys
-def say(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
-def hear(): return json.loads(sys.stdin.readline() or '{"type": "close"}')
+def emit(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
+def read(): return json.loads(sys.stdin.readline() or '{"type": "close"}')
 def begin(**more):
-    say("session_start", sessionId="S1", resumed=False, **more)
-    return hear()
+    emit("session_start", sessionId="S1", resumed=False, **more)
+    return read()
 def start_turn(number, text):
-    say("turn_start", turnIndex=number)
-    say("message_start"); say("text_delta", delta=text); say("message_stop", text=text)
+    emit("turn_start", turnIndex=number)
+    emit("message_start"); emit("text_delta", delta=text); emit("message_stop", text=text)
 def answer(number, text):
     start_turn(number, text)
-    say("turn_end", turnIndex=number)
-def end_session(turns): say("session_end", sessionId="S1", turnCount=turns)
-start = hear()
+    emit("turn_end", turnIndex=number)
+def end_session(turns): emit("session_end", sessionId="S1", turnCount=turns)
+start = read()
 """
 ECHO = (
     PRELUDE
     + """
 line, turns = begin(), 0
 while line["type"] == "prompt":
-    answer(turns, line["text"]); turns += 1; line = hear()
+    answer(turns, line["text"]); turns += 1; line = read()
 end_session(turns)
 """
 )
@@ -127,21 +127,21 @@ async def test_prompts_are_sent_to_one_process_in_order(tmp_path: Path) -> None:
 APPROVAL = (
     PRELUDE
     + """
-begin(); say("turn_start", turnIndex=0)
-say("tool_call_start", toolCallId="c1", toolName="Shell")
-say("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
-say("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
-answered = hear()
+begin(); emit("turn_start", turnIndex=0)
+emit("tool_call_start", toolCallId="c1", toolName="Shell")
+emit("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
+emit("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
+answered = read()
 if answered["type"] == "approve":
-    say("approval_granted", interactionId="r1")
-    say("shell_start", command="ls", cwd="/"); say("shell_stdout_delta", delta="a file")
-    say("shell_exit", exitCode=0, durationMs=1)
-    say("tool_result", toolCallId="c1", toolName="Shell", output="a file", durationMs=2)
-    say("file_read", path="/a")
+    emit("approval_granted", interactionId="r1")
+    emit("shell_start", command="ls", cwd="/"); emit("shell_stdout_delta", delta="a file")
+    emit("shell_exit", exitCode=0, durationMs=1)
+    emit("tool_result", toolCallId="c1", toolName="Shell", output="a file", durationMs=2)
+    emit("file_read", path="/a")
 else:
-    say("approval_denied", interactionId="r1", reason=answered.get("reason"))
-    say("tool_error", toolCallId="c1", toolName="Shell", error="denied")
-say("message_start"); say("message_stop", text=json.dumps(answered)); say("turn_end", turnIndex=0); end_session(1)
+    emit("approval_denied", interactionId="r1", reason=answered.get("reason"))
+    emit("tool_error", toolCallId="c1", toolName="Shell", error="denied")
+emit("message_start"); emit("message_stop", text=json.dumps(answered)); emit("turn_end", turnIndex=0); end_session(1)
 """
 )
 
@@ -176,10 +176,10 @@ async def test_question_is_answered(tmp_path: Path) -> None:
     body = (
         PRELUDE
         + """
-begin(); say("turn_start", turnIndex=0)
-say("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
-reply = hear()["text"]
-say("message_start"); say("message_stop", text=reply); say("turn_end", turnIndex=0); end_session(1)
+begin(); emit("turn_start", turnIndex=0)
+emit("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
+reply = read()["text"]
+emit("message_start"); emit("message_stop", text=reply); emit("turn_end", turnIndex=0); end_session(1)
 """
     )
 
@@ -194,15 +194,15 @@ BUSY = (
     PRELUDE
     + """
 begin(interactive=True); start_turn(0, "working")
-line = hear()
+line = read()
 if line["type"] == "steer":
-    say("response", id=line["id"], accepted=True, delivery="merged")
-    say("message_start"); say("message_stop", text="steered: " + line["text"])
-    say("turn_end", turnIndex=0); hear(); end_session(1)
+    emit("response", id=line["id"], accepted=True, delivery="merged")
+    emit("message_start"); emit("message_stop", text="steered: " + line["text"])
+    emit("turn_end", turnIndex=0); read(); end_session(1)
 if line["type"] == "interrupt":
-    say("turn_end", turnIndex=0); hear(); say("interrupted"); end_session(1)
+    emit("turn_end", turnIndex=0); read(); emit("interrupted"); end_session(1)
 if line["type"] == "cancel":
-    say("turn_end", turnIndex=0); say("aborted"); end_session(1)
+    emit("turn_end", turnIndex=0); emit("aborted"); end_session(1)
 """
 )
 
@@ -253,14 +253,14 @@ async def test_abort_sends_cancel_to_the_program(tmp_path: Path) -> None:
         ("begin(); start_turn(0, 'half'); sys.exit(3)", "crashed", "AGENT_CRASH"),
         ("begin(); start_turn(0, 'half'); sys.exit(0)", "truncated", "AGENT_CRASH"),
         ("begin(); start_turn(0, 'half'); os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH"),
-        ("begin(); answer(0, 'x'); say('auth_error', message='no key', guidance='set it'); end_session(1)",
+        ("begin(); answer(0, 'x'); emit('auth_error', message='no key', guidance='set it'); end_session(1)",
          "failed", "AUTH_ERROR"),
-        ("begin(); answer(0, 'x'); say('turn_limit', maxTurns=1); end_session(1)", "turn_limit", "ABORTED"),
-        ("begin(); say('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); end_session(0)",
+        ("begin(); answer(0, 'x'); emit('turn_limit', maxTurns=1); end_session(1)", "turn_limit", "ABORTED"),
+        ("begin(); emit('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); end_session(0)",
          "failed", "SESSION_NOT_FOUND"),
-        ("begin(); say('turn_start', turnIndex=0); say('error', code='odd'); say('turn_end', turnIndex=0)",
+        ("begin(); emit('turn_start', turnIndex=0); emit('error', code='odd'); emit('turn_end', turnIndex=0)",
          "failed", "INTERNAL"),
-        ("l = begin(); say('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); hear()",
+        ("l = begin(); emit('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); read()",
          "failed", "RATE_LIMITED"),
     ],
 )  # fmt: skip
@@ -273,8 +273,8 @@ async def test_out_of_order_events_are_repaired_and_reported(tmp_path: Path) -> 
     body = (
         PRELUDE
         + """
-hear(); say("text_delta", delta="hi"); say("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
-say("shell_exit", exitCode=0, durationMs=0); say("file_read", path="x"); say("turn_end", turnIndex=7)
+read(); emit("text_delta", delta="hi"); emit("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
+emit("shell_exit", exitCode=0, durationMs=0); emit("file_read", path="x"); emit("turn_end", turnIndex=7)
 print("noise"); print('{"type": "made_up"}'); print('{"type": "text_delta"}'); sys.stdout.flush(); end_session(1)
 """
     )

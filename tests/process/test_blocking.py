@@ -23,7 +23,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 def test_run_is_watched_answered_and_awaited(tmp_path: Any, backend: str) -> None:
-    body = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    body = "read(); emit(session='S'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     types: list[str] = []
     with blocking_client(tmp_path, body, backend) as mux:
         run = mux.run(prompt="hi", timeout=20)
@@ -42,7 +42,7 @@ def test_run_is_watched_answered_and_awaited(tmp_path: Any, backend: str) -> Non
 
 
 def test_leaving_the_block_aborts_unfinished_runs(tmp_path: Any, backend: str) -> None:
-    with blocking_client(tmp_path, "hear(); time.sleep(1000)", backend) as mux:
+    with blocking_client(tmp_path, "read(); time.sleep(1000)", backend) as mux:
         run = mux.run(prompt="hi", grace_period=0.1)
         other = mux.run(prompt="hi", grace_period=0.1)
         other.abort()
@@ -51,7 +51,7 @@ def test_leaving_the_block_aborts_unfinished_runs(tmp_path: Any, backend: str) -
 
 
 def test_interactive_run_takes_prompts_until_closed(tmp_path: Any, backend: str) -> None:
-    body = "hear(); say(done=1)\nfor line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"
+    body = "read(); emit(done=1)\nfor line in sys.stdin: emit(text='to ' + json.loads(line)['send']); emit(done=True)"
     with blocking_client(tmp_path, body, backend) as mux:
         run = mux.run(prompt="hi", interactive=True, timeout=20)
         run.continue_("two")

@@ -21,9 +21,11 @@ from agent_mux.cli import output
 from agent_mux.cli.main import main
 from agent_mux.cli.output import Chunk, OutputWriter, wait_until_reader_closes, write_all
 
-HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
-ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
-QUESTION = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
+HELLO = "read(); emit(session='S'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
+ASK = (
+    "read(); emit(session='S'); emit(ask='rm -rf /'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
+)
+QUESTION = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
 Amux = Callable[..., tuple[int, str, str]]
 
 
@@ -85,7 +87,7 @@ def test_recorded_demo_succeeds(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sigterm_aborts_the_run_and_restores_the_handler(amux: Amux) -> None:
-    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGTERM); rest(); time.sleep(600)"
+    body = "read(); emit(text='started'); os.kill(os.getppid(), signal.SIGTERM); drain(); time.sleep(600)"
     before = signal.getsignal(signal.SIGTERM)
     code, out, err = amux("run", "scripted", "hi", "--grace-period", "0.1", body=body)
     assert (code, out) == (13, "started\n")
@@ -94,7 +96,7 @@ def test_sigterm_aborts_the_run_and_restores_the_handler(amux: Amux) -> None:
 
 
 def test_second_signal_kills_the_run(amux: Amux) -> None:
-    body = "hear(); say(text='x'); [os.kill(os.getppid(), n) or say(nothing=n) for n in (15, 2)]; time.sleep(600)"
+    body = "read(); emit(text='x'); [os.kill(os.getppid(), n) or emit(nothing=n) for n in (15, 2)]; time.sleep(600)"
     assert amux("run", "scripted", "hi", "--grace-period", "500", body=body)[0] == 13
 
 

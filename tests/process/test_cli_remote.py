@@ -15,7 +15,7 @@ from tests.process.test_cli_in_process import ASK, HELLO, QUESTION
 
 from agent_mux.cli.main import main
 
-WORKS = "hear(); say(session='S'); say(text='on it'); time.sleep(1000)"
+WORKS = "read(); emit(session='S'); emit(text='on it'); time.sleep(1000)"
 
 
 class Amux:
@@ -76,7 +76,7 @@ def test_approval_mode_decides_without_a_terminal(amux: Amux, flags: Any, answer
 
 
 def test_flags_become_options_of_the_remote_run(amux: Amux, tmp_path: Path) -> None:
-    body = "hear(); say(text=os.getcwd() + os.environ['X']); say(done=True); rest()"
+    body = "read(); emit(text=os.getcwd() + os.environ['X']); emit(done=True); drain()"
     code, out, _ = amux("scripted", "hi", "--cwd", str(tmp_path), "--env", "X=!", "--tag", "cli", body=body)
     assert (code, out) == (0, f"{tmp_path}!\n")
 

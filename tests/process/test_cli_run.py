@@ -19,9 +19,11 @@ from agent_mux_testing.fixtures import load_fixture
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
-HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
-ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
-LONG = "hear(); say(session='S'); say(text='started'); rest(); time.sleep(600)"
+HELLO = "read(); emit(session='S'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
+ASK = (
+    "read(); emit(session='S'); emit(ask='rm -rf /'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
+)
+LONG = "read(); emit(session='S'); emit(text='started'); drain(); time.sleep(600)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN); " + LONG
 
 
@@ -71,7 +73,7 @@ def test_json_output_is_conforming_events_and_the_result(installed: Installed) -
 
 def test_result_matches_its_schema(installed: Installed) -> None:
     schema = json.loads(installed.run("schema", "result").stdout)["$defs"]
-    for body in (HELLO, "say(failed='AUTH_ERROR'); rest()", "sys.exit(3)"):
+    for body in (HELLO, "emit(failed='AUTH_ERROR'); drain()", "sys.exit(3)"):
         _, result = events_in(installed.run("run", "scripted", "hi", "--json", "--tag", "t", body=body).stdout)
         for name, value in (("RunResult", result), ("RunError", result.get("error")), ("Ledger", result["ledger"])):
             if isinstance(value, dict):
@@ -88,7 +90,7 @@ def test_json_is_the_default_between_two_pipes(installed: Installed) -> None:
 
 
 def test_env_and_cwd_flags_reach_the_agent(installed: Installed, tmp_path: Path) -> None:
-    body = "hear(); say(text=os.environ['A'] + ' ' + os.getcwd()); say(done=True); rest()"
+    body = "read(); emit(text=os.environ['A'] + ' ' + os.getcwd()); emit(done=True); drain()"
     done = installed.run("-a", "scripted", "run", "hi", "--env", "A=b", "--cwd", tmp_path, body=body)
     assert done.stdout == f"b {tmp_path}\n"
 
@@ -107,7 +109,7 @@ def test_worktree_is_reported_in_the_result(installed: Installed, tmp_path: Path
     for words in (["init", "-q", str(repository)], ["-C", str(repository), "commit", "-q", "--allow-empty", "-mx"]):
         subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True)
     flags = ["--isolation", "worktree", "--cwd", str(repository)]
-    body = "hear(); open('made', 'w'); say(text=os.getcwd()); say(done=True); rest()"
+    body = "read(); open('made', 'w'); emit(text=os.getcwd()); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", "--json", *flags, body=body)
     _, result = events_in(done.stdout)
     worktree = result["worktree"]
@@ -118,12 +120,12 @@ def test_worktree_is_reported_in_the_result(installed: Installed, tmp_path: Path
 
 
 def test_control_characters_are_unchanged_in_a_pipe(installed: Installed) -> None:
-    body = "hear(); say(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); say(done=True); rest()"
+    body = "read(); emit(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); emit(done=True); drain()"
     assert installed.run("run", "scripted", "hi", body=body).stdout == "\x1b[2J\x1b]0;x\x07é\u202e\n"
 
 
 def test_unencodable_characters_become_question_marks(installed: Installed) -> None:
-    body = "hear(); say(text='é→'); say(done=True); rest()"
+    body = "read(); emit(text='é→'); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", body=body, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stdout) == (0, "??\n")
     *_, last = installed.run("run", "scripted", "hi", "--json", body=body, PYTHONIOENCODING="ascii").stdout.splitlines()
@@ -136,14 +138,14 @@ def test_unencodable_characters_become_question_marks(installed: Installed) -> N
 @pytest.mark.parametrize(
     ("body", "flags", "code", "error_code"),
     [
-        ("hear(); say(failed='AGENT_CRASH'); rest()", [], 1, "AGENT_CRASH"),
-        ("hear(); say(text='x'); sys.exit(0)", [], 1, "AGENT_CRASH"),
-        ("hear(); say(failed='AUTH_ERROR'); rest()", [], 5, "AUTH_ERROR"),
-        ("hear(); say(failed='RATE_LIMITED'); rest()", [], 14, "RATE_LIMITED"),
-        ("hear(); say(failed='CONTEXT_EXCEEDED'); rest()", [], 15, "CONTEXT_EXCEEDED"),
-        ("hear(); say(failed='BUDGET_EXCEEDED'); rest()", [], 16, "BUDGET_EXCEEDED"),
-        ("hear(); say(text='x'); sys.exit(7)", [], 12, "AGENT_CRASH"),
-        ("hear(); say(text='x'); os.kill(os.getpid(), 9)", [], 12, "AGENT_CRASH"),
+        ("read(); emit(failed='AGENT_CRASH'); drain()", [], 1, "AGENT_CRASH"),
+        ("read(); emit(text='x'); sys.exit(0)", [], 1, "AGENT_CRASH"),
+        ("read(); emit(failed='AUTH_ERROR'); drain()", [], 5, "AUTH_ERROR"),
+        ("read(); emit(failed='RATE_LIMITED'); drain()", [], 14, "RATE_LIMITED"),
+        ("read(); emit(failed='CONTEXT_EXCEEDED'); drain()", [], 15, "CONTEXT_EXCEEDED"),
+        ("read(); emit(failed='BUDGET_EXCEEDED'); drain()", [], 16, "BUDGET_EXCEEDED"),
+        ("read(); emit(text='x'); sys.exit(7)", [], 12, "AGENT_CRASH"),
+        ("read(); emit(text='x'); os.kill(os.getpid(), 9)", [], 12, "AGENT_CRASH"),
         (LONG, ["--timeout", "0.3", "--grace-period", "0.1"], 11, "TIMEOUT"),
         (LONG, ["--inactivity-timeout", "0.3", "--grace-period", "0.1"], 11, "INACTIVITY_TIMEOUT"),
     ],
@@ -158,7 +160,7 @@ def test_exit_code_reflects_the_failure(
 
 
 def test_json_failure_is_reported_only_in_the_result(installed: Installed) -> None:
-    done = installed.run("run", "scripted", "hi", "--json", body="hear(); say(failed='RATE_LIMITED'); rest()")
+    done = installed.run("run", "scripted", "hi", "--json", body="read(); emit(failed='RATE_LIMITED'); drain()")
     assert (done.returncode, done.stderr) == (14, "")
     assert events_in(done.stdout)[1]["error"]["code"] == "RATE_LIMITED"  # type: ignore[index]
 
@@ -197,7 +199,9 @@ def test_approvals_are_denied_between_two_pipes(installed: Installed) -> None:
 
 
 def test_denial_warning_is_printed_once(installed: Installed) -> None:
-    body = "hear(); [(say(ask=str(n)), hear()) for n in range(3)]; say(question='why'); hear(); say(done=True); rest()"
+    body = (
+        "read(); [(emit(ask=str(n)), read()) for n in range(3)]; emit(question='why'); read(); emit(done=True); drain()"
+    )
     done = installed.run("run", "scripted", "hi", "--json", body=body)
     assert done.returncode == 0
     assert done.stderr.count("warning: ") == 1
@@ -236,7 +240,7 @@ def test_invalid_answer_is_asked_again(installed: Installed) -> None:
 
 def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
     hostile = "echo safe\\x1b[2K\\rrm -rf /\\n" * 40
-    body = f"hear(); say(ask='{hostile}'); hear(); say(done=True); rest()"
+    body = f"read(); emit(ask='{hostile}'); read(); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", "--no-color", body=body) as terminal:
         shown = terminal.expect("lways? ")
         assert shown.count("    echo saferm -rf /\r\n") == 40
@@ -247,7 +251,7 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
 
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("3", "3")])
 def test_question_options_are_numbered(installed: Installed, typed: str, answer: str) -> None:
-    body = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
+    body = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
     flags = ["--yolo"] if typed == "2" else []  # --yolo affects approvals only
     with installed.terminal("run", "scripted", "hi", *flags, body=body) as terminal:
         shown = terminal.expect("> ")
@@ -258,7 +262,7 @@ def test_question_options_are_numbered(installed: Installed, typed: str, answer:
 
 
 def test_early_keys_do_not_answer_the_question(installed: Installed) -> None:
-    body = "hear(); say(text='wait'); " + "go = open(os.environ['GO']).read(); " + ASK.removeprefix("hear(); ")
+    body = "read(); emit(text='wait'); " + "go = open(os.environ['GO']).read(); " + ASK.removeprefix("read(); ")
     go = installed.home / "go"
     os.mkfifo(go)
     with installed.terminal("run", "scripted", "hi", body=body, GO=str(go)) as terminal:
@@ -298,7 +302,7 @@ def test_approval_is_asked_at_the_terminal_with_json_output(installed: Installed
 
 
 def test_terminal_output_is_coloured_and_sanitized(installed: Installed) -> None:
-    body = "hear(); say(session='S\\x1b[2J'); say(text='a\\x1b]0;x\\x07b\\rc'); say(done=True); rest()"
+    body = "read(); emit(session='S\\x1b[2J'); emit(text='a\\x1b]0;x\\x07b\\rc'); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", body=body) as terminal:
         assert terminal.finish() == 0
         assert "\x1b[32m+\x1b[0m completed" in terminal.screen
@@ -349,7 +353,7 @@ def test_second_signal_kills_the_run(installed: Installed) -> None:
 
 
 def test_ignored_signals_stay_ignored(installed: Installed) -> None:
-    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGHUP); say(done=True); rest()"
+    body = "read(); emit(text='started'); os.kill(os.getppid(), signal.SIGHUP); emit(done=True); drain()"
     command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *installed.command(["run", "scripted", "hi"])]
     done = subprocess.run(
         command,
@@ -388,7 +392,7 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     ],
 )
 def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, command: str) -> None:
-    body = "hear(); [say(text='many words on one line\\n' * 9) for _ in range(500)]; say(done=True); rest()"
+    body = "read(); [emit(text='many words on one line\\n' * 9) for _ in range(500)]; emit(done=True); drain()"
     journal = tmp_path / "my.journal"
     if "{journal}" in command:
         installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
@@ -416,8 +420,8 @@ def test_full_disk_is_reported(installed: Installed, command: str) -> None:
 
 def test_slow_reader_does_not_block_the_agent(installed: Installed) -> None:
     mark = installed.home / "mark"
-    flood = "[say(text='x' * 10000) for _ in range(200)]"
-    body = f"hear(); {flood}; open({str(mark)!r}, 'w'); say(done=True); rest()"
+    flood = "[emit(text='x' * 10000) for _ in range(200)]"
+    body = f"read(); {flood}; open({str(mark)!r}, 'w'); emit(done=True); drain()"
     os.mkfifo(mark)
     process = installed.start("run", "scripted", "hi", "--json", "--compact", body=body)
     with mark.open() as reached:  # blocks until the agent has written everything; its output is not read yet
@@ -468,7 +472,7 @@ def test_recording_of_a_real_agent_passes_the_adapter_suite(installed: Installed
 
 def test_record_keeps_the_fixture_of_a_failed_run(installed: Installed, tmp_path: Path) -> None:
     folder = tmp_path / "failed"
-    done = installed.run("record", "scripted", "hi", "--to", folder, body="hear(); sys.exit(3)")
+    done = installed.run("record", "scripted", "hi", "--to", folder, body="read(); sys.exit(3)")
     assert done.returncode == 12
     assert json.loads((folder / "exit.json").read_text())["code"] == 3
     again = installed.run("record", "scripted", "hi", "--to", folder, body=HELLO)

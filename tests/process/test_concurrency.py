@@ -24,9 +24,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
 WAITS = """
 import pathlib
-hear(); say(session="S"); say(text=os.environ["NAME"])
+read(); emit(session="S"); emit(text=os.environ["NAME"])
 while not pathlib.Path("go").exists(): time.sleep(0.01)
-say(done=True); rest()
+emit(done=True); drain()
 """
 
 HOUR = 3600

@@ -11,7 +11,7 @@ from tests.process.scripted import MakeClient
 
 from agent_mux.journal.run_index import INDEX, IndexRecord, read_index
 
-HELLO = "hear(); say(session='S'); say(text='hello'); say(cost=0.25); say(done=True); rest()"
+HELLO = "read(); emit(session='S'); emit(text='hello'); emit(cost=0.25); emit(done=True); drain()"
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_missing_project_directory_is_not_created(make_client: MakeClient,
 
 
 async def test_unfinished_run_is_in_the_index(make_client: MakeClient, config: Path) -> None:
-    async with make_client("say(session='S'); rest(); time.sleep(600)") as mux:
+    async with make_client("emit(session='S'); drain(); time.sleep(600)") as mux:
         run = mux.run(prompt="hi", tags=["t"])
         async for event in run:
             if event.type == "session_start":
@@ -168,7 +168,7 @@ def test_invalid_settings_are_one_error_line(
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no"), ("prompt", "no")])
 def test_approval_mode_of_a_profile_applies_without_a_terminal(installed: Installed, mode: str, answer: str) -> None:
     write(installed.home / "config" / "profiles" / "mode.json", {"approvalMode": mode})
-    body = "hear(); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
+    body = "read(); emit(ask='rm -rf /'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", "--profile", "mode", body=body)
     assert (done.returncode, done.stdout) == (0, f"it was {answer}\n")
 

@@ -49,7 +49,7 @@ async def test_continued_session_runs_in_its_directory(tmp_path: Path) -> None:
 
 
 async def test_unfinished_run_is_not_continued(tmp_path: Path) -> None:
-    async with tools(tmp_path, "hear(); say(session='s'); time.sleep(1000)", {"can_resume": True}) as tool:
+    async with tools(tmp_path, "read(); emit(session='s'); time.sleep(1000)", {"can_resume": True}) as tool:
         first = await tool.start()
         with pytest.raises(Refusal, match="goes on: use send_prompt"):
             await tool.start(continueRun=first)
@@ -67,7 +67,7 @@ async def test_agent_without_an_allowed_mode_reports_the_problem(tmp_path: Path)
 
 
 async def test_truncated_approval_text_is_marked_as_cut(tmp_path: Path) -> None:
-    body = "hear(); say(ask='rm ' + 'x' * 9000); hear(); say(over=1); say(done=1); rest()"
+    body = "read(); emit(ask='rm ' + 'x' * 9000); read(); emit(over=1); emit(done=1); drain()"
     async with tools(tmp_path, body, {}, approvals="prompt") as tool:
         run = await tool.start()
         [pending] = (await tool("watch_run", runId=run))["pending"]
@@ -92,7 +92,7 @@ async def test_internal_error_fails_only_its_call(tmp_path: Path, monkeypatch: p
 
 async def test_lost_journal_does_not_block_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.mcp_server.views.READ_WITHIN", 0.1)
-    body = "hear()\nfor n in range(2500): say(text=f'{n} '); say(over=1)\nsay(done=1); rest()"
+    body = "read()\nfor n in range(2500): emit(text=f'{n} '); emit(over=1)\nemit(done=1); drain()"
     async with tools(tmp_path, body, {}) as tool:
         run = await tool.start()
         await tool.watch_to_end(run)

@@ -36,33 +36,33 @@ from agent_mux.sdk.registry import AdapterRegistry
 PATIENCE = 20.0  # seconds
 Prompt = Literal["quick", "hold", "ask"]
 BODY = """
-waiting = [hear()]
+waiting = [read()]
 def take():
     if waiting: return waiting.pop(0)
-    return hear()
-say(session='S')
+    return read()
+emit(session='S')
 asked = 0
 while True:
     message = take()
     if message is None: break
     prompt = message.get('send', 'quick')
     if 'interrupt' in message or 'answer' in message: continue
-    say(text=prompt)
+    emit(text=prompt)
     if prompt == 'hold':
         while True:
-            message = hear()
-            if message is None or message.get('send') == 'go': say(done=True); break
-            if 'interrupt' in message: say(stopped=True); break
+            message = read()
+            if message is None or message.get('send') == 'go': emit(done=True); break
+            if 'interrupt' in message: emit(stopped=True); break
             waiting.append(message)
     elif prompt == 'ask':
         asked += 1
-        say(ask=f'r{asked}')
+        emit(ask=f'r{asked}')
         while True:
-            message = hear()
-            if message is None or 'answer' in message: say(done=True); break
-            if 'interrupt' in message: say(stopped=True); break
+            message = read()
+            if message is None or 'answer' in message: emit(done=True); break
+            if 'interrupt' in message: emit(stopped=True); break
             waiting.append(message)
-    else: say(done=True)
+    else: emit(done=True)
 """
 
 

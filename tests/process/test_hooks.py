@@ -14,8 +14,8 @@ from agent_mux import AgentMuxError, Approve, CapabilityError, Policy, Rule
 
 pytestmark = pytest.mark.anyio
 
-ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
-WORKS = "hear(); say(session='S'); say(ran='git push'); say(text='yes'); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask='git push'); emit(text=read()['answer']); emit(done=True); drain()"
+WORKS = "read(); emit(session='S'); emit(ran='git push'); emit(text='yes'); emit(done=True); drain()"
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 
 
@@ -131,7 +131,7 @@ async def test_denied_tool_used_without_asking_emits_a_warning(make_client: Make
     )
     log = str(config / "log.jsonl")
     waits = f"while not os.path.exists({log!r}): time.sleep(0.01)"  # the run lasts until the warning is emitted
-    body = f"hear(); say(session='S'); say(ran='git push')\n{waits}\nsay(done=True); rest()"
+    body = f"read(); emit(session='S'); emit(ran='git push')\n{waits}\nemit(done=True); drain()"
     events, _ = await run_to_end(make_client, body, approval_mode="yolo")
     assert warnings(events) == ["the agent used Shell without asking, though a hook denies it: why"]
 
@@ -206,7 +206,7 @@ async def test_slow_hook_delays_later_hooks_but_not_the_run(
 
 async def test_hooks_from_events_are_listed_in_the_environment(make_client: MakeClient, config: Path) -> None:
     register(config, LOG)
-    body = "hear(); say(session='S'); say(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); say(done=True); rest()"
+    body = "read(); emit(session='S'); emit(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body)
     agent, _, types = (result.text or "").partition(":")
     assert agent == "scripted"

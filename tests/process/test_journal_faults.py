@@ -22,9 +22,9 @@ from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
 LONG_OUTPUT = """
-hear(); say(session='S1')
-for number in range(400): say(text=f'{number} ' + 'x' * 1000)
-hear(); say(text='the end'); say(done=True); rest()"""
+read(); emit(session='S1')
+for number in range(400): emit(text=f'{number} ' + 'x' * 1000)
+read(); emit(text='the end'); emit(done=True); drain()"""
 """400 kB of text, then a prompt from the test, then the agent's last text."""
 LAST = "399"
 LIMIT = 100_000  # bytes of a file
@@ -183,7 +183,7 @@ async def test_unusable_journal_directory_is_reported_and_the_run_completes(
         place = Path("/proc/no/such/disk")
     before = Footprint.now()
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='x'); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain()") as mux:
             run = mux.run(prompt="hi", journal=place / "a.journal")
             events = [event async for event in run]
             result = await run
@@ -202,7 +202,7 @@ async def test_disk_full_at_the_start_leaves_no_file(
     monkeypatch.setattr(os, "writev", refuse)
     before = Footprint.now()
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='x'); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain()") as mux:
             result = await mux.run(prompt="hi", journal=tmp_path / "a.journal")
     assert before.leaks() == []
     assert (result.exit_reason, result.journal) == ("completed", None)
@@ -217,7 +217,7 @@ async def test_two_clients_of_one_project_write_separate_journals(make_client: M
         journals.append(run.journal)
 
     journals: list[str] = []
-    body = "hear(); [say(text=str(number)) for number in range(50)]; say(done=True); rest()"
+    body = "read(); [emit(text=str(number)) for number in range(50)]; emit(done=True); drain()"
     with anyio.fail_after(60):
         async with make_client(body) as one, make_client(body) as two, anyio.create_task_group() as tasks:
             for mux in (one, two) * 5:
@@ -228,7 +228,7 @@ async def test_two_clients_of_one_project_write_separate_journals(make_client: M
 async def test_second_run_with_the_same_journal_path_has_no_journal(make_client: MakeClient, tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text=str(os.getpid())); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text=str(os.getpid())); emit(done=True); drain()") as mux:
             runs = [mux.run(prompt="hi", journal=path) for _ in range(2)]
             seen = [[event async for event in run] for run in runs]
             results = [await run for run in runs]
@@ -243,7 +243,7 @@ async def test_truncated_journal_is_readable_to_its_last_complete_record(
     make_client: MakeClient, tmp_path: Path
 ) -> None:
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='a'); say(shell='ls'); say(ask='ls'); sys.exit(3)") as mux:
+        async with make_client("read(); emit(text='a'); emit(shell='ls'); emit(ask='ls'); sys.exit(3)") as mux:
             result = await mux.run(prompt="hi", collect_events=True)
     assert result.journal is not None
     _read_every_prefix(Path(result.journal), encoded(list(result.events or ())), tmp_path / "torn.journal")

@@ -16,13 +16,13 @@ SOON = RetryPolicy(base_delay=0.01, jitter=0)
 COUNTED = """
 from pathlib import Path
 tries = Path("tries"); number = len(tries.read_text()) if tries.exists() else 0; tries.write_text("x" * (number + 1))
-hear(); say(session=f"S{number}"); say(text=f"try {number}")
+read(); emit(session=f"S{number}"); emit(text=f"try {number}")
 """
 
 
-@pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(say(failed='RATE_LIMITED'))"])
+@pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(emit(failed='RATE_LIMITED'))"])
 async def test_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, end: str) -> None:
-    body = f"{COUNTED}\nif number < 2: {end}\nsay(done=True); rest()"
+    body = f"{COUNTED}\nif number < 2: {end}\nemit(done=True); drain()"
     events, result = await run_to_end(make_client, body, retry_policy=SOON, cwd=tmp_path)
     assert (result.exit_reason, result.text) == ("completed", "try 2")
     retries = [event for event in events if event.type == "retry"]
@@ -75,7 +75,7 @@ async def test_timeout_covers_all_attempts(make_client: MakeClient, tmp_path: Pa
 
 
 async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x')\nfor _ in range(3): say(used=[40, 10])\nrest()"
+    body = "read(); emit(text='x')\nfor _ in range(3): emit(used=[40, 10])\ndrain()"
     events, result = await run_to_end(make_client, body, max_tokens_total=120)
     assert result.exit_reason == "budget"
     assert result.error is not None
@@ -85,19 +85,19 @@ async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
 
 
 async def test_cost_budget_stops_the_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(cost=0.3); say(cost=0.6); rest()"
+    body = "read(); emit(text='x'); emit(cost=0.3); emit(cost=0.6); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert (result.exit_reason, result.error and result.error.code) == ("budget", "BUDGET_EXCEEDED")
 
 
 async def test_run_within_its_budget_completes(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(used=[40, 10]); say(cost=0.3); say(done=True); rest()"
+    body = "read(); emit(text='x'); emit(used=[40, 10]); emit(cost=0.3); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5, max_tokens_total=50)
     assert result.exit_reason == "completed"
 
 
 async def test_unenforceable_budget_emits_a_warning(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(used=[40, 10]); say(done=True); rest()"
+    body = "read(); emit(text='x'); emit(used=[40, 10]); emit(done=True); drain()"
     events, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert result.exit_reason == "completed"
     assert [event.level for event in events if event.type == "debug" and "max_cost_usd" in event.message] == ["warn"]

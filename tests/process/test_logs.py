@@ -21,9 +21,9 @@ from agent_mux._util.logs import LOGGER, hide_secrets, logs_on
 
 pytestmark = pytest.mark.anyio
 
-ASK = "hear(); say(session='S'); say(ask='rm x'); say(text=hear()['answer']); say(done=True); rest()"
+ASK = "read(); emit(session='S'); emit(ask='rm x'); emit(text=read()['answer']); emit(done=True); drain()"
 CRASH = "sys.exit(3)"
-STUCK = "hear(); say(session='S'); rest()"
+STUCK = "read(); emit(session='S'); drain()"
 BOUND = 30.0
 
 

@@ -132,7 +132,7 @@ async def test_no_run_starves(make_client: MakeClient) -> None:
     """Agents that print endlessly share the event loop: each one makes progress."""
     received: Counter[str] = Counter()
     with anyio.fail_after(BOUND):
-        async with make_client("hear(); say(session='S')\nwhile True: say(text='x')") as mux:
+        async with make_client("read(); emit(session='S')\nwhile True: emit(text='x')") as mux:
             runs = [mux.run(prompt="hi", journal=False, grace_period=0.1) for _ in range(PRINTERS)]
             for run in runs:
                 async for event in run:

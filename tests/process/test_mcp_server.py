@@ -95,7 +95,7 @@ async def test_pending_approval_is_shown_and_answered(installed: Installed) -> N
 
 
 async def test_question_is_answered_with_an_option(installed: Installed) -> None:
-    body = "hear(); say(question='Which?'); say(text=hear()['answer']); say(over=1); say(done=1); rest()"
+    body = "read(); emit(question='Which?'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--approvals", "prompt", body=body) as tool:
         run = await tool.start()
         [pending] = (await tool("watch_run", runId=run))["pending"]
@@ -115,7 +115,9 @@ async def test_permission_requests_are_denied_by_default(installed: Installed) -
 
 
 async def test_open_run_takes_further_prompts(installed: Installed) -> None:
-    body = "say(session='s')\nwhile line := hear(): say(text=str(line.get('send', 'first'))); say(over=1); say(done=1)"
+    body = (
+        "emit(session='s')\nwhile line := read(): emit(text=str(line.get('send', 'first'))); emit(over=1); emit(done=1)"
+    )
     async with delegator(installed, body=body) as tool:
         run = await tool.start(keepOpen=True)
         seen = await tool("watch_run", runId=run)
@@ -175,7 +177,8 @@ async def test_cancelled_call_leaves_nothing_behind(installed: Installed) -> Non
 
 async def test_entries_are_not_repeated_and_answers_are_bounded(installed: Installed) -> None:
     body = (
-        "hear(); say(session='s')\nfor n in range(50): say(text=f'{n}' + 'x' * 300); say(over=1)\nsay(done=1); rest()"
+        "read(); emit(session='s')\nfor n in range(50): emit(text=f'{n}' + 'x' * 300); emit(over=1)"
+        "\nemit(done=1); drain()"
     )
     async with delegator(installed, body=body) as tool:
         run = await tool.start()
@@ -198,7 +201,7 @@ async def test_entries_are_not_repeated_and_answers_are_bounded(installed: Insta
 
 
 async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='y' * 5000); say(over=1); say(done=1); rest()"
+    body = "read(); emit(session='s'); emit(text='y' * 5000); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, body=body) as tool:
         run = await tool.start()
         await tool.watch_to_end(run)
@@ -218,8 +221,8 @@ async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
 
 async def test_output_of_the_delegate_is_sanitized_and_redacted(installed: Installed) -> None:
     body = (
-        r"hear(); say(session='s'); say(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
-        "say(ask='\\x1b[8mrm -rf /'); hear(); say(over=1); say(done=1); rest()"
+        r"read(); emit(session='s'); emit(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
+        "emit(ask='\\x1b[8mrm -rf /'); read(); emit(over=1); emit(done=1); drain()"
     )
     secret = "sk-ant-api03-not-a-real-key-0123456789"  # noqa: S105
     async with delegator(installed, "--approvals", "prompt", body=body, X_API_KEY=secret) as tool:
@@ -250,7 +253,7 @@ async def test_concurrent_and_total_runs_are_limited(installed: Installed) -> No
 
 
 async def test_budget_covers_all_runs(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(cost=0.6); say(text='x'); say(over=1); say(done=1); rest()"
+    body = "read(); emit(session='s'); emit(cost=0.6); emit(text='x'); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         first = await tool.watch_to_end(await tool.start())
         assert first["result"]["costUsd"] == 0.6
@@ -263,7 +266,7 @@ async def test_budget_covers_all_runs(installed: Installed) -> None:
 
 
 async def test_runs_that_exceed_the_common_budget_are_ended(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='x'); say(over=1)\nhear(); say(cost=0.6); time.sleep(1000)"
+    body = "read(); emit(session='s'); emit(text='x'); emit(over=1)\nread(); emit(cost=0.6); time.sleep(1000)"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         runs = [await tool.start(keepOpen=True), await tool.start(keepOpen=True)]
         for run in runs:
@@ -283,7 +286,7 @@ async def test_directories_and_agents_are_restricted(installed: Installed) -> No
     work = installed.home / "work"
     (work / "inner").mkdir(parents=True)
     (work / "out").symlink_to(installed.home)
-    body = "hear(); say(session='s'); say(text=os.getcwd()); say(over=1); say(done=1); rest()"
+    body = "read(); emit(session='s'); emit(text=os.getcwd()); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--root", work, "--agent", "scripted", body=body) as tool:
         assert (await tool.watch_to_end(await tool.start()))["result"]["text"] == str(work)
         assert (await tool.watch_to_end(await tool.start(cwd="inner")))["result"]["text"] == str(work / "inner")
@@ -298,8 +301,8 @@ async def test_directories_and_agents_are_restricted(installed: Installed) -> No
 
 async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Installed) -> None:
     body = (
-        "hear(); say(session='s'); say(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
-        " if n.startswith('AGENT_MUX_') and n.split('_')[2] in ('DEPTH', 'MAX'))); say(over=1); say(done=1); rest()"
+        "read(); emit(session='s'); emit(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
+        " if n.startswith('AGENT_MUX_') and n.split('_')[2] in ('DEPTH', 'MAX'))); emit(over=1); emit(done=1); drain()"
     )
     flags = ("--max-depth", 5, "--max-cost", 2)
     async with delegator(installed, *flags, body=body, AGENT_MUX_DEPTH="1", AGENT_MUX_MAX_DEPTH="3") as tool:
@@ -330,9 +333,9 @@ async def test_nested_server_finds_its_depth_without_environment_variables(insta
         "capture_output=True, text=True);"
     )
     body = (
-        f"hear(); say(session='s'); {inner} "
+        f"read(); emit(session='s'); {inner} "
         "limits = json.loads(done.stdout.splitlines()[-1])['result']['structuredContent']['limits'];"
-        "say(text=json.dumps(limits)); say(over=1); say(done=1); rest()"
+        "emit(text=json.dumps(limits)); emit(over=1); emit(done=1); drain()"
     )
     async with delegator(installed, "--max-depth", 7, "--max-cost", 2, body=body) as tool:
         reported = (await tool.watch_to_end(await tool.start()))["result"]["text"]
@@ -364,7 +367,7 @@ async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> 
 
 
 async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='ready'); say(over=1); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    body = "read(); emit(session='s'); emit(text='ready'); emit(over=1); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     body += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True);"
     body += "time.sleep(1000)"
     async with delegator(installed, body=body) as tool:

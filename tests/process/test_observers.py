@@ -10,7 +10,7 @@ from tests.process.scripted import MakeClient
 from agent_mux import RunHandle
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
-HELLO = "hear(); say(session='S'); say(text=os.environ.get('ADDED', 'none')); say(done=True); rest()"
+HELLO = "read(); emit(session='S'); emit(text=os.environ.get('ADDED', 'none')); emit(done=True); drain()"
 
 
 @local_only(LocalOnly.ENVIRONMENT)

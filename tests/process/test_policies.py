@@ -11,7 +11,7 @@ from agent_mux import Approve, CapabilityError, Deny, PendingInteraction, Policy
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-ASKS = "hear(); say(session='S'); say(ask={command!r}); say(text=hear()['answer']); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask={command!r}); emit(text=read()['answer']); emit(done=True); drain()"
 RULES = Policy(
     rules=(
         Rule(decision="allow", commands=("git log",)),
@@ -84,7 +84,7 @@ async def test_policy_can_allow_unanswered_requests(make_client: MakeClient) -> 
 
 
 async def test_unanswered_question_is_declined(make_client: MakeClient) -> None:
-    body = "hear(); say(question='colour?'); say(text=hear()['answer']); say(done=True); rest()"
+    body = "read(); emit(question='colour?'); emit(text=read()['answer']); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body, policy=Policy(timeout=0.05, on_timeout="allow"))
     assert (result.exit_reason, result.text) == ("completed", "no")
 
@@ -101,17 +101,17 @@ async def test_answer_before_the_timeout_is_used(make_client: MakeClient) -> Non
 
 
 async def test_denied_command_run_without_asking_emits_a_warning(make_client: MakeClient) -> None:
-    body = "hear(); [say(shell=c) for c in ('git log', 'git push', 'git push')]; say(done=True); rest()"
+    body = "read(); [emit(shell=c) for c in ('git log', 'git push', 'git push')]; emit(done=True); drain()"
     events, _ = await run_to_end(make_client, body, policy=RULES, on_approval_request=lambda _: Deny())
     warnings = [event.message for event in events if event.type == "debug" and event.level == "warn"]
     assert warnings == []  # the tool calls were announced and never ran
-    body = body.replace("say(shell=c)", "say(ran=c)")
+    body = body.replace("emit(shell=c)", "emit(ran=c)")
     events, _ = await run_to_end(make_client, body, policy=RULES)
     warnings = [event.message for event in events if event.type == "debug" and event.level == "warn"]
     assert warnings == ["the agent ran `git push` without asking, though the policy denies it: nothing leaves"]
 
 
 async def test_policy_requires_an_agent_that_asks(make_client: MakeClient) -> None:
-    async with make_client("rest()", approval_modes=("yolo", "deny")) as mux:
+    async with make_client("drain()", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(CapabilityError, match="which a policy needs"):
             mux.run(prompt="hi", policy=RULES)

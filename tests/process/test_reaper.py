@@ -21,7 +21,7 @@ from tests.process.scripted import ScriptedMux
 BODY = '''
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-hear(); say(text="ready")
+read(); emit(text="ready")
 while True: time.sleep(100)'''
 async def main():
     async with ScriptedMux(Path(sys.argv[1])).client(BODY) as mux:

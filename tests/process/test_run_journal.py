@@ -12,7 +12,7 @@ from agent_mux.run.derivation import derive_events
 
 pytestmark = pytest.mark.anyio
 
-HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
+HELLO = "read(); emit(session='S1'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
 
 
 def broken(_: Any) -> None:

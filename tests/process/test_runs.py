@@ -17,7 +17,7 @@ from agent_mux.run.handle import RunHandle
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
+HELLO = "read(); emit(session='S1'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
 
 
 async def watch(run: RunHandle) -> tuple[list[Any], RunResult]:
@@ -72,18 +72,18 @@ async def test_agent_that_closes_properly_completes_the_run(make_client: MakeCli
         ("os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH", "crash"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "AGENT_CRASH", "crash"),
         ("sys.exit(143)", "killed", "AGENT_CRASH", "crash"),
-        ("say(failed='AUTH_ERROR'); rest()", "failed", "AUTH_ERROR", "auth_error"),
-        ("say(failed='RATE_LIMITED'); rest()", "failed", "RATE_LIMITED", "rate_limit_error"),
-        ("say(failed='CONTEXT_EXCEEDED'); sys.exit(1)", "failed", "CONTEXT_EXCEEDED", "context_exceeded"),
-        ("say(failed='BUDGET_EXCEEDED'); sys.exit(1)", "budget", "BUDGET_EXCEEDED", "error"),
-        ("say(stopped=True); sys.exit(1)", "interrupted", "ABORTED", "interrupted"),
+        ("emit(failed='AUTH_ERROR'); drain()", "failed", "AUTH_ERROR", "auth_error"),
+        ("emit(failed='RATE_LIMITED'); drain()", "failed", "RATE_LIMITED", "rate_limit_error"),
+        ("emit(failed='CONTEXT_EXCEEDED'); sys.exit(1)", "failed", "CONTEXT_EXCEEDED", "context_exceeded"),
+        ("emit(failed='BUDGET_EXCEEDED'); sys.exit(1)", "budget", "BUDGET_EXCEEDED", "error"),
+        ("emit(stopped=True); sys.exit(1)", "interrupted", "ABORTED", "interrupted"),
         ("print('{\"text\": \"cut', end='', flush=True); os._exit(0)", "truncated", "AGENT_CRASH", "error"),
     ],
 )
 async def test_exit_reason_and_error_reflect_the_end_of_the_agent(
     make_client: MakeClient, ending: str, reason: str, code: str, terminal: str
 ) -> None:
-    body = f"print('why', file=sys.stderr, flush=True); hear(); say(text='partial'); {ending}"
+    body = f"print('why', file=sys.stderr, flush=True); read(); emit(text='partial'); {ending}"
     events, result = await run_to_end(make_client, body)
     assert result.exit_reason == reason
     assert result.error is not None
@@ -113,7 +113,7 @@ async def test_finished_run_leaves_no_temp_dir_and_no_process(make_client: MakeC
     body = """
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 1000"], stdout=subprocess.DEVNULL)
-hear(); say(text='x'); say(done=True); rest()"""
+read(); emit(text='x'); emit(done=True); drain()"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -128,7 +128,7 @@ async def test_abort_ends_an_agent_that_ignores_every_signal(make_client: MakeCl
     body = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text='ready')
+read(); emit(text='ready')
 while True: time.sleep(100)"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -144,7 +144,7 @@ while True: time.sleep(100)"""
 
 async def test_leaving_the_block_aborts_unfinished_runs(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(text='x'); time.sleep(1000)") as mux:
             runs = [mux.run(prompt="hi", grace_period=0.2) for _ in range(3)]
     for run in runs:
         assert (await run).exit_reason == "aborted"
@@ -155,7 +155,7 @@ async def test_cancelled_client_leaves_nothing_behind(make_client: MakeClient) -
     runs: list[RunHandle] = []
     with anyio.fail_after(20):
         with anyio.CancelScope() as scope:
-            async with make_client("hear(); say(text='x'); time.sleep(1000)") as mux:
+            async with make_client("read(); emit(text='x'); time.sleep(1000)") as mux:
                 runs.append(mux.run(prompt="hi", grace_period=0.2))
                 async for event in runs[0]:
                     if event.type == "text_delta":
@@ -169,7 +169,7 @@ async def test_exception_in_the_consumer_aborts_the_runs(make_client: MakeClient
     runs: list[RunHandle] = []
 
     async def consume() -> None:
-        async with make_client("hear(); time.sleep(1000)") as mux:
+        async with make_client("read(); time.sleep(1000)") as mux:
             runs.append(mux.run(prompt="hi", grace_period=0.2))
             raise LookupError("the consumer's own")
 
@@ -180,20 +180,20 @@ async def test_exception_in_the_consumer_aborts_the_runs(make_client: MakeClient
 
 
 async def test_run_timeout_ends_the_run(make_client: MakeClient) -> None:
-    events, result = await run_to_end(make_client, "hear(); time.sleep(1000)", timeout=0.2, grace_period=0.1)
+    events, result = await run_to_end(make_client, "read(); time.sleep(1000)", timeout=0.2, grace_period=0.1)
     assert result.exit_reason == "timeout"
     assert events[-2].kind == "run"
 
 
 async def test_inactivity_timeout_ends_a_silent_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); time.sleep(1000)"
+    body = "read(); emit(text='x'); time.sleep(1000)"
     events, result = await run_to_end(make_client, body, inactivity_timeout=0.3, grace_period=0.1)
     assert result.exit_reason == "inactivity"
     assert events[-2].kind == "inactivity"
 
 
 async def test_pending_request_suspends_the_inactivity_timeout(make_client: MakeClient) -> None:
-    body = "hear(); say(ask='it'); answer = hear(); say(text=answer['answer']); say(done=True); rest()"
+    body = "read(); emit(ask='it'); answer = read(); emit(text=answer['answer']); emit(done=True); drain()"
 
     async def slow(_: Any) -> Approve:
         await anyio.sleep(2.5)
@@ -218,7 +218,7 @@ async def test_pending_request_suspends_the_inactivity_timeout(make_client: Make
 async def test_approvals_follow_mode_and_callback(
     make_client: MakeClient, mode: str, callback: Any, shown: list[str], answer: str
 ) -> None:
-    body = "hear(); say(shell='it'); say(ask='it'); answer = hear(); say(text=answer['answer']); say(done=True); rest()"
+    body = "read(); emit(shell='it'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", approval_mode=mode, on_approval_request=callback)
@@ -231,7 +231,7 @@ async def test_approvals_follow_mode_and_callback(
 
 
 async def test_interaction_channel_accepts_one_answer_per_request(make_client: MakeClient) -> None:
-    body = "hear(); say(ask='it'); say(question='colour?'); say(text=f'{hear()} {hear()}'); say(done=1); rest()"
+    body = "read(); emit(ask='it'); emit(question='colour?'); emit(text=f'{read()} {read()}'); emit(done=1); drain()"
     seen: list[str] = []
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -255,7 +255,7 @@ async def test_interaction_channel_accepts_one_answer_per_request(make_client: M
 
 async def test_abort_during_pending_approval_denies_it_and_ends_with_aborted(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(ask='it'); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(ask='it'); time.sleep(1000)") as mux:
             run = mux.run(prompt="hi", grace_period=0.2)
             async for event in run:
                 if event.type == "approval_request":
@@ -270,8 +270,8 @@ async def test_abort_during_pending_approval_denies_it_and_ends_with_aborted(mak
 
 async def test_interactive_run_takes_prompts_until_closed(make_client: MakeClient) -> None:
     body = """
-hear(); say(session='S'); say(text='first'); say(done=True)
-for line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"""
+read(); emit(session='S'); emit(text='first'); emit(done=True)
+for line in sys.stdin: emit(text='to ' + json.loads(line)['send']); emit(done=True)"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -290,7 +290,9 @@ for line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True
 
 
 async def test_send_and_steer_return_their_delivery(make_client: MakeClient) -> None:
-    body = "hear(); say(session='S1'); say(text='on it'); [hear() for _ in range(2)]; say(done=True); hear(); rest()"
+    body = (
+        "read(); emit(session='S1'); emit(text='on it'); [read() for _ in range(2)]; emit(done=True); read(); drain()"
+    )
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -309,8 +311,8 @@ async def test_send_and_steer_return_their_delivery(make_client: MakeClient) -> 
 
 async def test_interrupted_interactive_run_continues(make_client: MakeClient) -> None:
     body = """
-hear(); say(text='first'); assert hear()['interrupt']; say(stopped=True)
-say(text='to ' + hear()['send']); say(done=True); rest()"""
+read(); emit(text='first'); assert read()['interrupt']; emit(stopped=True)
+emit(text='to ' + read()['send']); emit(done=True); drain()"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -330,7 +332,7 @@ say(text='to ' + hear()['send']); say(done=True); rest()"""
 
 
 async def test_interrupt_that_ends_the_run_is_the_exit_reason(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); hear(); say(stopped=True); sys.exit(1)"
+    body = "read(); emit(text='x'); read(); emit(stopped=True); sys.exit(1)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -343,7 +345,7 @@ async def test_interrupt_that_ends_the_run_is_the_exit_reason(make_client: MakeC
 
 
 async def test_paused_agent_stops_and_resumes(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); hear(); say(done=True); rest()"
+    body = "read(); emit(text='x'); read(); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", inactivity_timeout=0.5)
@@ -364,7 +366,7 @@ async def test_paused_agent_stops_and_resumes(make_client: MakeClient) -> None:
 
 async def test_approve_without_a_pending_request_raises(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); hear(); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(text='x'); read(); time.sleep(1000)") as mux:
             run = mux.run(prompt="hi", grace_period=0.1)
             async for event in run:
                 if event.type == "text_delta":
@@ -395,7 +397,7 @@ async def test_handlers_receive_all_events_and_may_fail(make_client: MakeClient)
 
 
 async def test_late_and_slow_readers_receive_every_event(make_client: MakeClient) -> None:
-    body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
+    body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"
     streams: dict[str, list[bytes]] = {}
 
     async def read(name: str, run: RunHandle, every: int) -> None:
@@ -420,7 +422,7 @@ async def test_late_and_slow_readers_receive_every_event(make_client: MakeClient
 
 @local_only(LocalOnly.JOURNAL)
 async def test_slow_reader_without_a_journal_is_warned_about_lost_events(make_client: MakeClient) -> None:
-    body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
+    body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", event_buffer_size=10, journal=False)
@@ -445,7 +447,7 @@ async def test_unusable_journal_does_not_stop_the_run(make_client: MakeClient, t
 
 async def test_output_of_any_shape_is_neither_lost_nor_raised(make_client: MakeClient) -> None:
     body = r"""
-hear(); out = sys.stdout.buffer
+read(); out = sys.stdout.buffer
 out.write(b'noise without json\n\x1b[31mcolour\x1b[0m\n\xff\xfe not utf-8\n\0nul\n')
 out.write(b'{"text": "crlf "}\r\n{"text": "u2028\xe2\x80\xa8 "}\n{"text": "bad \xff "}\n\n  \n')
 for byte in '{"text": "\u00e9\U0001f600 "}\n'.encode(): out.write(bytes([byte])); out.flush()
@@ -468,7 +470,7 @@ import threading
 def flood():
     for _ in range(2000): sys.stderr.write('e' * 999 + '\\n')
 thread = threading.Thread(target=flood); thread.start()
-hear(); say(text='x' * (64 << 20)); thread.join(); say(done=True); rest()"""
+read(); emit(text='x' * (64 << 20)); thread.join(); emit(done=True); drain()"""
     with anyio.fail_after(60):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -482,7 +484,7 @@ hear(); say(text='x' * (64 << 20)); thread.join(); say(done=True); rest()"""
 
 
 async def test_agent_that_never_reads_does_not_block_the_client(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); time.sleep(1000)"
+    body = "read(); emit(text='x'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", grace_period=0.1)
@@ -495,7 +497,7 @@ async def test_agent_that_never_reads_does_not_block_the_client(make_client: Mak
 
 
 async def test_agent_that_closes_its_input_early_completes(make_client: MakeClient) -> None:
-    body = "hear(); os.close(0); say(text='x'); time.sleep(0.3); say(done=True)"
+    body = "read(); os.close(0); emit(text='x'); time.sleep(0.3); emit(done=True)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -522,7 +524,7 @@ async def test_invalid_options_are_refused_before_the_start(make_client: MakeCli
 
 
 async def test_unpaired_surrogates_are_sent_as_replacement_characters(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(text=hear()['send']); say(done=True); rest()"
+    body = "read(); emit(text='x'); emit(text=read()['send']); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="bad \udcff", tags=["\udcfe"])
@@ -534,7 +536,7 @@ async def test_unpaired_surrogates_are_sent_as_replacement_characters(make_clien
 
 
 async def test_turn_limit_is_enforced_by_counting_if_the_agent_lacks_it(make_client: MakeClient) -> None:
-    body = "hear()\nwhile True: say(call=True); say(text='again'); say(over=True); time.sleep(0.05)"
+    body = "read()\nwhile True: emit(call=True); emit(text='again'); emit(over=True); time.sleep(0.05)"
     with anyio.fail_after(20):
         async with make_client(body, counts_turns=False) as mux:
             events, result = await watch(mux.run(prompt="hi", max_turns=2, grace_period=0.1))
@@ -543,7 +545,7 @@ async def test_turn_limit_is_enforced_by_counting_if_the_agent_lacks_it(make_cli
 
 
 async def test_raising_codec_loses_its_line_but_not_the_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(bug=1); say(text='y'); say(done=True); rest()"
+    body = "read(); emit(text='x'); emit(bug=1); emit(text='y'); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             events, result = await watch(mux.run(prompt="hi"))
@@ -553,7 +555,7 @@ async def test_raising_codec_loses_its_line_but_not_the_run(make_client: MakeCli
 
 
 def test_callback_runs_in_the_event_loop_of_the_caller(tmp_path: Path) -> None:
-    body = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    body = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
 
     async def main() -> RunResult:
         async with asyncio.timeout(20), ScriptedMux(tmp_path).client(body) as mux:

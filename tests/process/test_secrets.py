@@ -47,14 +47,14 @@ def out(stream, text, size):
         os.write(stream, data[at:at + size])
         if size < 8: time.sleep(0.0002)
 line = sys.stdin.readline()
-say(session='S')
+emit(session='S')
 for secret in json.loads(base64.b64decode(os.environ['PLANTED'])):
     for size in SIZES:
         out(1, json.dumps({'text': ' got ' + secret + ' '}) + '\\n', size)
         out(1, 'noise ' + secret + ' noise\\n', size)
         out(2, 'cannot use ' + secret + '\\n', size)
 """
-DONE = "say(done=True); rest()"
+DONE = "emit(done=True); drain()"
 
 
 @dataclass
@@ -123,15 +123,15 @@ async def test_journal_events_and_result_contain_no_secret(
 
 async def test_secret_in_a_prompt_reaches_only_the_agent(make_client: MakeClient) -> None:
     body = """
-hear()
-say(session='S')
+read()
+emit(session='S')
 line = json.loads(sys.stdin.readline())
-say(text='echo ' + line['send'])
-say(text=' and it is ' + str(line['send'] == 'use ' + 'ghp_' + os.environ['REST']))
-say(ask='curl -H ' + line['send'])
-say(text=hear()['answer'])
-say(done=True)
-rest()
+emit(text='echo ' + line['send'])
+emit(text=' and it is ' + str(line['send'] == 'use ' + 'ghp_' + os.environ['REST']))
+emit(ask='curl -H ' + line['send'])
+emit(text=read()['answer'])
+emit(done=True)
+drain()
 """
     with anyio.fail_after(30):
         async with make_client(body) as mux:
@@ -159,7 +159,7 @@ rest()
 async def test_unterminated_line_is_kept(make_client: MakeClient) -> None:
     """Test this with a stream that a child process holds open after the agent's exit."""
     body = """
-hear()
+read()
 os.write(1, b'{"text": "ghp_abc')
 subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)
 sys.exit(3)
@@ -219,7 +219,7 @@ sys.stdin.readline()
 os.write(1, b"name it: ghp_abc")
 line = sys.stdin.readline()
 os.write(1, b" equal " + str(line.strip() == os.environ["OWN_SECRET"]).encode() + b" bye ")
-rest()
+drain()
 """
     adapter = scripted_adapter(body)
     protocol = replace(adapter.protocols["lines"], codec=ChunkCodec, framing="chunks")

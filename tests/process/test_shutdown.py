@@ -27,12 +27,12 @@ SLACK = 4.0  # seconds for a busy machine; ending the runs one by one would take
 STUBBORN = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text="ready")
+read(); emit(text="ready")
 while True: time.sleep(100)"""
-WORKS = "hear(); say(text='ready'); say(ask='it'); time.sleep(1000)"
+WORKS = "read(); emit(text='ready'); emit(ask='it'); time.sleep(1000)"
 LEAVES = """
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text="ready"); say(done=True); rest()"""
+read(); emit(text="ready"); emit(done=True); drain()"""
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +187,7 @@ class DuringAbort(Stage):
 
 
 class BetweenAttempts(Stage):
-    body = "hear(); say(text='x'); sys.exit(1)"
+    body = "read(); emit(text='x'); sys.exit(1)"
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = [mux.run(prompt="hi", retry_policy=RetryPolicy(base_delay=1000, max_delay=1000))]

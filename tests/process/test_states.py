@@ -13,12 +13,12 @@ from agent_mux import AgentMuxError, RunHandle, Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-BUSY = "hear(); say(session='S'); say(text='on it')\n"
-IDLE = "hear(); say(session='S'); say(text='on it'); say(done=True)\n"
+BUSY = "read(); emit(session='S'); emit(text='on it')\n"
+IDLE = "read(); emit(session='S'); emit(text='on it'); emit(done=True)\n"
 ANSWERS = """
-while (line := hear()) is not None:
-    if line.get("interrupt"): say(stopped=True)
-    else: say(text=str(line.get("send"))); say(done=True)
+while (line := read()) is not None:
+    if line.get("interrupt"): emit(stopped=True)
+    else: emit(text=str(line.get("send"))); emit(done=True)
 """
 LINGERS = "\nimport pathlib\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 STAYS = "\ntime.sleep(1000)"
@@ -101,7 +101,7 @@ TRANSITIONS: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
     ),
     "interrupted": (
         # The agent reports the stop only after another message.
-        BUSY + "hear(); hear(); say(stopped=True)\n" + ANSWERS, interrupted,
+        BUSY + "read(); read(); emit(stopped=True)\n" + ANSWERS, interrupted,
         {
             "send": ("queued", "running"), "steer": ("merged", "running"), "queue": ("queued", "running"),
             "interrupt": (ILLEGAL, "interrupted"), "pause": ("applied", "paused"), "resume": (ILLEGAL, "interrupted"),
@@ -141,9 +141,9 @@ async def test_action_returns_its_outcome_and_changes_the_state(
 
 
 ENDINGS: dict[str, tuple[str, Act, dict[str, Any]]] = {
-    "completed": (IDLE + "rest()", lambda run: run.close(), {"interactive": True}),
-    "aborted": (BUSY + "rest()", lambda run: run.abort(), {}),
-    "timed-out": (BUSY + "rest()", running, {"timeout": 0.5}),
+    "completed": (IDLE + "drain()", lambda run: run.close(), {"interactive": True}),
+    "aborted": (BUSY + "drain()", lambda run: run.abort(), {}),
+    "timed-out": (BUSY + "drain()", running, {"timeout": 0.5}),
     "crashed": (BUSY + "sys.exit(3)", running, {}),
     "killed": (BUSY + "os.kill(os.getpid(), 9)", running, {}),
 }
@@ -169,7 +169,7 @@ async def test_ended_run_refuses_every_action(make_client: MakeClient, state: st
 
 
 async def test_interrupted_run_continues_with_queued_prompts(make_client: MakeClient, tmp_path: Path) -> None:
-    body = BUSY + "hear(); hear(); say(stopped=True); say(text='next'); say(done=True)\n" + ANSWERS + LINGERS
+    body = BUSY + "read(); read(); emit(stopped=True); emit(text='next'); emit(done=True)\n" + ANSWERS + LINGERS
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True, cwd=tmp_path)
@@ -188,7 +188,7 @@ async def test_interrupted_run_continues_with_queued_prompts(make_client: MakeCl
 
 async def test_closed_run_refuses_further_messages(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client(BUSY + "rest()" + STAYS) as mux:
+        async with make_client(BUSY + "drain()" + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
             await running(run)
             await run.close()
@@ -197,7 +197,7 @@ async def test_closed_run_refuses_further_messages(make_client: MakeClient) -> N
 
 
 async def test_unread_input_is_reported(make_client: MakeClient) -> None:
-    body = BUSY + "os.close(0); say(text='deaf'); time.sleep(1000)"
+    body = BUSY + "os.close(0); emit(text='deaf'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)

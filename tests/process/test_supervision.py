@@ -28,7 +28,7 @@ from agent_mux_testing.torture import census
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 RUN, OTHER = str(ULID()), str(ULID())  # unique to this test process: another one may run the same test
-WORKS = "hear(); say(text='ready'); time.sleep(1000)"
+WORKS = "read(); emit(text='ready'); time.sleep(1000)"
 
 
 async def wait_until(condition: Any) -> None:
@@ -203,7 +203,7 @@ async def test_pid_of_a_child_is_reserved_until_it_is_closed(place: str) -> None
 @local_only(LocalOnly.INTERNALS)
 async def test_external_waitpid_does_not_break_a_run(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); say(done=True); rest(); time.sleep(0.3)") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain(); time.sleep(0.3)") as mux:
             run = mux.run(prompt="hi")
             await wait_for_text(run)
             pid = run._runner._child.pid  # type: ignore[union-attr]
@@ -239,7 +239,7 @@ async def test_new_reaper_takes_over_the_runs_of_a_killed_one(make_client: MakeC
 async def test_stopped_reaper_blocks_no_run(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
     with anyio.fail_after(30):
-        async with make_client("hear(); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(done=True); drain()") as mux:
             await mux.run(prompt="hi")
             process = mux._reaper._process
             assert process is not None
@@ -280,7 +280,7 @@ async def test_client_with_many_open_files_can_run_agents(make_client: MakeClien
     descriptors = [os.open("/dev/null", os.O_RDONLY) for _ in range(many)]
     try:
         with anyio.fail_after(30):
-            async with make_client("hear(); say(done=True); rest()") as mux:
+            async with make_client("read(); emit(done=True); drain()") as mux:
                 assert (await mux.run(prompt="hi")).exit_reason == "completed"
     finally:
         for descriptor in descriptors:

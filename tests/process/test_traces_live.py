@@ -21,10 +21,11 @@ pytestmark = pytest.mark.anyio
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BOUND = 30.0
 HELLO = (
-    "hear(); say(session='S'); say(call=1); say(text='hello'); say(used=[5, 2]); say(cost=0.5); say(done=True); rest()"
+    "read(); emit(session='S'); emit(call=1); emit(text='hello'); emit(used=[5, 2]); emit(cost=0.5); "
+    "emit(done=True); drain()"
 )
-SHELL = "hear(); say(session='S'); say(call=1); say(shell='rm x'); say(text='working'); rest()"
-TRACED = "hear(); say(session='S'); say(text=os.environ.get('TRACEPARENT', 'none')); say(done=True); rest()"
+SHELL = "read(); emit(session='S'); emit(call=1); emit(shell='rm x'); emit(text='working'); drain()"
+TRACED = "read(); emit(session='S'); emit(text=os.environ.get('TRACEPARENT', 'none')); emit(done=True); drain()"
 TREE = ["invoke_agent scripted", "  turn 0", "    chat"]
 
 
@@ -101,10 +102,10 @@ async def test_replayed_session_is_traced(name: str, recorder: Recorder, tmp_pat
     [
         (SHELL, {"timeout": 0.5}, "timeout", "TIMEOUT"),
         (SHELL, {"inactivity_timeout": 0.3}, "inactivity", "INACTIVITY_TIMEOUT"),
-        ("hear(); say(session='S'); say(text='x'); os._exit(3)", {}, "crashed", "AGENT_CRASH"),
-        ("hear(); say(session='S'); say(text='x'); os.kill(os.getpid(), 9)", {}, "killed", "AGENT_CRASH"),
-        ("hear(); say(text='x')", {}, "truncated", "AGENT_CRASH"),
-        ("hear(); say(failed='RATE_LIMITED'); rest()", {}, "failed", "RATE_LIMITED"),
+        ("read(); emit(session='S'); emit(text='x'); os._exit(3)", {}, "crashed", "AGENT_CRASH"),
+        ("read(); emit(session='S'); emit(text='x'); os.kill(os.getpid(), 9)", {}, "killed", "AGENT_CRASH"),
+        ("read(); emit(text='x')", {}, "truncated", "AGENT_CRASH"),
+        ("read(); emit(failed='RATE_LIMITED'); drain()", {}, "failed", "RATE_LIMITED"),
         (HELLO, {"max_cost_usd": 0.1}, "budget", "BUDGET_EXCEEDED"),
     ],
 )
@@ -172,8 +173,8 @@ async def test_active_span_reaches_the_agent_of_an_untraced_run(make_client: Mak
 
 async def test_captured_content_contains_no_secrets(make_client: MakeClient, recorder: Recorder) -> None:
     body = (
-        "hear(); say(session='S'); say(call=1); say(text='it is ' + os.environ['OWN_API_KEY'] + ' indeed '); "
-        "say(shell='curl -H ' + os.environ['OWN_API_KEY']); print(os.environ['OWN_API_KEY'], file=sys.stderr); "
+        "read(); emit(session='S'); emit(call=1); emit(text='it is ' + os.environ['OWN_API_KEY'] + ' indeed '); "
+        "emit(shell='curl -H ' + os.environ['OWN_API_KEY']); print(os.environ['OWN_API_KEY'], file=sys.stderr); "
         "sys.stderr.flush(); os._exit(2)"
     )
     mux = make_client(body)

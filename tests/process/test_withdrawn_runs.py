@@ -9,7 +9,7 @@ from tests.process.scripted import MakeClient
 from agent_mux.errors import AgentMuxError
 
 pytestmark = pytest.mark.anyio
-WAITS = "hear(); say(text='hi'); time.sleep(1000)"
+WAITS = "read(); emit(text='hi'); time.sleep(1000)"
 
 
 async def test_queued_run_is_withdrawn_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ async def test_started_or_ending_run_is_not_withdrawn(make_client: MakeClient) -
 
 
 async def test_run_after_a_withdrawn_one_is_started(make_client: MakeClient) -> None:
-    body = "hear(); say(text='hi'); say(done=True); rest()"
+    body = "read(); emit(text='hi'); emit(done=True); drain()"
     with anyio.fail_after(30):
         async with make_client(body, max_concurrent_runs=1) as mux:
             first, second, third = (mux.run(prompt=text) for text in ("one", "two", "three"))

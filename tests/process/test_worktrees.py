@@ -23,13 +23,13 @@ GIT = shutil.which("git") or ""
 
 WRITES = """
 import pathlib
-hear(); say(session="S"); say(text=os.getcwd())
-pathlib.Path("made").write_text(os.environ["NAME"]); say(done=True); rest()
+read(); emit(session="S"); emit(text=os.getcwd())
+pathlib.Path("made").write_text(os.environ["NAME"]); emit(done=True); drain()
 """
-LOOKS = 'hear(); say(session="S"); say(text=os.getcwd()); say(done=True); rest()'
+LOOKS = 'read(); emit(session="S"); emit(text=os.getcwd()); emit(done=True); drain()'
 WORKS = """
 import pathlib
-hear(); say(session="S"); pathlib.Path("made").write_text("half"); say(text=os.getcwd())
+read(); emit(session="S"); pathlib.Path("made").write_text("half"); emit(text=os.getcwd())
 time.sleep(600)
 """
 
@@ -204,7 +204,7 @@ async def test_run_can_start_in_the_worktree_of_an_earlier_run(make_client: Make
     assert (Path(first.worktree.path) / "made").read_text() == "two"
 
 
-ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask='git push'); emit(text=read()['answer']); emit(done=True); drain()"
 
 
 async def test_hooks_are_found_from_the_requested_directory(

@@ -23,8 +23,8 @@ from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteM
 from agent_mux.client.remote import stream
 
 pytestmark = pytest.mark.anyio
-TALK = "hear(); say(session='S')\nfor n in range(300): say(text=f'{n} ' * 5)\nsay(done=True); rest()"
-WORKS = "hear(); say(session='S'); say(text='ready'); time.sleep(1000)"
+TALK = "read(); emit(session='S')\nfor n in range(300): emit(text=f'{n} ' * 5)\nemit(done=True); drain()"
+WORKS = "read(); emit(session='S'); emit(text='ready'); time.sleep(1000)"
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -163,7 +163,7 @@ async def test_a_server_that_is_killed_and_restarted_tells_the_rest(tmp_path: Pa
 
 
 async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: ScriptedServer) -> None:
-    asks = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    asks = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     with anyio.fail_after(30):
         async with here.client(asks) as ours:
             run = await ours.start(prompt="hi")
@@ -215,7 +215,7 @@ async def test_what_another_client_did_is_seen_before_its_events(here: ScriptedS
 
 
 def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedServer) -> None:
-    here.client("hear(); say(session='S'); say(text='x'); say(done=True); rest()")
+    here.client("read(); emit(session='S'); emit(text='x'); emit(done=True); drain()")
     http = here.server.http
     run_id = http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).json()["runId"]
     path = f"/v1/runs/{run_id}/events"
@@ -329,7 +329,7 @@ async def test_what_a_service_cannot_do_for_us_is_said(here: ScriptedServer) -> 
 
 
 def test_a_script_without_an_event_loop_can_do_the_same(here: ScriptedServer) -> None:
-    asks = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+    asks = "read(); emit(session='S'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     here.client(asks)
     with BlockingRemoteMux(here.server.url, default_agent="scripted") as mux:
         run = mux.run(prompt="hi")

@@ -78,7 +78,7 @@ def test_a_run_is_told_of_when_it_starts_and_when_it_ends(served: Serving, recei
 
 
 def test_a_person_is_asked_for_when_nothing_else_decides(tmp_path: Path, receiver: Receiver) -> None:
-    body = TALKER.replace("say(done=True)", 'say(question="which?"); hear(); say(done=True)', 1)
+    body = TALKER.replace("emit(done=True)", 'emit(question="which?"); read(); emit(done=True)', 1)
     with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
         wanted = ["run.approval_request", "run.input_required"]
         webhook = made(served, receiver, events=wanted)
