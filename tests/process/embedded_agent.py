@@ -1,4 +1,4 @@
-"""`amux-agent` as a process of its own, on a scripted model, driven through its pipes."""
+"""`amux-agent` as a separate process with a scripted model, driven through its pipes."""
 
 import json
 import os

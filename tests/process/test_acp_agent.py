@@ -208,8 +208,8 @@ async def test_cancel_during_a_permission_request_ends_the_prompt(start: Start, 
         FIRST
         + """
 emit(ask='it')
-while (heard := read()):
-    if 'interrupt' in heard: emit(stopped=True)
+while (line := read()):
+    if 'interrupt' in line: emit(stopped=True)
 """
     )
     async with start(body=body) as editor:
@@ -227,8 +227,8 @@ async def test_cancel_right_after_the_prompt_stops_the_turn(start: Start, tmp_pa
     body = (
         FIRST
         + """
-while (heard := read()):
-    if 'interrupt' in heard: emit(text='stopped'); emit(over=True); emit(stopped=True)
+while (line := read()):
+    if 'interrupt' in line: emit(text='stopped'); emit(over=True); emit(stopped=True)
 """
     )
     async with start(body=body) as editor:

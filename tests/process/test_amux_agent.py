@@ -51,7 +51,7 @@ def test_prompts_are_queued_and_all_answered(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."})
     with sandbox.controlled(model=model, interactive=True) as agent:
         for number in "123":
-            agent.send("prompt", id=number, text=f"say {number}")
+            agent.send("prompt", id=number, text=f"prompt {number}")
         agent.send("close", id="4")
         assert agent.wait_for_exit() == 0
         assert agent.messages() == ["One.", "Two.", "Three."]

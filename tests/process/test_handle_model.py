@@ -331,9 +331,8 @@ class RemoteHandleMachine(HandleMachine):
         return BlockingRemoteMux(self.server.server.url, default_agent="scripted")
 
     def runner(self) -> Runner:
-        live = self.server.server.service.runs.find(
-            self.run.run_id
-        )  # owned by another thread, which is idle or soon will be
+        # The run belongs to another thread, which is idle or soon will be.
+        live = self.server.server.service.runs.find(self.run.run_id)
         assert live is not None
         return live.handle._runner
 

@@ -42,8 +42,8 @@ async def test_run_is_started_watched_and_returns_a_result(installed: Installed,
     async with delegator(installed, body=body, mode=mode) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == EVERY_TOOL
-        started = await tool("start_run", agent="scripted", prompt="Say hello.\nThen leave.")
-        assert started["prompt"] == "Say hello. Then leave."
+        started = await tool("start_run", agent="scripted", prompt="Write hello.\nThen exit.")
+        assert started["prompt"] == "Write hello. Then exit."
         assert started["cwd"] == str(installed.home)
         seen = await tool.watch_to_end(started["runId"])
         assert [(one["kind"], one["text"]) for one in seen["entries"] if one["kind"] == "message"] == [
