@@ -146,12 +146,11 @@ async def test_replayed_run_emits_the_events_of_the_recording(mux: AgentMux, nam
     events, _ = await play_run(mux, FIXTURES / name)
     recorded = Recorded(CLAUDE if name.startswith("claude") else CODEX, FIXTURES / name)
     assert {event.agent for event in events} == {"replay"}
-    assert [e["type"] for e in comparable(events)] == [e["type"] for e in comparable(list(recorded.played.events))]
-    mine = [
-        e for e in comparable(events) if e["type"] not in {"auth_error", "error", "crash"}
-    ]  # their texts name the agent
-    assert mine == [
-        e for e in comparable(list(recorded.played.events)) if e["type"] not in {"auth_error", "error", "crash"}
+    replayed, expected = comparable(events), comparable(list(recorded.played.events))
+    assert [e["type"] for e in replayed] == [e["type"] for e in expected]
+    naming_agent = {"auth_error", "error", "crash"}  # their texts name the agent
+    assert [e for e in replayed if e["type"] not in naming_agent] == [
+        e for e in expected if e["type"] not in naming_agent
     ]
 
 
