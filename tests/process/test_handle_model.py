@@ -216,7 +216,7 @@ class HandleMachine(RuleBasedStateMachine):
 
     @rule(prompt=st.sampled_from(["quick", "hold", "ask"]), queued=st.booleans())
     def prompt(self, prompt: Prompt, queued: bool) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         with self.expecting(code):
             given = self.run.queue(prompt) if queued else self.run.send(prompt)
             waits = self.model.turn is not None or self.model.paused
@@ -228,7 +228,7 @@ class HandleMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.turn != "ask" and not self.model.unread)
     @rule()
     def steer(self) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         is_busy, is_paused = self.model.turn is not None, self.model.paused
         with self.expecting(code):
             assert self.run.steer("go") == ("merged" if is_busy else "queued" if is_paused else "applied")
@@ -238,7 +238,7 @@ class HandleMachine(RuleBasedStateMachine):
 
     @rule(allow=st.booleans())
     def decide(self, allow: bool) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         if code != "RUN_NOT_ACTIVE" and not self.model.is_pending:
             code = "NO_PENDING_INTERACTION"
         with self.expecting(code):
