@@ -16,7 +16,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunHandle, ValidationError, encode_event, validate
 from agent_mux.journal.file import JournalReader
-from agent_mux.run import recording
+from agent_mux.run import recorder
 from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.registry import AdapterRegistry
 
@@ -154,7 +154,7 @@ async def test_full_queue_refuses_a_run_without_side_effects(make_client: MakeCl
             runs = start_runs(mux, tmp_path, "0", "1")
             seen: list[RunHandle] = []
             mux.on_run(lambda run: seen.append(run) or (lambda: None))  # type: ignore[func-returns-value]
-            with pytest.raises(AgentMuxError, match="1 runs work and 1 wait") as caught:
+            with pytest.raises(AgentMuxError, match="1 runs are active and 1 wait") as caught:
                 start_runs(mux, tmp_path, "2")
             assert (caught.value.code, caught.value.recoverable, seen) == ("LIMIT_EXCEEDED", True, [])
             (tmp_path / "go").touch()
@@ -223,7 +223,7 @@ async def test_run_time_starts_when_the_run_gets_its_slot(
     clock = SimpleNamespace(
         monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=lambda: time.time_ns() + passed * 10**9
     )
-    monkeypatch.setattr(recording, "time", clock)
+    monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first = start_runs(mux, tmp_path, "first")[0]
@@ -250,7 +250,7 @@ async def test_run_that_never_started_has_no_duration(
 ) -> None:
     passed = 0
     clock = SimpleNamespace(monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=time.time_ns)
-    monkeypatch.setattr(recording, "time", clock)
+    monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             await wait_for_text(start_runs(mux, tmp_path, "first")[0])

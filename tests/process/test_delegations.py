@@ -17,7 +17,7 @@ from agent_mux.mcp_server.delegations import Delegations
 from agent_mux.mcp_server.limits import Limits
 from agent_mux.mcp_server.server import server_of
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
@@ -29,7 +29,7 @@ async def tools(directory: Path, body: str, capable: dict[str, Any], **limits: A
     registry = AdapterRegistry()
     registry.register(replace(adapter, capabilities=replace(adapter.capabilities, **capable)))
     (directory / "work").mkdir()
-    own = Limits(roots=Roots([directory / "work"]), agents=("scripted",), **limits)
+    own = Limits(roots=AllowedDirectories([directory / "work"]), agents=("scripted",), **limits)
     async with AgentMux(adapters=registry, config_dir=directory / "config") as mux, anyio.create_task_group() as tasks:
         async with Client(server_of(Delegations(mux, own, tasks))) as client:
             yield Delegator(client)

@@ -120,7 +120,7 @@ async def test_failing_handler_allows_and_emits_a_warning(make_client: MakeClien
     )
     events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "yes"
-    assert warnings(events) == ["the hook '0' failed: it ended with exit code 3"]
+    assert warnings(events) == ["the hook '0' failed: exit code 3"]
 
 
 async def test_denied_tool_used_without_asking_emits_a_warning(make_client: MakeClient, config: Path) -> None:

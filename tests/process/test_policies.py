@@ -62,9 +62,9 @@ async def test_unmatched_request_is_left_to_the_callback(make_client: MakeClient
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"approval_timeout": 0.05}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=0.05)}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "nobody answered within 0.05 s"),
+        ({"approval_timeout": 0.05}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=0.05)}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "no answer within 0.05 s"),
         ({"approval_timeout": 0.05, "on_approval_request": lambda _: anyio.sleep_forever()}, None),
     ],
 )
@@ -74,7 +74,7 @@ async def test_unanswered_request_is_denied_at_the_timeout(
     events, result = await run_to_end(make_client, asking("make"), **fields)
     assert (result.exit_reason, result.text) == ("completed", "no")
     [denied] = [event for event in events if event.type == "approval_denied"]
-    assert denied.reason == (reason or "nobody answered within 0.05 s")
+    assert denied.reason == (reason or "no answer within 0.05 s")
 
 
 async def test_policy_can_allow_unanswered_requests(make_client: MakeClient) -> None:

@@ -208,4 +208,4 @@ async def test_unread_input_is_reported(make_client: MakeClient) -> None:
             await run.abort()
             events, _ = await watch(run)
     [message] = [event.message for event in events if event.type == "debug"]
-    assert message == "scripted reads no more: what was sent last is lost (19 bytes)"
+    assert message == "scripted no longer reads its input: the last 19 bytes are lost"

@@ -270,7 +270,7 @@ async def test_missing_program_is_refused(tmp_path: Path) -> None:
     program = Program(tmp_path)
     missing = RunOptions(agent="terminal", command=("no-such-program",), prompt="hi", cwd=program.directory)
     async with AgentMux(config_dir=tmp_path / "mux") as mux:
-        with pytest.raises(AgentMuxError, match="no-such-program is not a program"):
+        with pytest.raises(AgentMuxError, match="no-such-program is neither a program"):
             mux.run(missing)
 
 

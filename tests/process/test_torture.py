@@ -76,6 +76,6 @@ async def test_suite_reports_violations(monkeypatch: pytest.MonkeyPatch, changed
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_suite_reports_a_surviving_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.process.marker._carries", lambda *_: False)
+    monkeypatch.setattr("agent_mux.process.marker._has_mark", lambda *_: False)
     (row,) = await run_torture(["double-fork"])
     assert [finding for finding in row.findings if finding.endswith("was left")]

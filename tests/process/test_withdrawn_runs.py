@@ -19,7 +19,7 @@ async def test_queued_run_is_withdrawn_without_a_trace(make_client: MakeClient, 
             assert second.queue_position == 1
             assert second.withdraw()
             assert not second.withdraw()
-            with pytest.raises(AgentMuxError, match="taken back before it began") as caught:
+            with pytest.raises(AgentMuxError, match="withdrawn before it began") as caught:
                 await second
             assert caught.value.code == "RUN_NOT_ACTIVE"
             assert [event async for event in second] == []

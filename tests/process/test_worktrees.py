@@ -87,7 +87,7 @@ async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
         assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
         assert run.header.options["cwd"] == str(repository / "sub")
         assert [event.message for event in events if event.type == "debug"] == [
-            f"the worktree {place} stays: there are changes in it; when you are done, `git worktree remove` it"
+            f"the worktree {place} is kept: it has uncommitted changes; remove it with `git worktree remove`"
         ]
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)
@@ -106,7 +106,7 @@ async def test_unchanged_worktree_is_removed(make_client: MakeClient, repository
     assert (result.exit_reason, result.text, result.worktree.is_changed) == (
         "completed", result.worktree.path, False,
     )  # fmt: skip
-    assert notes == [f"changes in {repository} that are not committed are not in the worktree of this run"]
+    assert notes == [f"uncommitted changes in {repository} are not in the worktree of this run"]
     assert worktrees_of(repository) == 1
 
 
@@ -166,7 +166,7 @@ async def test_worktree_failure_is_the_reason_of_the_failed_start(
             result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
     assert (result.exit_reason, result.worktree) == ("crashed", None)
     assert result.error is not None
-    assert "cannot be made" in result.error.message
+    assert "cannot be created" in result.error.message
 
 
 async def test_worktree_is_kept_if_git_cannot_report_its_changes(

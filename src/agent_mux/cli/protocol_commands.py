@@ -115,7 +115,7 @@ def mcp_server(
     import os
 
     from agent_mux.cli.errors import usage_error
-    from agent_mux.settings.allowed_directories import Roots
+    from agent_mux.settings.allowed_directories import AllowedDirectories
 
     try:
         from agent_mux.mcp_server.server import Serving
@@ -129,7 +129,7 @@ def mcp_server(
 
     adapters = AdapterRegistry()
     limits = Limits(
-        roots=Roots(root or [_current_directory()]),
+        roots=AllowedDirectories(root or [_current_directory()]),
         agents=tuple(adapters.get(name).agent for name in only or ()),
         approvals=approvals.value,
         max_depth=max_depth,

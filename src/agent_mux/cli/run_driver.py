@@ -20,7 +20,7 @@ from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
-from agent_mux.settings.defaults import ResolvedOptions
+from agent_mux.settings.resolver import ResolvedOptions
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -23,8 +23,8 @@ from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.defaults import ResolvedOptions
 from agent_mux.settings.profiles import Profiles
+from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteModels, RemoteProfiles

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent_mux.agents.hooks.dispatch import dispatched
-from agent_mux.agents.hooks.files import HookFiles
+from agent_mux.agents.hooks.dispatch import dispatch_call
+from agent_mux.agents.hooks.hooks_json import HookFiles
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.models.matching import model_notes
 from agent_mux.run.hooks import RunHooks
@@ -21,13 +21,13 @@ def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks 
 
     `own`: the global directory; `project`: that of the project, instead of looking for it.
     """
-    files, agent = HookFiles.around(Path(plan.asked.working_directory()), own, project), plan.adapter.agent
+    files, agent = HookFiles.around(Path(plan.requested_options.working_directory()), own, project), plan.adapter.agent
     registrations = [one for one in files.effective() if one.enabled and one.agent in (ANY_AGENT, agent)]
     untrusted = files.untrusted
     if not registrations and untrusted is None:
         return None
     types = EVERY - _called_by_agent(plan)
-    hooks = RunHooks(registrations, dispatched, types, agent, plan.cwd, plan.options.prompt_text)
+    hooks = RunHooks(registrations, dispatch_call, types, agent, plan.cwd, plan.options.prompt_text)
     if untrusted is not None:
         hooks.notes.append(f"the hooks of {untrusted} are not trusted, and not called; see `amux hooks trust`")
     return hooks
@@ -40,10 +40,10 @@ def planned_to_ask(plan: RunPlan, find_adapter: Callable[[str], Adapter], own: P
     """
     try:
         return plan_run(
-            replace(plan.asked, run_id=plan.run_id),
+            replace(plan.requested_options, run_id=plan.run_id),
             find_adapter,
             own / "runs",
-            asks=True,
+            must_ask=True,
             worktrees=own / "worktrees",
             model_notes=model_notes,
         )
@@ -57,9 +57,9 @@ def _called_by_agent(plan: RunPlan) -> frozenset[HookType]:
     native = plan.adapter.home().hooks
     if native is None or plan.protocol.name not in native.runs:
         return frozenset()
-    from agent_mux.agents.hooks.native_hooks import installed_in  # noqa: PLC0415  # few runs have both
+    from agent_mux.agents.hooks.native_hooks import active_hook_types  # noqa: PLC0415  # few runs have both
 
     try:
-        return installed_in(plan.adapter.agent, native, plan.environ, Path(plan.cwd))
+        return active_hook_types(plan.adapter.agent, native, plan.environ, Path(plan.cwd))
     except AgentMuxError:
         return frozenset()  # a file that we cannot read, its agent may not read either

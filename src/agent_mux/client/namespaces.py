@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agent_mux.agents.plugins import Plugins
     from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
-    from agent_mux.settings.defaults import Defaults
     from agent_mux.settings.profiles import Profiles
+    from agent_mux.settings.resolver import OptionsResolver
 
 
 class Namespaces:
@@ -28,7 +28,7 @@ class Namespaces:
     adapters: AdapterRegistry
     _config_dir: Path
     _project_config_dir: Path | None
-    _defaults: "Defaults"
+    _defaults: "OptionsResolver"
 
     @property
     def sessions(self) -> "Sessions":

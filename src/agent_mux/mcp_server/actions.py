@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 from msgspec import UNSET
 
-from agent_mux.agents.detection import Detected
+from agent_mux.agents.detection import DetectedAgent
 from agent_mux.errors import AgentMuxError
 from agent_mux.mcp_server.answers import AgentInfo, Agents, Answered, Result, RunInfo, Runs, Watched
 from agent_mux.mcp_server.delegations import Delegation, Delegations
@@ -41,13 +41,13 @@ _PHRASES: dict[str, str] = {
 
 async def list_agents(them: Delegations, _asked: ListAgents, _progress: Progress) -> Agents:
     """Who can be asked, and within which limits."""
-    found: dict[str, Detected] = {}
+    found: dict[str, DetectedAgent] = {}
 
     async def look(name: str) -> None:
         try:
             found[name] = await them.mux.detector.detect(name)
         except AgentMuxError as error:  # the package of one adapter is broken
-            found[name] = Detected(name, name, False, problem=str(error))
+            found[name] = DetectedAgent(name, name, False, problem=str(error))
 
     async with anyio.create_task_group() as tasks:
         for name in them.agents():
@@ -55,7 +55,7 @@ async def list_agents(them: Delegations, _asked: ListAgents, _progress: Progress
     return Agents(agents=[_agent(them, found[name]) for name in sorted(found)], limits=them.left())
 
 
-def _agent(them: Delegations, found: Detected) -> AgentInfo:
+def _agent(them: Delegations, found: DetectedAgent) -> AgentInfo:
     adapter = them.mux.adapters.get(found.agent) if found.agent in them.mux.adapters else None
     if adapter is None:
         return AgentInfo(name=found.agent, title=found.display_name, installed=False, problem=found.problem)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agent_mux._util.sanitize import one_line
-from agent_mux.api.event_lines import Mark, line_of
+from agent_mux.api.event_lines import Mark, event_line
 from agent_mux.events import (
     BaseEvent,
     FileCreateEvent,
@@ -32,7 +32,7 @@ def entry_of(event: BaseEvent, number: int, longest: int) -> Entry | None:
         return None
     if isinstance(event, MessageStopEvent):
         return Entry(n=number, kind="message", text=cut(event.text, longest)) if event.text.strip() else None
-    line = line_of(event)
+    line = event_line(event)
     kind = None if line is None else _KINDS[line.mark]
     if line is None or kind is None:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.mcp_server.inheritance import Inherited
 from agent_mux.sdk.options import ApprovalMode
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 CAREFUL_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 """Approval modes, each allowing more than the one before."""
@@ -23,7 +23,7 @@ CAREFUL_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
 class Limits:
     """The limits of one server."""
 
-    roots: Roots
+    roots: AllowedDirectories
     agents: tuple[str, ...] = ()
     """Names; empty: all that are registered."""
     approvals: ApprovalMode = "deny"

@@ -1,4 +1,4 @@
-"""Everything about a run that can be decided before anything is started. Pure but for looking at the disk."""
+"""Everything about a run that is decided before anything is started: a pure function, except for reading the disk."""
 
 import os
 import time
@@ -22,16 +22,12 @@ from agent_mux.process.executable import find_executable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
+    hide_secret_arguments,
+    hide_secret_values,
     secret_values,
     secrets_of_servers,
-    shown,
-    without_secret_values,
 )
-from agent_mux.run.environment import (
-    _environment,
-    _final_environment,
-    temp_dir_of,
-)
+from agent_mux.run.environment import base_environment, process_environment, temp_dir_of
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,
@@ -55,12 +51,12 @@ def _no_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:  # noqa: 
     return ()
 
 
-SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
+MIN_HIDDEN_STRING = 4  # characters of a value of an MCP server that is hidden where it is a whole string
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """What the runner carries out."""
+    """All decisions that the runner carries out."""
 
     options: RunOptions
     adapter: Adapter
@@ -71,12 +67,12 @@ class RunPlan:
     temp_dir: Path
     header: Header
     context: CodecContext
-    """As in the header, with the stand-ins of the secrets that the agent has to be told."""
+    """As in the header, but with placeholders for the secrets that the agent needs."""
     redactor: Redactor
-    """Keeps the secrets of this run out of what is written down, and puts them into what its agent is sent."""
+    """Replaces the run's secrets in everything that is recorded, and restores them in what is sent to the agent."""
     journal_path: Path | None
-    asked: RunOptions
-    """The options as they were given: `options` has the worktree as its `cwd`, if there is one."""
+    requested_options: RunOptions
+    """The options as given; `options` has the worktree, if any, as its `cwd`."""
     worktree: "WorktreePlan | None" = None
 
     @property
@@ -85,7 +81,7 @@ class RunPlan:
         return self.header.stream.run_id
 
     def new_codec(self, context: CodecContext) -> Codec:
-        """A codec for the run, or for deriving its events again."""
+        """Return a new codec, for the run or for deriving its events again."""
         return self.protocol.codec(context)
 
 
@@ -95,7 +91,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     journal_dir: Path | None,
     *,
     now_ms: int | None = None,
-    asks: bool = False,
+    must_ask: bool = False,
     worktrees: Path | None = None,
     model_notes: ModelNotes = _no_notes,
 ) -> RunPlan:
@@ -106,7 +102,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         find_adapter: Returns the adapter of an agent's name or alias.
         journal_dir: Directory for journals without a path of their own; None: write no journal.
         now_ms: Start time in milliseconds since the epoch; default: now.
-        asks: Whether hooks decide what the agent may do, so that it must ask for every action it can.
+        must_ask: Whether hooks decide what the agent may do, so that it must ask for every action it can.
         worktrees: Directory for the worktrees of runs; default: in the global directory.
         model_notes: Returns warnings about the model name, reported once by the run.
 
@@ -114,18 +110,18 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         AgentMuxError: The run cannot start with these options. See docs/spec/run-api.md, section 1.
     """
     validate_options(options)
-    asked = options = _sound(options)
+    requested_options = options = _replace_surrogates_in(options)
     adapter = find_adapter(options.agent)
-    native = _native(options, asks=asks)
+    native = _native_options(options, must_ask=must_ask)
     check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
-    environ = _environment(options)
+    environ = base_environment(options)
     worktree = None
     if options.isolation == "worktree":
-        from agent_mux.run.worktree import isolated  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.worktree import plan_worktree  # noqa: PLC0415  # most runs do not need it
 
-        worktree, environ = isolated(options, run_id, environ, worktrees or config_dir() / "worktrees")
+        worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
     temp_dir = temp_dir_of(run_id)
     spawn = adapter.spawn(
@@ -139,22 +135,22 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         ),
     )
     spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
-    _check_argv(options, spawn)
+    _check_secrets_in_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
-    final = _final_environment(environ, spawn, run_id)
-    redactor = redactor_of(options, final)
-    context = masked(codec, redactor)
+    final = process_environment(environ, spawn, run_id)
+    redactor = make_redactor(options, final)
+    context = mask_secrets(codec, redactor)
     header = Header(
         package_version=__version__,
         started_at=started_at,
         codec=without_secrets(context),
         stream=_stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
-        argv=without_secret_values(spawn.argv),
+        argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),
-        options=redacted(asked),
+        options=redact_options(requested_options),
     )
     return RunPlan(
         options=options,
@@ -164,11 +160,11 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         environ=final,
         cwd=cwd,
         temp_dir=temp_dir,
-        header=masked(header, redactor),
+        header=mask_secrets(header, redactor),
         context=context,
         redactor=redactor,
         journal_path=_journal_path(options, journal_dir, run_id),
-        asked=asked,
+        requested_options=requested_options,
         worktree=worktree,
     )
 
@@ -176,60 +172,60 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
 _Plain = TypeVar("_Plain", Header, CodecContext)
 
 
-def masked(plain: _Plain, redactor: Redactor) -> _Plain:
-    """The same without secrets that can be recognised: the agent's events are made of this, now and later."""
+def mask_secrets(plain: _Plain, redactor: Redactor) -> _Plain:
+    """Return the value without recognizable secrets, because events are made from it, now and later."""
     try:
         encoded = msgspec.json.encode(plain)
-    except UnicodeEncodeError:  # a directory whose name is no UTF-8
+    except UnicodeEncodeError:  # for example a directory whose name is not UTF-8
         encoded = msgspec.json.encode(sanitize_unicode(plain))
     clean = redactor.mask(encoded)
     return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
 
 
-def _check_argv(options: RunOptions, spawn: SpawnArgs) -> None:
-    """Some agents take servers on their command line, which everybody on the machine can read: without secrets only.
+def _check_secrets_in_argv(options: RunOptions, spawn: SpawnArgs) -> None:
+    """Reject MCP servers with secrets if the agent takes servers on its command line, which all users can read.
 
-    What a server is given as `args` stands on a command line anyway.
+    The `args` of a server are on a command line in any case, so they are not checked.
     """
-    told = "\0".join(spawn.argv)
+    arguments = "\0".join(spawn.argv)
     allowed = f"without secrets: {options.agent} gets it on its command line; headers and env are safe"
-    shown = [
+    exposed = [
         FieldError(f"mcp_servers[{index}]", HIDDEN, allowed)
         for index, server in enumerate(options.mcp_servers)
-        if any(secret in told for secret in secrets_of_servers([replace(server, args=())]))
+        if any(secret in arguments for secret in secrets_of_servers([replace(server, args=())]))
     ]
-    if shown:
-        raise ValidationError(shown)
+    if exposed:
+        raise ValidationError(exposed)
 
 
-def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
-    """Knows the secrets that the agent can know."""
+def make_redactor(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
+    """Return the redactor for all secrets that the agent can know."""
     servers = options.mcp_servers
-    told = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
+    values = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
     return Redactor(
         secret_values(environ) | secrets_of_servers(servers),
-        strings=(value for value in told if len(value) >= SHORTEST_STRING),
+        strings=(value for value in values if len(value) >= MIN_HIDDEN_STRING),
     )
 
 
-def _native(options: RunOptions, *, asks: bool) -> RunOptions:
-    """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode.
+def _native_options(options: RunOptions, *, must_ask: bool) -> RunOptions:
+    """Return the options for the agent: with a policy or hooks the agent has to ask, whatever the approval mode.
 
-    Hooks are rules that nobody knows before.
+    Hooks are treated as a policy whose rules are not known in advance.
     """
-    if options.policy is None and asks:
-        from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do without
+    if options.policy is None and must_ask:
+        from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do not need it
 
         options = replace(options, policy=Policy())
     if options.agents_doc is not None or options.skills:
-        from agent_mux.run.guidance import with_guidance  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.guidance import add_guidance  # noqa: PLC0415  # most runs do not need it
 
-        options = with_guidance(options)
+        options = add_guidance(options)
     return options if options.policy is None else replace(options, approval_mode="prompt")
 
 
-def _sound(options: RunOptions) -> RunOptions:
-    # Arguments of a command line may hold bytes that are no characters; no protocol can carry them.
+def _replace_surrogates_in(options: RunOptions) -> RunOptions:
+    # Command-line arguments may contain bytes that are not characters; no protocol can carry them.
     return replace(
         options,
         prompt=replace_surrogates(options.prompt_text),
@@ -240,7 +236,7 @@ def _sound(options: RunOptions) -> RunOptions:
 
 
 def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Adapter]) -> NativeProtocol:
-    """A protocol of this adapter, or `agent/protocol`: of another (a replayed recording is read by its own codec)."""
+    """Return a protocol of this adapter, or, for `agent/protocol`, of another one whose recording is replayed."""
     owner, _, rest = name.partition("/")
     if rest:
         adapter, name = find_adapter(owner), rest
@@ -250,39 +246,39 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
     return adapter.protocols[name]
 
 
-def redacted(options: RunOptions) -> dict[str, Any]:
-    """The options as plain data for people: no callbacks, no values of environments and headers."""
+def redact_options(options: RunOptions) -> dict[str, Any]:
+    """Return the options as plain data for display: no callbacks, no values of environments and headers."""
     return {
-        name: shown(name, value)
+        name: hide_secret_values(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }
 
 
 def without_secrets(context: CodecContext) -> CodecContext:
-    """What may be journaled of a codec's context."""
+    """Return what may be journaled of a codec's context."""
     return structs.replace(context, mcp_servers=tuple(map(_without_secrets, context.mcp_servers)))
 
 
 def _without_secrets(server: McpServer) -> McpServer:
     return replace(
         server,
-        args=without_secret_values(server.args),
+        args=hide_secret_arguments(server.args),
         env=dict.fromkeys(server.env, HIDDEN),
         headers=dict.fromkeys(server.headers, HIDDEN),
-        url=HIDDEN if _is_secret(server.url) else server.url,
+        url=HIDDEN if _may_have_secret(server.url) else server.url,
     )
 
 
-def _is_secret(url: str | None) -> bool:
+def _may_have_secret(url: str | None) -> bool:
     return url is not None and bool({"@", "?"} & set(url))
 
 
-def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the caller
+def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
     options: RunOptions, mode: ApprovalMode, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
     has_rules = options.policy is not None
-    asks = mode != "yolo" or options.on_approval_request is not None or has_rules
+    shows_approvals = mode != "yolo" or options.on_approval_request is not None or has_rules
     return StreamContext(
         run_id=run_id,
         agent=adapter.agent,
@@ -290,9 +286,9 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the ca
         cwd=cwd,
         streams=protocol.streams,
         buffered=options.stream is False,
-        show_approvals=asks,
+        show_approvals=shows_approvals,
         show_requests=mode != "deny" or has_rules,
-        permission_pending=asks,
+        permission_pending=shows_approvals,
         interactive=options.interactive,
         include_subagent_events=options.include_subagent_events,
         resumed=options.session_id is not None,

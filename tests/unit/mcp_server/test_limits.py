@@ -8,11 +8,11 @@ import pytest
 from agent_mux.errors import AgentMuxError, ValidationError
 from agent_mux.mcp_server.inheritance import Inherited
 from agent_mux.mcp_server.limits import Limits, Spending
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 
 def limits(tmp_path: Path, **given: Any) -> Limits:
-    return Limits(roots=Roots([tmp_path]), **given)
+    return Limits(roots=AllowedDirectories([tmp_path]), **given)
 
 
 def test_the_defaults_are_careful(tmp_path: Path) -> None:

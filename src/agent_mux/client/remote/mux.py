@@ -18,8 +18,8 @@ from agent_mux.client.remote.run import RemoteRun
 from agent_mux.client.remote.snapshot import Snapshot
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
-from agent_mux.settings.requests import request_to_wire
-from agent_mux.settings.resolution import MERGED, said_by, said_in
+from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
+from agent_mux.settings.requests import request_to_json
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
 """Is told of a run, and returns what is to be called at its end."""
@@ -65,8 +65,8 @@ class RemoteMux(RemoteNamespaces):
         Raises:
             ValidationError: No URL, or a default that is unknown or out of range.
         """
-        said = said_in(checked_defaults(defaults, SENT))
-        self._defaults = {**said, **said_in({"agent": default_agent, "model": default_model})}
+        said = fields_from_keywords(checked_defaults(defaults, SENT))
+        self._defaults = {**said, **fields_from_keywords({"agent": default_agent, "model": default_model})}
         self._line = Line(Address.of(url, token), request_timeout)
         self._reconnect_for = reconnect_for
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -181,12 +181,14 @@ class RemoteMux(RemoteNamespaces):
         self._require_open()
         if options is not None and fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        said = _merged(said_by(options) if options is not None else said_in(fields), self._defaults)
+        said = _merged(
+            fields_from_options(options) if options is not None else fields_from_keywords(fields), self._defaults
+        )
         if said.pop("journal", True) is not True:
             raise ValidationError([FieldError("journal", False, "True: a service keeps the recordings of its runs")])
         here = {name: said[name] for name in _HERE if name in said}
         said.pop("collect_events", None)
-        return request_to_wire(said), _options_here(here)
+        return request_to_json(said), _options_here(here)
 
     def _require_open(self) -> None:
         if self._tasks is None or self._is_leaving:
@@ -221,7 +223,7 @@ class RemoteMux(RemoteNamespaces):
 
 def _merged(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     made = {**defaults, **said}
-    for name in MERGED & said.keys() & defaults.keys():
+    for name in MERGED_FIELDS & said.keys() & defaults.keys():
         made[name] = {**defaults[name], **said[name]}
     return made
 

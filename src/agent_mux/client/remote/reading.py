@@ -98,7 +98,7 @@ class RemoteReader(EventReader):
         if self._catching is not None:
             self._catching.is_wanted = False
 
-    async def _behind(self) -> Sequence[AgentEvent]:
+    async def _read_missed(self) -> Sequence[AgentEvent]:
         self._catching = self._catching or self._catch_up()
         events = None if self._catching is None else await self._catching.since(self._position, self._window.end)
-        return events or self._lost()
+        return events or self._report_loss()

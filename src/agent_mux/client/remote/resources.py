@@ -18,20 +18,20 @@ from typing import Any, NoReturn
 import msgspec
 from anyio import to_thread
 
-from agent_mux.agents.detection import Detected
-from agent_mux.api.agents import AgentView, DetectedView, capabilities_from, detected_from
-from agent_mux.api.costs import ModelView, model_from
-from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from
+from agent_mux.agents.detection import DetectedAgent
+from agent_mux.api.agents import AgentView, DetectedView, capabilities_from_json, detected_from_view
+from agent_mux.api.models import ModelView, model_from_view
+from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_from_view
 from agent_mux.client.remote.asking import answer, path_of, refused
 from agent_mux.client.remote.connection import Line, decoded
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.matching import EstimatesCosts, Verdict, near_names
+from agent_mux.models.matching import CostEstimator, ModelMatch, similar_names
 from agent_mux.models.registry import LISTING_TIMEOUT
 from agent_mux.sdk.adapter import AgentCapabilities
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.profiles import Profile, Scope, checked_name
-from agent_mux.settings.requests import to_wire
+from agent_mux.settings.options_json import fields_to_json
+from agent_mux.settings.profiles import Profile, Scope, check_profile_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class RemoteAdapters:
     def _capabilities(self, name: str) -> AgentCapabilities:
         told = answer(self._line, dict[str, Any], "agents", name, "capabilities")
         try:
-            return capabilities_from(told)
+            return capabilities_from_json(told)
         except msgspec.ValidationError as error:
             strange = f"the service answered what this version cannot read: {error}"
             raise AgentMuxError("UNAVAILABLE", strange) from error
@@ -125,23 +125,23 @@ class RemoteDetector:
         self._line = line
         self._is_fresh_wanted = False
 
-    async def detect(self, agent: str) -> Detected:
+    async def detect(self, agent: str) -> DetectedAgent:
         """Look for one agent. As `Detector.detect`."""
         if self._is_fresh_wanted:
             await self.detect_all()
-        return detected_from(await to_thread.run_sync(answer, self._line, AgentView, "agents", agent))
+        return detected_from_view(await to_thread.run_sync(answer, self._line, AgentView, "agents", agent))
 
     def forget(self) -> None:
         """Look anew the next time: for that, the token needs the scope `run`."""
         self._is_fresh_wanted = True
 
-    async def detect_all(self) -> list[Detected]:
+    async def detect_all(self) -> list[DetectedAgent]:
         """Look for every agent. Sorted by name. As `Detector.detect_all`."""
         method = "POST" if self._is_fresh_wanted else "GET"
         ask = partial(self._line.ask_blocking, method, path_of("detect"), again=True)
         found = decoded(await to_thread.run_sync(ask), list[DetectedView])
         self._is_fresh_wanted = False
-        return [detected_from(view) for view in found]
+        return [detected_from_view(view) for view in found]
 
 
 def _is_loaded(view: AgentView) -> bool:
@@ -152,7 +152,7 @@ _Models = tuple[ModelCapabilities, ...]
 _THERE = "use `AgentMux` on the machine of the service"
 
 
-class RemoteModels(EstimatesCosts):
+class RemoteModels(CostEstimator):
     """What `AgentMux.models` is there. Blocking; every call asks the service. Raises what the service says, too."""
 
     def __init__(self, line: Line) -> None:
@@ -177,13 +177,13 @@ class RemoteModels(EstimatesCosts):
     def get(self, agent: str, model: str) -> ModelCapabilities:
         """The model that a name means. As `Models.get`."""
         try:
-            return model_from(self._view(agent, model))
+            return model_from_view(self._view(agent, model))
         except AgentMuxError as error:
             if error.code != "NOT_FOUND":
                 raise
             raise AgentMuxError("VALIDATION_ERROR", error.message) from error
 
-    def validate(self, agent: str, model: str) -> Verdict:
+    def validate(self, agent: str, model: str) -> ModelMatch:
         """Whether a name is that of a model of this agent, and which. As `Models.validate`.
 
         Suggestions are made of what `list` has: the service may know more, and says so in the error of `get`.
@@ -193,9 +193,9 @@ class RemoteModels(EstimatesCosts):
         except AgentMuxError as error:
             if error.code != "NOT_FOUND":
                 raise
-            return Verdict(name=model, status="unknown", suggestions=near_names(self.list(agent), model))
+            return ModelMatch(name=model, status="unknown", suggestions=similar_names(self.list(agent), model))
         successor = view.successor if view.deprecated else None
-        return Verdict(name=model, status=view.status or "ok", model=model_from(view), successor=successor)
+        return ModelMatch(name=model, status=view.status or "ok", model=model_from_view(view), successor=successor)
 
     def default(self, agent: str) -> NoReturn:  # noqa: ARG002  # here and below: the parameters are as there
         """Refused: the service does not tell what an adapter chooses."""
@@ -227,7 +227,7 @@ class RemoteModels(EstimatesCosts):
 
 
 def _models(views: Iterable[ModelView]) -> _Models:
-    return tuple(map(model_from, views))
+    return tuple(map(model_from_view, views))
 
 
 _Views = list[ProfileView]
@@ -247,7 +247,7 @@ class RemoteProfiles:
 
     def list(self) -> "list[Profile]":
         """All of them, by name. Raises CONFIG_ERROR for one that cannot be used."""
-        return [profile_from(view) for view in self._views()]
+        return [profile_from_view(view) for view in self._views()]
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
@@ -255,7 +255,7 @@ class RemoteProfiles:
 
     def get(self, name: str, *, scope: Scope | None = None) -> Profile:
         """One profile. As `Profiles.get`; refused for one scope of a profile that is in both places."""
-        found = profile_from(answer(self._line, ProfileView, "profiles", checked_name(name)))
+        found = profile_from_view(answer(self._line, ProfileView, "profiles", check_profile_name(name)))
         if scope is None or set(found.paths) == {scope}:
             return found
         if scope not in found.paths:
@@ -264,18 +264,18 @@ class RemoteProfiles:
 
     def set(self, name: str, fields: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
         """Make a profile. As `Profiles.set`, but for `replace`, which has to be said; returns its path there."""
-        return self.set_keys(name, to_wire(fields), scope=scope, replace=replace)
+        return self.set_keys(name, fields_to_json(fields), scope=scope, replace=replace)
 
     def set_keys(self, name: str, told: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
         """As `set`, with keys and values as they stand in the file."""
-        path = path_of("profiles", checked_name(name), scope=scope)
+        path = path_of("profiles", check_profile_name(name), scope=scope)
         if not replace:
             raise refused("changing a part of a profile", "say all of it, with `replace=True`")
         return self._changed("PUT", path, dict(told))
 
     def delete(self, name: str, *, scope: Scope | None = None) -> Path:
         """Remove a profile from one place. As `Profiles.delete`."""
-        return self._changed("DELETE", path_of("profiles", checked_name(name), scope=scope))
+        return self._changed("DELETE", path_of("profiles", check_profile_name(name), scope=scope))
 
     def apply(self, name: str, options: RunOptions) -> NoReturn:  # noqa: ARG002  # here and below: as there
         """Refused: the secrets of a profile stay with the service."""

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from agent_mux.api.costs import CostView, cost_from
+from agent_mux.api.costs import CostView, cost_from_view
 from agent_mux.client.remote.asking import answer, milliseconds, path_of, refused
 from agent_mux.client.remote.connection import Line
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -14,7 +14,7 @@ from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, chosen
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session
 
 _Hits = list[queries.Hit]
 _Page = list[Any]
@@ -53,7 +53,7 @@ class RemoteSessions:
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
         """What they cost, by group. As `Sessions.total_cost`; days are those of the time zone of the service."""
-        return cost_from(answer(self._line, CostView, "cost", **_parameters(wanted), by=group_by))
+        return cost_from_view(answer(self._line, CostView, "cost", **_parameters(wanted), by=group_by))
 
     def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
         """A session with all its messages. As `Sessions.get`."""
@@ -122,7 +122,7 @@ class RemoteSessions:
         if agent is not None and native_id and others == ALL:
             return agent, native_id
         known = self.list(replace(wanted, agent=agent), limit=None)
-        found = chosen(session, native_id, known, lambda summary: summary)
+        found = choose_session(session, native_id, known, lambda summary: summary)
         return found.agent, found.native_id
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[str | None, str]:
