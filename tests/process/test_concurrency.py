@@ -117,8 +117,8 @@ async def test_owners_alternate_and_queue_positions_show_the_order(make_client: 
             await wait_for_text(runs[0])
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, 1, 3, 2, 4]
-            assert (mux.places.working, mux.places.waiting) == (1, 4)
-            changed = mux.places.changed
+            assert (mux.concurrency.working, mux.concurrency.waiting) == (1, 4)
+            changed = mux.concurrency.changed
             await runs[1].abort()
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, None, 1, 2, 3]
@@ -127,7 +127,7 @@ async def test_owners_alternate_and_queue_positions_show_the_order(make_client: 
                 await run
             assert [run.queue_position for run in runs] == [None] * 5
     assert begun == ["a0", "a2", "b0", "b1"]
-    assert (mux.places.working, mux.places.waiting) == (0, 0)
+    assert (mux.concurrency.working, mux.concurrency.waiting) == (0, 0)
 
 
 async def test_run_of_an_agent_at_its_limit_is_skipped(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ async def test_notes_about_a_queued_run_are_emitted_when_it_starts(make_client: 
             result = await run
     assert validate(events) == []
     assert [event.message for event in events if event.type == "debug"] == [
-        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run goes on"
+        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run continues"
     ]
     derived = derive_events(Path(result.journal or ""), ScriptedCodec)
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]

@@ -361,7 +361,7 @@ async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> 
             await tool.start(prompt="   ")
         with pytest.raises(Refusal, match="NUL"):
             await tool.start(prompt="a\0b")
-        with pytest.raises(MCPError, match="no tool is named 'no_such'"):
+        with pytest.raises(MCPError, match="unknown tool 'no_such'"):
             await tool("no_such")
         assert (await tool("list_runs"))["runs"] == []
 

@@ -190,7 +190,7 @@ async def test_worktree_without_a_repository_is_refused(make_client: MakeClient,
     async with make_client(LOOKS) as mux:
         with pytest.raises(ValidationError, match="isolation"):
             mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
-        assert mux.places.working == 0
+        assert mux.concurrency.working == 0
     assert not (tmp_path / "config" / "worktrees").exists()
 
 

@@ -272,7 +272,7 @@ def test_profiles_are_written_and_removed_there(kept: Both) -> None:
     fields = {"agent": "claude", "timeout": 2.5, "tags": ["x", "y"]}
     path = there.profiles.set("made", fields, replace=True)
     assert path == here.profiles.get("made").paths["global"]
-    assert dict(here.profiles.get("made").said) == fields
+    assert dict(here.profiles.get("made").fields) == fields
     assert there.profiles.delete("made") == path
     assert "made" not in here.profiles.names()
     same(kept, lambda mux: mux.profiles.delete("made"))
@@ -281,7 +281,7 @@ def test_profiles_are_written_and_removed_there(kept: Both) -> None:
     assert outcome(lambda: there.profiles.set("x", {"timeout": -1}, replace=True))[1] == "VALIDATION_ERROR"
     with pytest.raises(CapabilityError, match="replace=True"):
         there.profiles.set("bare", {"model": "opus"})
-    assert dict(here.profiles.get("bare").said) == {"tags": ["x"]}
+    assert dict(here.profiles.get("bare").fields) == {"tags": ["x"]}
 
 
 # -- agents
@@ -528,7 +528,7 @@ def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
     assert profile_from_view(through(profile_view(profile), ProfileView)) == profile
     server = {"name": "s", "command": "x", "env": {"API_KEY": "sk-0123456789abcdef0123"}}
     kept[0].profiles.set_keys("secret", {"mcpServers": [server]})
-    (body,) = kept[1].profiles.get("secret").said["mcp_servers"]
+    (body,) = kept[1].profiles.get("secret").fields["mcp_servers"]
     assert body.command == "x"
     assert "0123456789" not in repr(body)
 

@@ -205,7 +205,7 @@ def test_client_has_profiles_of_its_directories(tmp_path: Path, monkeypatch: pyt
     assert mux.profiles.names() == ("a", "b")
     blocking = BlockingAgentMux(config_dir=tmp_path / "mux")
     assert blocking.profiles.names() == ("a", "b")
-    assert blocking.settled(agent="x", prompt="y", profile="b").options.model == "m"
+    assert blocking.resolve_options(agent="x", prompt="y", profile="b").options.model == "m"
     assert AgentMux(config_dir=tmp_path / "mux", project_config_dir=tmp_path / "p").profiles.names() == ("a",)
 
 

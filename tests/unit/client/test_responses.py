@@ -1,12 +1,12 @@
-"""What the service says went wrong, as our errors."""
+"""Problem details of a service become the errors that they stand for."""
 
 import httpx
 import msgspec
 import pytest
 
 from agent_mux import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.client.remote.connection import error_of
-from agent_mux.service.problems import error_response
+from agent_mux.client.remote.responses import error_of
+from agent_mux.service.problems import problem_of
 
 URL = httpx.URL("http://host/v1/runs?token=x")
 
@@ -23,7 +23,7 @@ URL = httpx.URL("http://host/v1/runs?token=x")
     ],
 )
 def test_an_error_is_the_same_on_both_sides(error: AgentMuxError) -> None:
-    answer = error_response(error)
+    answer = problem_of(error)
     read = error_of(answer.status_code, bytes(answer.body), URL)
     assert (type(read), read.code, read.message, read.recoverable) == (
         type(error),
@@ -36,7 +36,7 @@ def test_an_error_is_the_same_on_both_sides(error: AgentMuxError) -> None:
         assert read.fields == error.fields
 
 
-def test_fields_are_named_as_they_are_here() -> None:
+def test_field_paths_name_fields_of_run_options() -> None:
     problem = {"code": "VALIDATION_ERROR", "detail": "x", "fields": []}
     problem["fields"] = [{"path": "retryPolicy.baseDelay", "received": -1, "allowed": "more"}]
     read = error_of(422, msgspec.json.encode(problem), URL)
@@ -45,13 +45,13 @@ def test_fields_are_named_as_they_are_here() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"\xff"])
-def test_an_answer_that_is_none_of_ours_is_unavailable(body: bytes) -> None:
+def test_a_response_of_another_server_is_unavailable(body: bytes) -> None:
     read = error_of(502, body, URL)
     assert read.code == "UNAVAILABLE"
     assert "answered 502" in read.message
     assert "token" not in read.message
 
 
-def test_a_code_of_a_newer_service_keeps_its_sentence() -> None:
+def test_an_unknown_code_keeps_its_message() -> None:
     read = error_of(400, b'{"code":"NEW","detail":"something new"}', URL)
     assert (read.code, read.message) == ("INTERNAL", "something new")
