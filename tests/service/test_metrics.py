@@ -67,10 +67,10 @@ def test_the_counts_of_events_never_fall(served: Serving) -> None:
     assert last > 0
 
 
-def test_what_is_alive_and_what_waits_is_shown(tmp_path: Path) -> None:
+def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
     with serving(tmp_path, agents("read(); drain()"), max_concurrent_runs=1) as served:
-        told = {"agent": "scripted", "prompt": "hello"}
-        ids = [served.http.post("/v1/runs", json=told).json()["runId"] for _ in range(3)]
+        body = {"agent": "scripted", "prompt": "hello"}
+        ids = [served.http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
         samples = until(served, "runs", 1, agent="scripted", state="running")
         assert value(samples, "runs", agent="scripted", state="spawned") == 2
         assert value(samples, "queue_length") == 2

@@ -47,7 +47,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(here: ScriptedServer, seed: int) -> None:
+async def test_cut_connections_lose_and_repeat_no_event(here: ScriptedServer, seed: int) -> None:
     cuts = random.Random(seed)  # noqa: S311  # to be played again
     body: list[str] = []
     with anyio.fail_after(60), cutting(here.server.url, lambda: cuts.randrange(500, 30_000)) as proxy:
@@ -66,7 +66,7 @@ async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(h
     assert body == [event.type for event in events]
 
 
-async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_run(
+async def test_a_lost_response_is_requested_again_and_starts_no_second_run(
     here: ScriptedServer, anyio_backend: str
 ) -> None:
     sizes = iter([0, 10, 1 << 60])
@@ -80,7 +80,7 @@ async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_ru
     assert (await run).exit_reason == "aborted"
 
 
-async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_so(here: ScriptedServer) -> None:
+async def test_retries_end_when_a_service_stays_unreachable_and_the_result_reports_it(here: ScriptedServer) -> None:
     here.client(WORKS)
     with anyio.fail_after(30):
         async with RemoteMux(here.server.url, default_agent="scripted") as ours:
@@ -183,7 +183,7 @@ async def test_a_run_that_another_client_started_is_watched_and_left_alone(here:
 # -- how a run is, between its events
 
 
-async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) -> None:
+async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
     with anyio.fail_after(30), scripted_server(tmp_path, max_concurrent_runs=1) as there:
         async with there.client(WORKS) as mux:
             runs = [await mux.start(prompt="hi", grace_period=0.1) for _ in range(3)]
@@ -318,7 +318,7 @@ def test_bad_arguments_are_reported_at_once(
     assert "pass" not in str(caught.value).replace("password", "")
 
 
-async def test_what_a_service_cannot_do_for_us_is_said(here: ScriptedServer) -> None:
+async def test_unsupported_remote_calls_raise(here: ScriptedServer) -> None:
     async with here.client("") as mux:
         for fields in ({"journal": False}, {"journal": "/tmp/x.journal"}, {"owner": "me"}, {"nonsense": 1}):
             with pytest.raises(ValidationError):

@@ -77,7 +77,7 @@ def test_messages_are_sent_when_a_run_starts_and_ends(served: Serving, receiver:
     assert all((one["attempts"], one["lastStatus"], one["runId"]) == (1, 204, run["runId"]) for one in shown)
 
 
-def test_a_person_is_asked_for_when_nothing_else_decides(tmp_path: Path, receiver: Receiver) -> None:
+def test_messages_are_sent_for_interactions_that_need_a_person(tmp_path: Path, receiver: Receiver) -> None:
     body = TALKER.replace("emit(done=True)", 'emit(question="which?"); read(); emit(done=True)', 1)
     with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
         wanted = ["run.approval_request", "run.input_required"]

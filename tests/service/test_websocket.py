@@ -326,7 +326,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
 
 
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.listening.LAST_WORDS", 0.1)
+    monkeypatch.setattr("agent_mux.service.connections.CLOSE_DELAY", 0.1)
     with serving(tmp_path, agents(MUCH + "drain()")) as served:
         served.server.config.ws_ping_interval = served.server.config.ws_ping_timeout = 0.1
         run_id = started(served)
