@@ -110,7 +110,7 @@ async def test_owners_alternate_and_queue_positions_show_the_order(make_client: 
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             runs = start_runs(mux, tmp_path, "a0", "a1", "a2", owner="ann")
-            changed = mux.places.changed
+            changed = mux.concurrency.changed
             runs += start_runs(mux, tmp_path, "b0", "b1", owner="bob")
             for run in runs:
                 run.once("text_delta", lambda event: begun.append(event.delta))

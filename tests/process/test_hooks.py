@@ -171,7 +171,7 @@ async def test_untrusted_project_hooks_are_not_called(make_client: MakeClient, c
         '{"hooks": [{"id": "0", "enabled": false, "handler": "builtin", "target": "log"}]}'
     )
     events, _ = await run_to_end(make_client, WORKS, cwd=project)
-    assert "are not trusted, and not called" in warnings(events)[0]
+    assert "are not trusted and are not called" in warnings(events)[0]
     assert logged(config) != []
 
 

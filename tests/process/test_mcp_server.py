@@ -80,7 +80,7 @@ async def test_pending_approval_is_shown_and_answered(installed: Installed) -> N
         [pending] = seen["pending"]
         assert (pending["kind"], pending["risk"]) == ("approval", "medium")
         assert "rm -rf build" in pending["text"]
-        with pytest.raises(Refusal, match="wants the field 'text'"):
+        with pytest.raises(Refusal, match="requires the field 'text'"):
             await tool("answer", runId=run, decision="text")
         with pytest.raises(Refusal, match="Text does not answer the approval"):
             await tool("answer", runId=run, decision="text", text="yes")
@@ -110,7 +110,7 @@ async def test_permission_requests_are_denied_by_default(installed: Installed) -
         seen = await tool.watch_to_end(run)
         assert seen["result"]["text"] == "the answer was no"
         assert "failed" in {one["kind"] for one in seen["entries"]}
-        with pytest.raises(Refusal, match="approval mode 'yolo' is more than this server allows; use deny"):
+        with pytest.raises(Refusal, match="this server does not allow approval mode 'yolo'; use deny"):
             await tool.start(approvalMode="yolo")
 
 
@@ -243,12 +243,12 @@ async def test_output_of_the_delegate_is_sanitized_and_redacted(installed: Insta
 async def test_concurrent_and_total_runs_are_limited(installed: Installed) -> None:
     async with delegator(installed, "--max-runs", 1, "--max-runs-total", 2, body=WORKS) as tool:
         run = await tool.start()
-        with pytest.raises(Refusal, match=r"1 runs are going on, which is the most.* \[BUDGET_EXCEEDED\]"):
+        with pytest.raises(Refusal, match=r"the maximum of 1 active runs is reached.* \[BUDGET_EXCEEDED\]"):
             await tool.start()
         await tool("stop_run", runId=run)
         other = await tool.start()
         await tool("stop_run", runId=other)
-        with pytest.raises(Refusal, match="all 2 runs of this server were started"):
+        with pytest.raises(Refusal, match="all 2 runs of this server have been started"):
             await tool.start()
 
 
@@ -315,7 +315,7 @@ async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, 
     async with delegator(installed, **variables) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == [name for name in EVERY_TOOL if name != "start_run"]
-        with pytest.raises(Refusal, match=r"this is delegated work already \(depth .\ of .\): do it yourself"):
+        with pytest.raises(Refusal, match=r"the task is already delegated \(depth .\ of .\): do it yourself"):
             await tool.start()
         assert (await tool("list_agents"))["limits"]["runsLeft"] == 0
 
@@ -347,8 +347,8 @@ async def test_nested_server_finds_its_depth_without_environment_variables(insta
 async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (
-            ({}, "no run was started yet"),
-            ({"runId": "unknown"}, "no run 'unknown' was started here"),
+            ({}, "no run has been started yet"),
+            ({"runId": "unknown"}, "unknown run 'unknown'"),
             ({"runId": 5}, "Expected `str`, got `int`"),
             ({"runId": "x", "wrong": 1}, "unknown field `wrong`; the arguments are: runId, after"),
             ({"runId": "x" * 10_000}, "length <= 64"),
