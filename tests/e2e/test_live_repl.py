@@ -3,7 +3,7 @@
 from tests.e2e.harness import Live, nothing_left
 from tests.e2e.terminal import AMUX, environment
 from tests.e2e.ways import CORE, EVERYONE
-from tests.process.talking import Program, Talk
+from tests.process.conversations import JsonlClient, ReplTerminal
 from ulid import ULID
 
 from agent_mux_testing.live import Say, Shell
@@ -11,15 +11,15 @@ from agent_mux_testing.live import Say, Shell
 HANGS = "A long text that hangs here."
 
 
-def person(live: Live, *flags: str) -> Talk:
+def person(live: Live, *flags: str) -> ReplTerminal:
     """Somebody at a terminal."""
     command = [str(AMUX), "run", "-i", *live.named, "--no-color", *flags]
-    return Talk(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
+    return ReplTerminal(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
 
 
-def program(live: Live, *flags: str) -> Program:
+def program(live: Live, *flags: str) -> JsonlClient:
     """A program between two pipes."""
-    return Program([str(AMUX), "run", "-i", *live.named, "--json", *flags], environment(live), live.workspace)
+    return JsonlClient([str(AMUX), "run", "-i", *live.named, "--json", *flags], environment(live), live.workspace)
 
 
 @CORE
@@ -28,16 +28,16 @@ def test_repl(live: Live) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     run_id = str(ULID())
     with person(live, "--yolo", "--run-id", run_id) as talk:
-        talk.see_line(">")
+        talk.wait_for_line(">")
         talk.enter("begin")
-        talk.see_line(HANGS)
+        talk.wait_for_line(HANGS)
         talk.type("\x03")
-        talk.see_line("interrupted; Ctrl-C once more ends the run")
-        talk.see_line(">")
+        talk.wait_for_line("interrupted; Ctrl-C once more ends the run")
+        talk.wait_for_line(">")
         talk.enter("go on")
-        talk.see_line("Continued.")
+        talk.wait_for_line("Continued.")
         talk.enter("/exit")
-        shown = talk.left(0)
+        shown = talk.wait_for_exit(0)
     assert [line for line in shown if line.startswith("+ completed 2 turns")]
     assert live.model.heard("go on")
     nothing_left(run_id)
@@ -47,17 +47,17 @@ def test_repl(live: Live) -> None:
 def test_repl_jsonl(live: Live) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     with program(live, "--yolo") as talk:
-        talk.say("begin")
-        talk.hear("ack", command="prompt")
-        talk.hear("text_delta")
-        talk.say(type="interrupt", id=1)
-        talk.hear("ack", id=1)
-        talk.hear("turn_end")
-        talk.say(type="prompt", text="go on", id=2)
-        talk.hear("ack", id=2)
-        talk.hear("turn_end")
-        talk.leave()
-        result = talk.left(0)
+        talk.send("begin")
+        talk.expect("ack", command="prompt")
+        talk.expect("text_delta")
+        talk.send(type="interrupt", id=1)
+        talk.expect("ack", id=1)
+        talk.expect("turn_end")
+        talk.send(type="prompt", text="go on", id=2)
+        talk.expect("ack", id=2)
+        talk.expect("turn_end")
+        talk.close_input()
+        result = talk.wait_for_exit(0)
     assert (result["exitReason"], result["text"]) == ("completed", "Continued.")
     assert result["ledger"]["unknown"] == {}
     assert live.model.heard("go on")
@@ -66,25 +66,25 @@ def test_repl_jsonl(live: Live) -> None:
 def test_repl_asks(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
     with person(live) as talk:
-        talk.see_line(">")
+        talk.wait_for_line(">")
         talk.enter("make it")
-        talk.see_line("[y]es / [n]o / [a]lways?")
+        talk.wait_for_line("[y]es / [n]o / [a]lways?")
         assert not live.file("made").exists()
         talk.enter("y")
-        talk.see_line("Made it.")
+        talk.wait_for_line("Made it.")
         talk.enter("/exit")
-        talk.left(0)
+        talk.wait_for_exit(0)
     assert live.file("made").exists()
 
 
 def test_repl_jsonl_asks(live: Live) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     with program(live) as talk:
-        talk.say("make it")
-        asked = talk.hear("approval_request")
-        talk.say(type="deny", interactionId=asked["interactionId"], reason="not now")
-        talk.hear("ack", command="deny")
-        talk.hear("turn_end")
-        talk.leave()
-        assert talk.left(0)["text"] == "As you like."
+        talk.send("make it")
+        asked = talk.expect("approval_request")
+        talk.send(type="deny", interactionId=asked["interactionId"], reason="not now")
+        talk.expect("ack", command="deny")
+        talk.expect("turn_end")
+        talk.close_input()
+        assert talk.wait_for_exit(0)["text"] == "As you like."
     assert not live.file("made").exists()

@@ -34,7 +34,7 @@ def test_the_reasons_for_ignored_lines_are_recorded() -> None:
         "lines": 3,
         "mapped": 0,
         "ignored": {"nothing": 2},
-        "reasons": {"nothing": "it says nothing"},
+        "reasons": {"nothing": "it carries nothing"},
         "unknown": {"odd": 1},
     }
     assert one.ledger != Ledger()

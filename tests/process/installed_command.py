@@ -1,4 +1,4 @@
-"""The installed command `amux`, in an environment of its own, with the scripted agent as a third-party adapter."""
+"""The installed command `amux` in an isolated environment, with the scripted agent as a third-party adapter."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ from typing import Self
 
 AMUX = Path(sys.executable).with_name("amux")
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds; a slow machine, not a slow command
+PATIENCE = 60.0  # seconds; allows for a slow machine, not for a slow command
 ENTRY_POINT = "[agent_mux.adapters]\nscripted = scripted_agent:ADAPTER\n"
 MODULE = """
 import os
@@ -23,7 +23,7 @@ ADAPTER = scripted_adapter(os.environ.get("SCRIPTED", ""), two_way=os.environ.ge
 
 
 def make_site(directory: Path) -> Path:
-    """A folder that, on PYTHONPATH, is an installed package with the scripted agent's adapter."""
+    """Create a folder that, on PYTHONPATH, is an installed package with the scripted agent's adapter."""
     metadata = directory / "scripted_agent-1.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "entry_points.txt").write_text(ENTRY_POINT)
@@ -33,7 +33,7 @@ def make_site(directory: Path) -> Path:
 
 
 class Installed:
-    """Starts `amux`. What the scripted agent does is `body`."""
+    """The installed command with its own home directory. `body` is the code of the scripted agent."""
 
     def __init__(self, directory: Path) -> None:
         self.home = directory / "home"
@@ -41,7 +41,7 @@ class Installed:
         self._path = f"{make_site(directory / 'site')}:{REPOSITORY}"
 
     def environment(self, body: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Nothing of ours but what is here."""
+        """Return the complete environment; nothing is inherited from the test process."""
         return {
             "PATH": os.defpath,
             "HOME": str(self.home),
@@ -56,7 +56,7 @@ class Installed:
     def run(
         self, *arguments: object, body: str = "", stdin: bytes | None = None, **extra: str
     ) -> subprocess.CompletedProcess[str]:
-        """To its end. Standard input is a pipe when there is something in it."""
+        """Run the command to its end. Standard input is a pipe if `stdin` is given, else /dev/null."""
         return subprocess.run(
             self.command(arguments),
             env=self.environment(body, extra),
@@ -70,7 +70,7 @@ class Installed:
         )
 
     def start(self, *arguments: object, body: str = "", **extra: str) -> "subprocess.Popen[bytes]":
-        """While it runs, its streams are ours."""
+        """Start the command with output pipes that the test reads."""
         return subprocess.Popen(
             self.command(arguments),
             env=self.environment(body, extra),
@@ -82,7 +82,7 @@ class Installed:
         )
 
     def terminal(self, *arguments: object, body: str = "", **extra: str) -> "Terminal":
-        """At a terminal."""
+        """Start the command at a terminal."""
         return Terminal(self.command(arguments), self.environment(body, extra), self.home)
 
     @staticmethod
@@ -91,7 +91,7 @@ class Installed:
 
 
 class Terminal:
-    """A person in front of `amux`: reads what is on the screen, and types."""
+    """A pseudo-terminal that runs `amux`: the test reads its screen and types keys."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
         self._master, slave = pty.openpty()
@@ -113,43 +113,43 @@ class Terminal:
         os.close(self._master)
 
     def prepare(self, terminal: int) -> None:
-        """Before the command has it."""
+        """Prepare the terminal before the command starts."""
 
     def expect(self, text: str) -> str:
-        """Wait until this is on the screen, after what was expected before, and return all between."""
+        """Wait until this text appears after previously expected text, and return the screen up to it."""
         deadline = time.monotonic() + PATIENCE
         while (found := self.screen.find(text, self._seen)) < 0:
             if not self._read(deadline):
-                raise AssertionError(f"{text!r} never came; the screen:\n{self.screen}")
+                raise AssertionError(f"{text!r} did not appear; the screen:\n{self.screen}")
         before, self._seen = self._seen, found + len(text)
         return self.screen[before : self._seen]
 
     def type(self, text: str) -> None:
-        """Keys."""
+        """Type keys."""
         os.write(self._master, text.encode())
 
     def finish(self) -> int:
-        """Read to the end."""
+        """Read to the end of the output and return the exit code."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
         return self.process.wait(timeout=PATIENCE)
 
     def show(self, data: bytes) -> None:
-        """This came."""
+        """Append output to the screen."""
         self.screen += data.decode("utf-8", "replace")
 
     def read(self) -> bool:
-        """Wait for what comes next. False: nobody has the other end any more."""
+        """Wait for more output. Return False once the other end is closed."""
         return self._read(time.monotonic() + PATIENCE)
 
     def _read(self, deadline: float) -> bool:
         ready, _, _ = select.select([self._master], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
-            raise AssertionError(f"nothing came any more; the screen:\n{self.screen}")
+            raise AssertionError(f"no more output; the screen:\n{self.screen}")
         try:
             data = os.read(self._master, 65536)
-        except OSError:  # Linux: nobody has the other end any more
+        except OSError:  # Linux: the other end is closed
             return False
         self.show(data)
         return bool(data)

@@ -1,4 +1,4 @@
-"""`amux-agent` as a process of its own, on a scripted model, driven through its pipes."""
+"""`amux-agent` as a separate process with a scripted model, driven through its pipes."""
 
 import json
 import os
@@ -76,15 +76,15 @@ class ControlledAgent:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.process = process
         self.lines: list[dict[str, Any]] = []
-        self._coming: Queue[bytes | None] = Queue()
+        self._queue: Queue[bytes | None] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._coming.put(line)
-        self._coming.put(None)
+            self._queue.put(line)
+        self._queue.put(None)
 
     def send(self, kind: str, **fields: Any) -> None:
         """Send a control line."""
@@ -101,15 +101,15 @@ class ControlledAgent:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def until(self, kind: str, **fields: Any) -> dict[str, Any]:
+    def read_until(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Read up to the next line of this type that has these fields."""
         while True:
             line = self._next()
-            assert line is not None, f"no {kind} came; there was {[one['type'] for one in self.lines]}"
+            assert line is not None, f"no {kind} line; received {[one['type'] for one in self.lines]}"
             if line["type"] == kind and all(line.get(name) == value for name, value in fields.items()):
                 return line
 
-    def to_the_end(self) -> int:
+    def wait_for_exit(self) -> int:
         """Read all output, check that it conforms and that stderr is empty, and return the exit code."""
         while self._next() is not None:
             pass
@@ -119,20 +119,20 @@ class ControlledAgent:
         assert violations(self.lines) == []
         return code
 
-    def of(self, *kinds: str) -> list[dict[str, Any]]:
+    def lines_of(self, *kinds: str) -> list[dict[str, Any]]:
         return [line for line in self.lines if line["type"] in kinds]
 
     def messages(self) -> list[str]:
-        """The texts of all messages so far."""
-        return [line["text"] for line in self.of("message_stop")]
+        """Return the texts of all messages so far."""
+        return [line["text"] for line in self.lines_of("message_stop")]
 
     def _next(self) -> dict[str, Any] | None:
         try:
-            line = self._coming.get(timeout=PATIENCE)
+            line = self._queue.get(timeout=PATIENCE)
         except Empty:
-            raise AssertionError(f"nothing more came after {self.lines[-3:]}") from None
+            raise AssertionError(f"no more output after {self.lines[-3:]}") from None
         if line is None:
-            self._coming.put(None)
+            self._queue.put(None)
             return None
         self.lines.append(msgspec.json.decode(line))
         return self.lines[-1]

@@ -1,4 +1,4 @@
-"""Programs that cannot be started: the error message, and cleaning up after the attempt."""
+"""Programs that cannot be started: the error message, and that the attempt leaves nothing behind."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
-NOBODY = 65534
+UNPRIVILEGED_USER = 65534
 
 
 @pytest.fixture(params=["pipe", "terminal"])
@@ -50,8 +50,8 @@ def client(directory: Path, argv: tuple[str, ...], place: str, files: dict[str, 
     return AgentMux(adapters=registry, default_agent="scripted", config_dir=directory / "config")
 
 
-async def refused(mux: AgentMux, **fields: Any) -> RunResult:
-    """Run, and see that the attempt is told as it must be and leaves nothing."""
+async def failed_start(mux: AgentMux, **fields: Any) -> RunResult:
+    """Run, check the events of the failed start and that it leaves nothing behind, and return the result."""
     before = Footprint.now()
     with anyio.fail_after(20):
         async with mux:
@@ -70,8 +70,8 @@ async def refused(mux: AgentMux, **fields: Any) -> RunResult:
     return result
 
 
-async def reason(mux: AgentMux, **fields: Any) -> str:
-    result = await refused(mux, **fields)
+async def failure_message(mux: AgentMux, **fields: Any) -> str:
+    result = await failed_start(mux, **fields)
     assert result.error is not None
     return result.error.message
 
@@ -93,40 +93,38 @@ ELF_OF_ANOTHER_MACHINE = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00"
         (b"#!/bin/sh\n", 0o644, "is not executable; try: chmod +x"),
     ],
 )
-async def test_a_file_that_cannot_be_executed_is_explained(
-    tmp_path: Path, place: str, content: bytes, mode: int, words: str
-) -> None:
+async def test_unexecutable_file_is_reported(tmp_path: Path, place: str, content: bytes, mode: int, words: str) -> None:
     program = script(tmp_path / "agent", content, mode)
-    message = await reason(client(tmp_path, (program,), place))
+    message = await failure_message(client(tmp_path, (program,), place))
     assert message.startswith(f"{program} could not be started in ")
     assert words in message
 
 
-async def test_a_missing_program_is_explained(tmp_path: Path, place: str) -> None:
-    message = await reason(client(tmp_path, (f"{tmp_path}/gone",), place))
+async def test_missing_program_is_reported(tmp_path: Path, place: str) -> None:
+    message = await failure_message(client(tmp_path, (f"{tmp_path}/gone",), place))
     assert f"{tmp_path}/gone does not exist; install it again [No such file or directory (errno 2)]" in message
 
 
-async def test_a_missing_directory_is_explained(tmp_path: Path, place: str) -> None:
+async def test_missing_directory_is_reported(tmp_path: Path, place: str) -> None:
     directory = tmp_path / "work"
     directory.mkdir()
     with anyio.fail_after(20):
         mux = client(tmp_path, (sys.executable,), place)
         async with mux:
             run = mux.run(prompt="hi", cwd=directory)
-            directory.rmdir()  # before the run begins: it is another task
+            directory.rmdir()  # before the run starts, in another task
             result = await run
     assert result.error is not None
     assert f"the directory {directory} does not exist; create it" in result.error.message
 
 
-async def test_too_long_arguments_are_explained(tmp_path: Path, place: str) -> None:
-    message = await reason(client(tmp_path, (sys.executable, "x" * 200_000), place))
+async def test_too_long_arguments_are_reported(tmp_path: Path, place: str) -> None:
+    message = await failure_message(client(tmp_path, (sys.executable, "x" * 200_000), place))
     assert "bytes of arguments, the longest 200000, and " in message
     assert "shorten the system prompt" in message
 
 
-async def test_a_missing_interpreter_of_env_is_a_crash_with_its_message(tmp_path: Path) -> None:
+async def test_missing_env_interpreter_is_a_crash_with_its_stderr(tmp_path: Path) -> None:
     program = script(tmp_path / "agent", b"#!/usr/bin/env no-such-interpreter\n")
     with anyio.fail_after(20):
         async with client(tmp_path, (program,), "pipe") as mux:
@@ -138,7 +136,7 @@ async def test_a_missing_interpreter_of_env_is_a_crash_with_its_message(tmp_path
 
 @contextmanager
 def few_files() -> Iterator[None]:
-    """No more descriptors than are open now."""
+    """Use up all descriptors of this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
@@ -153,11 +151,11 @@ def few_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_too_many_open_files(tmp_path: Path, place: str) -> None:
+async def test_too_many_open_files_are_reported(tmp_path: Path, place: str) -> None:
     mux = client(tmp_path, (sys.executable,), place)
     with anyio.fail_after(20):
         async with client(tmp_path, ("/no/such/program",), place) as first:
-            await first.run(prompt="hi")  # what is imported when it is first needed is there now
+            await first.run(prompt="hi")  # imports everything that is imported on first use
         async with mux:
             before = Footprint.now()
             with few_files():
@@ -179,7 +177,7 @@ async def test_too_many_open_files(tmp_path: Path, place: str) -> None:
     ],
 )
 @pytest.mark.parametrize("whose", ["agent", "reaper"])
-async def test_no_more_processes(
+async def test_process_creation_errors_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, number: int, words: str, whose: str
 ) -> None:
     real = subprocess.Popen
@@ -190,13 +188,11 @@ async def test_no_more_processes(
         return real(argv, **arguments)
 
     monkeypatch.setattr(subprocess, "Popen", popen)
-    assert words in await reason(client(tmp_path, (sys.executable,), place))
+    assert words in await failure_message(client(tmp_path, (sys.executable,), place))
 
 
 @pytest.mark.parametrize("how", ["gone", "a file", "full"])
-async def test_an_unwritable_temp_directory_is_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
+async def test_unusable_temp_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     temporary = tmp_path / "tmp"
     if how == "a file":
         temporary.touch()
@@ -204,7 +200,7 @@ async def test_an_unwritable_temp_directory_is_explained(
         temporary.mkdir()
         monkeypatch.setattr(Path, "write_text", full)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    message = await reason(client(tmp_path, (sys.executable,), "pipe", {"settings.json": "{}"}))
+    message = await failure_message(client(tmp_path, (sys.executable,), "pipe", {"settings.json": "{}"}))
     assert "cannot be written; free disk space there, or set TMPDIR" in message
 
 
@@ -212,11 +208,11 @@ def full(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-async def test_a_second_run_with_the_same_id_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_second_run_with_the_same_id_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     directory = temp_dir_of(run_id)
-    directory.mkdir()  # as the run of another client has it
+    directory.mkdir()  # as the run of another client creates it
     with anyio.fail_after(20):
         async with client(tmp_path, (sys.executable,), "pipe") as mux:
             run = mux.run(prompt="hi", run_id=run_id)
@@ -228,26 +224,26 @@ async def test_a_second_run_with_the_same_id_does_not_start(tmp_path: Path, monk
     assert "another run has this run_id; omit it, or choose another" in result.error.message
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_directory_without_access_is_explained(tmp_path: Path) -> None:
-    # In a process of its own: root may enter everything.
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
+def test_inaccessible_directory_is_reported(tmp_path: Path) -> None:
+    # In a separate process: root may enter every directory.
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     code = f"""
 import errno, os, stat, sys
 from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
-os.setuid({NOBODY})
+os.setuid({UNPRIVILEGED_USER})
 error = OSError(errno.EACCES, "Permission denied")
 print(explain_spawn_failure(error, SpawnAttempt((sys.executable,), {{}}, {str(closed)!r})))
 """
     for above in closed.parents:
         if above != Path("/tmp") and str(above).startswith(tempfile.gettempdir()) and above != above.parent:
             above.chmod(above.stat().st_mode | stat.S_IXOTH)
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert f"the directory {closed} cannot be entered; run in another directory (cwd)" in said
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert f"the directory {closed} cannot be entered; run in another directory (cwd)" in output
 
 
-async def test_an_agent_that_is_not_installed_is_refused_at_once(tmp_path: Path) -> None:
+async def test_missing_agent_is_refused_before_the_start(tmp_path: Path) -> None:
     async with AgentMux(config_dir=tmp_path) as mux:
         with pytest.raises(AgentMuxError, match="not installed") as caught:
             mux.run(agent="codex", prompt="hi", env={"PATH": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""A waiting run can be withdrawn without a trace, for a restarted service that starts it again."""
+"""A queued run can be withdrawn without a trace, so that a restarted service can start it again."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from tests.process.scripted import MakeClient
 from agent_mux.errors import AgentMuxError
 
 pytestmark = pytest.mark.anyio
-WAITS = "hear(); say(text='hi'); time.sleep(1000)"
+WAITS = "read(); emit(text='hi'); time.sleep(1000)"
 
 
-async def test_a_waiting_run_is_withdrawn_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_queued_run_is_withdrawn_without_a_trace(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first, second = mux.run(prompt="one"), mux.run(prompt="two")
@@ -26,10 +26,10 @@ async def test_a_waiting_run_is_withdrawn_without_a_trace(make_client: MakeClien
             assert (second.is_withdrawn, second.state, second.queue_position) == (True, "spawned", None)
             assert await second.abort() == "unneeded"
             await first.abort()
-    assert [path.stem for path in tmp_path.rglob("*.journal")] == [first.run_id]  # noqa: ASYNC240  # it takes no time
+    assert [path.stem for path in tmp_path.rglob("*.journal")] == [first.run_id]  # noqa: ASYNC240  # a short operation
 
 
-async def test_a_started_or_stopping_run_cannot_be_withdrawn(make_client: MakeClient) -> None:
+async def test_started_or_ending_run_is_not_withdrawn(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first, second = mux.run(prompt="one"), mux.run(prompt="two")
@@ -43,8 +43,8 @@ async def test_a_started_or_stopping_run_cannot_be_withdrawn(make_client: MakeCl
             assert not first.is_withdrawn
 
 
-async def test_the_next_run_takes_the_turn_of_a_withdrawn_one(make_client: MakeClient) -> None:
-    body = "hear(); say(text='hi'); say(done=True); rest()"
+async def test_run_after_a_withdrawn_one_is_started(make_client: MakeClient) -> None:
+    body = "read(); emit(text='hi'); emit(done=True); drain()"
     with anyio.fail_after(30):
         async with make_client(body, max_concurrent_runs=1) as mux:
             first, second, third = (mux.run(prompt=text) for text in ("one", "two", "three"))

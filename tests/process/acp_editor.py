@@ -1,4 +1,4 @@
-"""An editor: the official library's client, with `amux acp` at the other end of real pipes."""
+"""A scripted editor: the official library's client, connected to `amux acp` over real pipes."""
 
 import asyncio
 import os
@@ -24,15 +24,15 @@ from acp.schema import (
     ToolCallProgress,
     ToolCallStart,
 )
-from tests.process.installed import PATIENCE
+from tests.process.installed_command import PATIENCE
 
 FORMS = ClientCapabilities(elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()))
-LEAVING = 30.0  # seconds: all agents have their grace period first
+SHUTDOWN_TIMEOUT = 30.0  # seconds: includes the grace periods of all agents
 COMMAND = (sys.executable, "-m", "agent_mux.cli.main", "acp")
 
 
 class Editor:
-    """Shows nothing, and remembers everything."""
+    """An editor that displays nothing and records everything."""
 
     def __init__(self) -> None:
         self.updates: list[tuple[str, Any]] = []
@@ -41,27 +41,27 @@ class Editor:
         self.asked: list[tuple[Any, Sequence[Any]]] = []
         self.questions: list[tuple[str, Any]] = []
         self.decide: Callable[[Any], str | None] = lambda _: "allow"
-        """The option that is chosen for a tool call; None: the person did not decide."""
+        """Returns the id of the chosen option for a tool call; None: the user did not decide."""
         self.fill_in: dict[str, Any] = {}
         self.hold: asyncio.Event | None = None
-        """Decisions wait for it."""
-        self._news = asyncio.Event()
+        """An event that decisions wait for; None: they do not wait."""
+        self._changed = asyncio.Event()
         self.agent: Any = None
         self.process: Any = None
-        self.told = InitializeResponse(protocol_version=0)
+        self.init_response = InitializeResponse(protocol_version=0)
 
-    # -- what the library calls
+    # -- called by the library
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append((session_id, update))
-        self._news.set()
+        self._changed.set()
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
     ) -> RequestPermissionResponse:
         del session_id
         self.asked.append((tool_call, options))
-        self._news.set()
+        self._changed.set()
         if self.hold is not None:
             await self.hold.wait()
         chosen = self.decide(tool_call)
@@ -77,44 +77,44 @@ class Editor:
         self.agent = conn
 
     def observe(self, event: StreamEvent) -> None:
-        """A message, as it is."""
+        """Record one incoming message of the wire."""
         if event.direction is StreamDirection.INCOMING:
             self.wire.append(event.message)
 
-    # -- what a person does
+    # -- actions of the user
 
     async def begin(self, cwd: Path, **more: Any) -> str:
-        """A new session."""
+        """Open a new session and return its id."""
         answer = await self.agent.new_session(cwd=str(cwd), mcp_servers=[], **more)
         return str(answer.session_id)
 
-    async def ask(self, session_id: str, words: str) -> str:
-        """Prompt. Returns the stop reason."""
-        answer = await self.agent.prompt(session_id=session_id, prompt=[text_block(words)])
+    async def ask(self, session_id: str, text: str) -> str:
+        """Send a prompt and return the stop reason."""
+        answer = await self.agent.prompt(session_id=session_id, prompt=[text_block(text)])
         return str(answer.stop_reason)
 
-    async def until(self, holds: Callable[[Self], Any]) -> None:
-        """Wait until something is so."""
-        while not holds(self):
-            self._news.clear()
-            await self._news.wait()
+    async def wait_until(self, condition: Callable[[Self], Any]) -> None:
+        """Wait until a condition on this editor is true."""
+        while not condition(self):
+            self._changed.clear()
+            await self._changed.wait()
 
-    # -- what was seen
+    # -- received updates
 
-    def said(self, session_id: str) -> str:
-        """All words of the agent."""
-        chunks = [update for update in self.of(session_id) if isinstance(update, AgentMessageChunk)]
+    def text_of(self, session_id: str) -> str:
+        """Return the accumulated text of the agent's messages."""
+        chunks = [update for update in self.updates_of(session_id) if isinstance(update, AgentMessageChunk)]
         return "".join(chunk.content.text for chunk in chunks)
 
-    def of(self, session_id: str) -> list[Any]:
-        """The updates of a session."""
+    def updates_of(self, session_id: str) -> list[Any]:
+        """Return the updates of a session."""
         return [update for one, update in self.updates if one == session_id]
 
     def calls(self, session_id: str) -> list[tuple[str, str | None]]:
-        """Tool calls: their titles and states, as they changed."""
+        """Return the titles and states of tool calls, in the order of their changes."""
         shown: dict[str, str] = {}
         states: list[tuple[str, str | None]] = []
-        for update in self.of(session_id):
+        for update in self.updates_of(session_id):
             if isinstance(update, ToolCallStart | ToolCallProgress):
                 shown[update.tool_call_id] = update.title or shown[update.tool_call_id]
                 states.append((shown[update.tool_call_id], update.status))
@@ -122,7 +122,7 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(
+async def start_editor(
     *arguments: object,
     environment: Mapping[str, str],
     cwd: Path,
@@ -130,9 +130,9 @@ async def editing(
     patience: float = PATIENCE,
     code: int = 0,
 ) -> AsyncIterator[Editor]:
-    """An editor that has started `amux acp` and shaken hands with it. At the end it closes its pipe, and waits.
+    """Start `amux acp` and yield an editor that is connected to it. At the end, close the pipe and wait.
 
-    `code`: with which `amux acp` leaves then.
+    `code`: the expected exit code of `amux acp`.
     """
     editor = Editor()
     tree = {"PYTHONPATH": ":".join(filter(None, (environment.get("PYTHONPATH"), os.environ.get("PYTHONPATH"))))}
@@ -140,10 +140,12 @@ async def editing(
         async with spawn_agent_process(
             cast("Client", editor), *COMMAND, *map(str, arguments),
             env={**environment, **tree}, cwd=cwd,
-            transport_kwargs={"stderr": None, "shutdown_timeout": LEAVING},
+            transport_kwargs={"stderr": None, "shutdown_timeout": SHUTDOWN_TIMEOUT},
             observers=[editor.observe], use_unstable_protocol=True,
         ) as (_, process):  # fmt: skip
             editor.process = process
-            editor.told = await editor.agent.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=can)
+            editor.init_response = await editor.agent.initialize(
+                protocol_version=PROTOCOL_VERSION, client_capabilities=can
+            )
             yield editor
-    assert process.returncode == code, "it did not leave by itself"
+    assert process.returncode == code, "amux acp did not exit with the expected code"

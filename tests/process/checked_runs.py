@@ -1,4 +1,4 @@
-"""Runs of the scripted agent, watched from start to end. Every wait is bounded."""
+"""Runs of the scripted agent, checked from start to end. Every wait is bounded."""
 
 from pathlib import Path
 from typing import Any

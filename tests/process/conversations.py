@@ -1,4 +1,4 @@
-"""An agent to talk to, and a person who does."""
+"""A conversational scripted agent, and clients that converse with it at a terminal or over pipes."""
 
 import fcntl
 import json
@@ -12,61 +12,61 @@ from pathlib import Path
 from typing import Any, Self
 
 import pyte
-from tests.process.installed import PATIENCE, Installed, Terminal
+from tests.process.installed_command import PATIENCE, Installed, Terminal
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
 from agent_mux.run.commands import RESPONSE_TYPES
 
-TALKER = """
-def hear_of(what):
-    while what not in (heard := hear() or {what: None}): waiting.append(heard)
-    return heard[what]
-def answer(said):
-    word, _, rest = said.partition(' ')
+CHAT_AGENT = """
+def read_next(key):
+    while key not in (line := read() or {key: None}): waiting.append(line)
+    return line[key]
+def answer(prompt):
+    word, _, rest = prompt.partition(' ')
     if word == 'ask':
-        say(ask=rest)
-        say(text='it was ' + hear_of('answer'))
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
     elif word == 'question':
-        say(question=rest)
-        say(text='so ' + hear_of('answer'))
+        emit(question=rest)
+        emit(text='so ' + read_next('answer'))
     elif word == 'work':
-        say(text='working')
-        hear_of('interrupt')
-        say(over=True); say(stopped=True)
+        emit(text='working')
+        read_next('interrupt')
+        emit(over=True); emit(stopped=True)
         return
     elif word == 'begin':
-        say(text=rest)
+        emit(text=rest)
         open(os.environ['GO']).read()
-        say(text=' and the end')
+        emit(text=' and the end')
     elif word == 'prepare':
         open(os.environ['GO']).read()
-        say(ask=rest)
-        say(text='it was ' + hear_of('answer'))
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
     elif word == 'cost':
-        say(used=[1200, 34]); say(cost=0.5); say(text='spent')
+        emit(used=[1200, 34]); emit(cost=0.5); emit(text='spent')
     elif word == 'flood':
-        for number in range(5000): say(text='line %d of a flood\\n' % number)
+        for number in range(5000): emit(text='line %d of a flood\\n' % number)
         open(rest, 'w').close()
     elif word == 'die':
         sys.exit(7)
     else:
-        say(text='you said ' + said)
-    say(over=True)
-    say(done=True)
+        emit(text='echo ' + prompt)
+    emit(over=True)
+    emit(done=True)
 waiting = []
-say(session='S')
-while (heard := waiting.pop(0) if waiting else hear()):
-    if 'send' in heard: answer(heard['send'])
-    if 'prompt' in heard: answer('first')
+emit(session='S')
+while (line := waiting.pop(0) if waiting else read()):
+    if 'send' in line: answer(line['send'])
+    if 'prompt' in line: answer('first')
 """
-"""Answers each prompt by its first word, and leaves when there are no more."""
+"""Answers each prompt according to its first word and exits at the end of input."""
 
-COLUMNS, ROWS = 200, 120  # so many that nothing scrolls away or is wrapped
+COLUMNS, ROWS = 200, 120  # large enough that nothing scrolls or wraps
 
 
-class Talk(Terminal):
-    """A person who talks: sees the screen as it is, and whether the terminal was given back as it was."""
+class ReplTerminal(Terminal):
+    """A terminal that tracks the displayed screen and the terminal attributes."""
 
     def prepare(self, terminal: int) -> None:
         self.resize(COLUMNS, ROWS)
@@ -75,7 +75,7 @@ class Talk(Terminal):
         self._stream = pyte.Stream(self._display)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Another size of the window."""
+        """Change the size of the window."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def show(self, data: bytes) -> None:
@@ -84,68 +84,68 @@ class Talk(Terminal):
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen, without empty lines."""
+        """The non-empty lines on the screen."""
         return [line.rstrip() for line in self._display.display if line.strip()]
 
-    def ready(self) -> None:
-        """Wait until the agent is there."""
-        self.see("scripted, session S", ">")
+    def wait_until_ready(self) -> None:
+        """Wait until the session has started and the prompt is displayed."""
+        self.wait_for("scripted, session S", ">")
 
-    def see(self, *lines: str, times: int = 1) -> None:
-        """Wait until the last lines on the screen are these, or until one line is there so many times."""
+    def wait_for(self, *lines: str, times: int = 1) -> None:
+        """Wait until these are the last lines on the screen, or until one line appears `times` times."""
         while self.lines[-len(lines) :] != list(lines) if times == 1 else self.lines.count(lines[0]) < times:
-            self._go_on(f"{lines} times {times}")
+            self._read_more(f"{lines} times {times}")
 
-    def see_line(self, begin: str) -> str:
-        """Wait for a line that begins so."""
+    def wait_for_line(self, begin: str) -> str:
+        """Wait for a line that starts with this text and return it."""
         while not (found := [line for line in self.lines if line.startswith(begin)]):
-            self._go_on(begin)
+            self._read_more(begin)
         return found[-1]
 
     def enter(self, line: str) -> None:
-        """Type a line."""
+        """Type a line and press Enter."""
         self.type(line + "\r")
 
-    def left(self, code: int) -> list[str]:
-        """It ended with this exit code, and the terminal is as it was. Returns what is on the screen."""
+    def wait_for_exit(self, code: int) -> list[str]:
+        """Wait for this exit code, check that the terminal is restored, and return the lines on the screen."""
         ended = self.finish()
         assert ended == code, self.lines
-        assert self.is_as_it_was, "the terminal was left in another mode"
+        assert self.is_restored, "the terminal mode was not restored"
         return self.lines
 
     @property
-    def is_as_it_was(self) -> bool:
+    def is_restored(self) -> bool:
         return bool(termios.tcgetattr(self._master) == self.attributes)
 
-    def _go_on(self, wanted: str) -> None:
+    def _read_more(self, wanted: str) -> None:
         try:
             has_more = self.read()
         except AssertionError as error:
-            raise AssertionError(f"{wanted!r} never came; the screen:\n" + "\n".join(self.lines)) from error
-        assert has_more, f"{wanted!r} never came; the screen:\n" + "\n".join(self.lines)
+            raise AssertionError(f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)) from error
+        assert has_more, f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)
 
 
-def talk(installed: Installed, *arguments: object, body: str = TALKER, **extra: Any) -> Talk:
-    """`amux run -i scripted` at a terminal."""
+def start_repl(installed: Installed, *arguments: object, body: str = CHAT_AGENT, **extra: Any) -> ReplTerminal:
+    """Start `amux run -i scripted` at a terminal."""
     command = installed.command(["run", "-i", "scripted", "--no-color", *arguments])
-    return Talk(command, installed.environment(body, extra), installed.home)
+    return ReplTerminal(command, installed.environment(body, extra), installed.home)
 
 
-def let_go(installed: Installed) -> str:
-    """A named pipe that the agent waits for, as its variable GO."""
+def make_go_pipe(installed: Installed) -> str:
+    """Create the named pipe that the agent waits for (variable GO) and return its path."""
     path = installed.home / "go"
     os.mkfifo(path)
     return str(path)
 
 
-def program(installed: Installed, *arguments: object, body: str = TALKER, **extra: str) -> "Program":
-    """`amux run -i scripted --json` between pipes."""
+def start_jsonl(installed: Installed, *arguments: object, body: str = CHAT_AGENT, **extra: str) -> "JsonlClient":
+    """Start `amux run -i scripted --json` with pipes."""
     command = installed.command(["run", "-i", "scripted", "--json", "--compact", *arguments])
-    return Program(command, installed.environment(body, extra), installed.home)
+    return JsonlClient(command, installed.environment(body, extra), installed.home)
 
 
-class Program:
-    """A program that talks to `amux run -i --json`: one line in, lines out."""
+class JsonlClient:
+    """A program that drives `amux run -i --json`: it sends lines and reads lines."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
         self.process = subprocess.Popen(
@@ -159,7 +159,7 @@ class Program:
         )
         self.lines: list[dict[str, Any]] = []
         self._seen = 0
-        self._begun = b""
+        self._partial = b""
 
     def __enter__(self) -> Self:
         return self
@@ -171,28 +171,28 @@ class Program:
             if stream is not None:
                 stream.close()
 
-    def say(self, line: str | None = None, **command: Any) -> None:
-        """A line, or a command."""
+    def send(self, line: str | None = None, **command: Any) -> None:
+        """Send a line, or a command as JSON."""
         assert self.process.stdin is not None
         self.process.stdin.write((line if line is not None else json.dumps(command)).encode() + b"\n")
 
-    def hear(self, type_: str, **fields: Any) -> dict[str, Any]:
-        """Wait for a line of this type with these fields, after what was heard before."""
+    def expect(self, type_: str, **fields: Any) -> dict[str, Any]:
+        """Wait for a line of this type with these fields, after the previously expected line."""
         while True:
             while self._seen < len(self.lines):
                 line = self.lines[self._seen]
                 self._seen += 1
                 if line["type"] == type_ and fields.items() <= line.items():
                     return line
-            assert self._read(), f"{type_} {fields} never came: {self.lines}"
+            assert self._read(), f"{type_} {fields} did not arrive: {self.lines}"
 
-    def leave(self) -> None:
-        """The end of what we say."""
+    def close_input(self) -> None:
+        """Close standard input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def left(self, code: int) -> dict[str, Any]:
-        """It ended with this exit code. Returns its last line, the result; the events before it are lawful."""
+    def wait_for_exit(self, code: int) -> dict[str, Any]:
+        """Wait for this exit code, check that the events conform, and return the last line, the result."""
         while self._read():
             pass
         assert self.process.wait(PATIENCE) == code, self.lines
@@ -204,15 +204,15 @@ class Program:
 
     @property
     def warnings(self) -> str:
-        """Standard error, when it is over."""
+        """The text on standard error; available after the exit."""
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
     def _read(self) -> bool:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert ready, f"nothing came any more: {self.lines}"
+        assert ready, f"no more output: {self.lines}"
         data = os.read(self.process.stdout.fileno(), 1 << 16)
-        *whole, self._begun = (self._begun + data).split(b"\n")
+        *whole, self._partial = (self._partial + data).split(b"\n")
         self.lines += [json.loads(line) for line in whole]
         return bool(data)

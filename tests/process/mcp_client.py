@@ -1,4 +1,4 @@
-"""An agent that delegates: the official MCP client, with `amux mcp-server` at the other end of its pipes."""
+"""A delegating agent: the official MCP client, connected to `amux mcp-server` over pipes."""
 
 import json
 import os
@@ -11,52 +11,52 @@ from typing import Any, Literal
 
 import anyio
 from mcp import Client, StdioServerParameters, stdio_client
-from tests.process.installed import Installed
+from tests.process.installed_command import Installed
 
 from agent_mux.process.marker import processes_of
 
-PATIENCE = 60.0  # seconds; a slow machine, not a slow server
-HELLO = "hear(); say(session='s'); say(text='hello'); say(over=1); say(done=1); rest()"
-"""What a scripted agent does that says one thing."""
-WORKS = "hear(); say(session='s'); say(text='ready'); say(over=1); time.sleep(1000)"
-"""One that never ends."""
+PATIENCE = 60.0  # seconds; allows for a slow machine, not for a slow server
+HELLO = "read(); emit(session='s'); emit(text='hello'); emit(over=1); emit(done=1); drain()"
+"""A scripted agent that answers with one message."""
+WORKS = "read(); emit(session='s'); emit(text='ready'); emit(over=1); time.sleep(1000)"
+"""A scripted agent that never ends."""
 ASKS = """
-hear(); say(session='s')
-say(ask='rm -rf build')
-say(text='the answer was ' + hear()['answer']); say(over=1); say(done=1); rest()
+read(); emit(session='s')
+emit(ask='rm -rf build')
+emit(text='the answer was ' + read()['answer']); emit(over=1); emit(done=1); drain()
 """
-"""One that asks for permission."""
+"""A scripted agent that asks for permission."""
 Mode = Literal["auto", "legacy"]
 
 
-class Refused(Exception):  # noqa: N818  # it is what a model reads, and no error of the test
-    """The tool said no."""
+class Refusal(Exception):  # noqa: N818  # an expected answer to a model, not a failure of the test
+    """The refusal that a tool returned."""
 
 
 class Delegator:
-    """Calls tools."""
+    """The caller of the server's tools."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> Any:
-        """Call one, and return its structured answer, which is the same as its text. Raises `Refused`."""
+        """Call a tool and return its structured answer, which equals its text. Raise `Refusal` for an error result."""
         with anyio.fail_after(PATIENCE):
             result = await self.client.call_tool(tool, arguments)
         [content] = result.content
         assert content.type == "text"
         if result.is_error:
-            raise Refused(content.text)
+            raise Refusal(content.text)
         assert json.loads(content.text) == result.structured_content
         return result.structured_content
 
     async def start(self, **more: Any) -> str:
-        """A run of the scripted agent."""
+        """Start a run of the scripted agent and return its id."""
         started = await self("start_run", **{"agent": "scripted", "prompt": "go", **more})
         return str(started["runId"])
 
     async def watch_to_end(self, run_id: str) -> Any:
-        """Its last answer, with the entries of all."""
+        """Watch a run to its end and return the last answer with the entries of all answers."""
         entries: list[Any] = []
         with anyio.fail_after(PATIENCE):
             while "result" not in (seen := await self("watch_run", runId=run_id)):
@@ -69,30 +69,30 @@ def command(*flags: object) -> list[str]:
 
 
 def environment(installed: Installed, body: str, extra: dict[str, str] | None = None) -> dict[str, str]:
-    """That of the installed command; where the tests are told another tree, that counts."""
-    told = installed.environment(body, extra)
-    paths = [os.environ.get("PYTHONPATH", ""), told["PYTHONPATH"]]
-    return {**told, "PYTHONPATH": ":".join(path for path in paths if path)}
+    """Return the environment of the installed command, with the PYTHONPATH of the test process first."""
+    variables = installed.environment(body, extra)
+    paths = [os.environ.get("PYTHONPATH", ""), variables["PYTHONPATH"]]
+    return {**variables, "PYTHONPATH": ":".join(path for path in paths if path)}
 
 
 @asynccontextmanager
 async def delegator(
     installed: Installed, *flags: object, body: str = HELLO, mode: Mode = "auto", **extra: str
 ) -> AsyncIterator[Delegator]:
-    """A server, and its client. What the server writes to its standard error has to be nothing."""
+    """Start a server and yield its client; the server must not write to standard error."""
     program, *arguments = command(*flags)
     server = StdioServerParameters(
         command=program, args=arguments, env=environment(installed, body, extra), cwd=installed.home
     )
-    said = installed.home.parent / "stderr"
-    with said.open("w") as errors:
+    stderr_log = installed.home.parent / "stderr"
+    with stderr_log.open("w") as errors:
         async with Client(stdio_client(server, errlog=errors), mode=mode) as client:
             yield Delegator(client)
-    assert said.read_text() == ""
+    assert stderr_log.read_text() == ""
 
 
 def start_raw(installed: Installed, *flags: object, body: str = HELLO, **extra: str) -> "subprocess.Popen[bytes]":
-    """A server whose pipes are ours."""
+    """Start a server with pipes that the test reads and writes."""
     return subprocess.Popen(
         command(*flags),
         env=environment(installed, body, extra),
@@ -105,44 +105,44 @@ def start_raw(installed: Installed, *flags: object, body: str = HELLO, **extra: 
 
 
 def write(server: "subprocess.Popen[bytes]", data: bytes) -> None:
-    """Whatever it is."""
+    """Write all bytes to the server's standard input."""
     assert server.stdin is not None
     rest = memoryview(data)
     while rest:
         rest = rest[server.stdin.write(rest) :]
 
 
-def say(server: "subprocess.Popen[bytes]", **message: Any) -> None:
-    """One message, as it is on the wire."""
+def send_message(server: "subprocess.Popen[bytes]", **message: Any) -> None:
+    """Send one JSON-RPC message."""
     write(server, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
-def hear(server: "subprocess.Popen[bytes]") -> Any:
-    """The next message."""
+def read_message(server: "subprocess.Popen[bytes]") -> Any:
+    """Read the next message."""
     assert server.stdout is not None
     ready, _, _ = select.select([server.stdout], [], [], PATIENCE)
-    assert ready, "it says nothing"
+    assert ready, "no message arrived"
     return json.loads(server.stdout.readline())
 
 
-def introduce(server: "subprocess.Popen[bytes]") -> None:
-    """The handshake."""
+def initialize(server: "subprocess.Popen[bytes]") -> None:
+    """Perform the MCP handshake."""
     known = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    say(server, id=0, method="initialize", params=known)
-    assert hear(server)["result"]["serverInfo"]["name"] == "agent-mux"
-    say(server, method="notifications/initialized")
+    send_message(server, id=0, method="initialize", params=known)
+    assert read_message(server)["result"]["serverInfo"]["name"] == "agent-mux"
+    send_message(server, method="notifications/initialized")
 
 
-def call(server: "subprocess.Popen[bytes]", number: int, tool: str, **arguments: Any) -> Any:
-    """One tool."""
-    say(server, id=number, method="tools/call", params={"name": tool, "arguments": arguments})
-    answer = hear(server)
+def call_tool(server: "subprocess.Popen[bytes]", number: int, tool: str, **arguments: Any) -> Any:
+    """Call a tool and return its structured content."""
+    send_message(server, id=number, method="tools/call", params={"name": tool, "arguments": arguments})
+    answer = read_message(server)
     assert answer["id"] == number, answer
     return answer["result"]["structuredContent"]
 
 
-async def until_none_is_left(*runs: str) -> None:
-    """No process of these runs is alive."""
+async def wait_until_gone(*runs: str) -> None:
+    """Wait until no process of these runs is alive."""
     with anyio.fail_after(PATIENCE):
-        while any(processes_of(run) for run in runs):  # noqa: ASYNC110  # nobody tells
+        while any(processes_of(run) for run in runs):  # noqa: ASYNC110  # no event reports it
             await anyio.sleep(0.05)

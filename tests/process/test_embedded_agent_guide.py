@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/use-the-embedded-agent.md that need no key do what the page says."""
+"""The examples of docs/how-to/use-the-embedded-agent.md that need no key work as documented."""
 
 import os
 import re
@@ -17,12 +17,12 @@ EXAMPLES = re.findall(r"```console\n\$ (amux\S* .*scripted:.*)\n((?:(?!\$).*\n)*
 PROGRAMS = {"amux": "agent_mux.cli.main", "amux-agent": "agent_loop.cli.main"}
 
 
-def test_the_page_has_examples() -> None:
+def test_page_has_an_example_of_each_command() -> None:
     assert [command.split()[0] for command, _ in EXAMPLES] == ["amux", "amux-agent"]
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=lambda value: value.split()[0])
-def test_an_example_prints_what_the_page_shows(command: str, shown: str, tmp_path: Path) -> None:
+def test_example_prints_the_output_on_the_page(command: str, shown: str, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "greet.toml").write_text(SCRIPT)
@@ -38,7 +38,7 @@ def test_an_example_prints_what_the_page_shows(command: str, shown: str, tmp_pat
     assert (work / "hello.txt").read_text() == "Hello.\n"
 
 
-def test_the_page_has_every_provider_with_its_variables() -> None:
+def test_page_lists_every_provider_with_its_variables() -> None:
     rows = dict(re.findall(r"^\| `([\w-]+):\w+` \|(.*)$", PAGE, re.MULTILINE))
     assert set(rows) == set(VARIABLES)
     for vendor, names in VARIABLES.items():
