@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_mux import CapabilityError
-from agent_mux_testing.live import Unspeakable, kit_of, kits
+from agent_mux_testing.live import UnsupportedPart, kit_of, kits
 from agent_mux_testing.offline import ALLOW_NETWORK, is_offline
 from agent_mux_testing.provision import Provisioned, find_agent
 
@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
         elif gap is not None:
             # Only a claim that does not hold: whatever else goes wrong is no gap.
-            no_claim = (AssertionError, Unspeakable, CapabilityError, TimeoutError)
+            no_claim = (AssertionError, UnsupportedPart, CapabilityError, TimeoutError)
             item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=no_claim))
 
 

@@ -30,9 +30,9 @@ from agent_mux_testing import mcp_echo
 from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
+    KitContext,
     Launch,
     Part,
-    Place,
     Refusal,
     answer,
     delegation,
@@ -41,7 +41,7 @@ from agent_mux_testing.live import (
     pin_of,
     refuse,
 )
-from agent_mux_testing.model_server import Step
+from agent_mux_testing.model_server import ScriptStep
 from agent_mux_testing.provision import Provisioned
 
 BOUND = 60.0  # seconds for what is no agent's
@@ -97,22 +97,22 @@ class Live:
         assert self._model is not None, "tell the model what to say first"
         return self._model
 
-    def script(self, *steps: Step | tuple[Step, ...]) -> Self:
+    def script(self, *steps: ScriptStep | tuple[ScriptStep, ...]) -> Self:
         """Start the model that says these things, one after the other."""
         flat = [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
         self._models += 1
         self._model = self._stack.enter_context(serve(*flat, first_id=self._models * 1000))
         return self
 
-    def answer(self, *parts: Part, **fields: Any) -> Step:
-        """One answer of the model. `fields` are those of `Step`."""
+    def answer(self, *parts: Part, **fields: Any) -> ScriptStep:
+        """One answer of the model. `fields` are those of `ScriptStep`."""
         return answer(self.kit, self.workspace, *parts, **fields)
 
-    def delegation(self, task: str, *inside: Part) -> tuple[Step, ...]:
+    def delegation(self, task: str, *inside: Part) -> tuple[ScriptStep, ...]:
         """The model has a sub-agent do something and waits for the report."""
         return delegation(self.kit, self.workspace, task, *inside)
 
-    def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
+    def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> ScriptStep:
         """The model's provider does not answer."""
         return refuse(self.kit.api, refusal, repeat=repeat)
 
@@ -121,8 +121,8 @@ class Live:
     @property
     def launch(self) -> Launch:
         """What starts the agent."""
-        place = Place(url=self.model.url, home=self.home, path=self.provisioned.path)
-        return launch(self.kit, place, str(self.provisioned.program))
+        context = KitContext(url=self.model.url, home=self.home, path=self.provisioned.path)
+        return launch(self.kit, context, str(self.provisioned.program))
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from agent_mux_testing.model_server import RecordedRequest, Script, ScriptedModelServer, Step
+from agent_mux_testing.model_server import RecordedRequest, Script, ScriptedModelServer, ScriptStep
 
 AUXILIARY = "aux"
 ASKED_MODEL = frozenset({"messages", "responses", "chat", "generate", AUXILIARY})
@@ -27,7 +27,7 @@ class Model:
         return [request for request in self._server.requests if request.kind in ASKED_MODEL]
 
     @property
-    def unused_steps(self) -> tuple[Step, ...]:
+    def unused_steps(self) -> tuple[ScriptStep, ...]:
         """What it was never asked to say."""
         return self._server.unused_steps
 
@@ -49,7 +49,7 @@ class Model:
 
 
 @contextmanager
-def serve(*steps: Step, first_id: int = 1) -> Iterator[Model]:
+def serve(*steps: ScriptStep, first_id: int = 1) -> Iterator[Model]:
     """A model with this script. `first_id`: of two models that one session hears, the ids must not be the same."""
 
     async def make() -> ScriptedModelServer:

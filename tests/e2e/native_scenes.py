@@ -11,14 +11,14 @@ from tests.e2e.harness import Live, seen
 
 from agent_mux import Approve, Attachment, Deny, RunHandle, Text
 from agent_mux.process.marker import processes_of
-from agent_mux_testing.live import Answer, Ask, Edit, Read, Say, Shell, Think, Todo, Write
-from agent_mux_testing.model_server import Step
+from agent_mux_testing.live import Ask, Edit, Read, Say, Shell, StructuredAnswer, Think, Todo, Write
+from agent_mux_testing.model_server import ScriptStep
 from agent_mux_testing.model_server.script import ToolUse
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A PNG of one pixel."""
 UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
-Steps = tuple[Step, ...]
+Steps = tuple[ScriptStep, ...]
 
 
 async def nothing(_live: Live, run: RunHandle) -> None:
@@ -31,7 +31,7 @@ class Scene:
     """One recording: what the model says, what is asked, and what happens meanwhile."""
 
     note: str
-    model: Callable[[Live], tuple[Step | Steps, ...]]
+    model: Callable[[Live], tuple[ScriptStep | Steps, ...]]
     options: Callable[[Live], dict[str, Any]] = lambda _: {}
     prepare: Callable[[Live], None] = lambda _: None
     drive: Callable[[Live, RunHandle], Awaitable[None]] = nothing
@@ -120,16 +120,16 @@ def with_picture(live: Live) -> dict[str, Any]:
     return {"attachments": [Attachment(file_path=str(picture))]}
 
 
-def words(live: Live, *said: str) -> tuple[Step, ...]:
+def words(live: Live, *said: str) -> tuple[ScriptStep, ...]:
     return tuple(live.answer(Say(one)) for one in said)
 
 
-def calls(live: Live, *parts: Any, last: str = "Done.") -> tuple[Step, ...]:
+def calls(live: Live, *parts: Any, last: str = "Done.") -> tuple[ScriptStep, ...]:
     return (*(live.answer(part) for part in parts), live.answer(Say(last)))
 
 
-def raw(*blocks: Any) -> Step:
-    return Step(blocks=blocks)
+def raw(*blocks: Any) -> ScriptStep:
+    return ScriptStep(blocks=blocks)
 
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
@@ -285,7 +285,7 @@ SCENES: dict[str, Scene] = {
     ),
     "output_schema": Scene(
         note="an answer by a schema",
-        model=lambda live: (live.answer(Answer({"answer": 42})),),
+        model=lambda live: (live.answer(StructuredAnswer({"answer": 42})),),
         options=with_options(output_schema=SCHEMA),
     ),
     "output_schema_asked_for": Scene(

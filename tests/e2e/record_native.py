@@ -20,7 +20,7 @@ from agent_mux import AgentMux
 from agent_mux.journal.records import Header
 from agent_mux_testing.conformance.recorded import RUN_ID
 from agent_mux_testing.fixtures import write_fixture
-from agent_mux_testing.model_server import Script, Step
+from agent_mux_testing.model_server import Script, ScriptStep
 from agent_mux_testing.provision import find_agent
 from agent_mux_testing.recorder import NEUTRAL_HOME, NEUTRAL_PROJECT, NEUTRAL_TEMP, Neutral, fixture_from_journal
 
@@ -83,7 +83,7 @@ async def record(name: str, scene: Scene) -> None:
         sys.stdout.flush()
 
 
-def flat(steps: tuple[Step | Steps, ...]) -> list[Step]:
+def flat(steps: tuple[ScriptStep | Steps, ...]) -> list[ScriptStep]:
     return [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.ways import EVERYONE
 
-from agent_mux_testing.live import Place, kit_of, kits
+from agent_mux_testing.live import KitContext, kit_of, kits
 from agent_mux_testing.model_server import Script, ScriptedModelServer, say
 from agent_mux_testing.provision import Provisioned
 
@@ -33,7 +33,7 @@ async def test_a_real_cli_says_what_the_script_says(provisioned: Provisioned, tm
             *kit.once,
             "say hello",
             cwd=tmp_path,
-            env=kit.environment(Place(url=server.url, home=tmp_path / "home", path=provisioned.path)),
+            env=kit.environment(KitContext(url=server.url, home=tmp_path / "home", path=provisioned.path)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

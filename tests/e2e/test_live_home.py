@@ -42,7 +42,7 @@ class Home:
     def ask(self, *words: str, environment: dict[str, str] | None = None, answers: str = "") -> tuple[int, str]:
         """A command of the agent's own: its exit code, and what it printed."""
         start = self.live.launch
-        behind, told = self.live.kit.home.spoken(words)
+        behind, told = self.live.kit.installation.split_input(words)
         done = subprocess.run(
             [start.environment[self.adapter.executable_variable], *behind],
             env=start.environment if environment is None else environment,
@@ -57,7 +57,7 @@ def home(live: Live) -> Home:
     """The model is there, and has something to say; the home is what the kit made of it."""
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
-    live.kit.home.trust(live.home, live.workspace)
+    live.kit.installation.trust(live.home, live.workspace)
     return Home(live, live.adapter, InstallationResolver(environ=environment, project=live.workspace))
 
 
@@ -76,7 +76,7 @@ def scopes_of(*found: Scope) -> list[Scope]:
 def test_home_mcp_servers_of_ours(home: Home) -> None:
     """What we add is listed by the agent."""
     files = needs(home.adapter.home().mcp, "MCP servers", home)
-    words = needs(home.live.kit.home.lists_mcp, "a list of its MCP servers", home)
+    words = needs(home.live.kit.installation.list_mcp, "a list of its MCP servers", home)
     servers = McpServers(home.homes)
     scopes = scopes_of(*(file.scope for file in files.files))
     for scope in scopes:
@@ -99,9 +99,9 @@ def test_home_mcp_servers_of_ours(home: Home) -> None:
 def test_home_mcp_servers_of_the_agent(home: Home) -> None:
     """What the agent adds is listed by us."""
     needs(home.adapter.home().mcp, "MCP servers", home)
-    words = needs(home.live.kit.home.adds_mcp, "adding MCP servers", home)
+    words = needs(home.live.kit.installation.add_mcp, "adding MCP servers", home)
     args = (mcp_echo.__file__, "one", "two words")  # it works: some agents look first
-    code, printed = home.ask(*words("theirs", sys.executable, args), answers=home.live.kit.home.answers)
+    code, printed = home.ask(*words("theirs", sys.executable, args), answers=home.live.kit.installation.add_mcp_input)
     assert code == 0, printed
     [stored] = [one for one in McpServers(home.homes).list(home.live.agent) if one.name == "theirs"]
     assert stored.scope == "global"
@@ -136,12 +136,16 @@ async def test_home_subagents(home: Home, tmp_path: Path) -> None:
 async def is_told(home: Home, definitions: Definitions, source: Path, text: str) -> None:
     """Added for each scope, it is in what the model is told; removed, it is not."""
     agent = home.live.agent
-    eager = {} if home.live.kit.home.eager_model is None else {"model": home.live.kit.home.eager_model}
+    eager = (
+        {}
+        if home.live.kit.installation.model_listing_subagents is None
+        else {"model": home.live.kit.installation.model_listing_subagents}
+    )
     own = [folder.scope for folder, _ in definitions.where(agent) if not folder.is_shared]
     for scope in scopes_of(*own):
         definitions.add(agent, source, scope=scope)
         [added] = definitions.list(agent)
-        home.live.kit.home.agrees(home.live.home, home.live.workspace, added.path)
+        home.live.kit.installation.grant_consent(home.live.home, home.live.workspace, added.path)
         home.live.script(home.live.answer(Say("Nothing to do.")))
         await home.live.run(**eager)
         told = [json.dumps(request.body) for request in home.live.model.requests]
@@ -167,9 +171,9 @@ def test_home_credentials(home: Home) -> None:
     Path(bare["HOME"]).mkdir()
     nobody = Auth(InstallationResolver(environ=bare, project=home.live.workspace)).check(home.live.agent)
     assert nobody.status in {"unauthenticated", "unknown"}, nobody
-    words = home.live.kit.home.says_login
+    words = home.live.kit.installation.report_login
     if words is not None:
-        judge = home.live.kit.home.is_logged_in
+        judge = home.live.kit.installation.is_logged_in
         assert judge(*home.ask(*words)), home.ask(*words)
         assert not judge(*home.ask(*words, environment=bare)), home.ask(*words, environment=bare)
 
@@ -190,7 +194,9 @@ def test_home_setup_commands(home: Home) -> None:
 def test_home_plugins(home: Home, tmp_path: Path) -> None:
     """The agent's own commands are understood."""
     needs(home.adapter.home().plugins, "plugins", home)
-    first, source, name = needs(home.live.kit.home.plugin, "a plugin from a folder", home)(tmp_path / "plugin")
+    first, source, name = needs(home.live.kit.installation.write_plugin, "a plugin from a folder", home)(
+        tmp_path / "plugin"
+    )
     for words in first:
         code, printed = home.ask(*words)
         assert code == 0, printed
@@ -210,14 +216,14 @@ async def test_home_model(home: Home) -> None:
     """The one that we set is asked."""
     config = needs(home.adapter.home().config, "configuration", home)
     needs(config.model, "a model in its configuration", home)
-    model = needs(home.live.kit.home.model, "another model", home)
+    model = needs(home.live.kit.installation.model, "another model", home)
     configs = AgentConfigs(home.homes)
     configs.set_model(home.live.agent, model)
     said = configs.model(home.live.agent)
     assert said is not None
     assert said.value == model
     assert configs.validate(home.live.agent) == []
-    words = home.live.kit.home.says_model
+    words = home.live.kit.installation.print_model
     if words is not None:
         code, printed = home.ask(*words)
         assert (code, printed.strip()) == (0, model)

@@ -13,7 +13,7 @@ from tests.process.delegating import Delegator
 
 from agent_mux import McpServer
 from agent_mux.process.marker import processes_of
-from agent_mux_testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
+from agent_mux_testing.live import MCP_SERVER, KitContext, Mcp, Say, Shell, answer, kit_of, launch
 from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None
         live.answer(Say("They were counted.")),
     )
     with serve(answer(kit, live.workspace, Say(COUNTED)), first_id=9000) as model:
-        start = launch(kit, Place(url=model.url, home=home, path=other.path), str(other.program))
+        start = launch(kit, KitContext(url=model.url, home=home, path=other.path), str(other.program))
         server = delegating(live, tmp_path, "--agent", "codex", "--max-cost", "5", **start.environment)
         done = await live.run(mcp_servers=[server])
         assert done.result.text == "They were counted."

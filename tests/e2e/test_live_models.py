@@ -7,7 +7,7 @@ from tests.e2e.ways import EVERYONE
 from agent_mux.models.registry import Models
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelListing
-from agent_mux_testing.live import DUMMY_KEY, Place, Say
+from agent_mux_testing.live import DUMMY_KEY, KitContext, Say
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 """With them, agents list the models of these providers; nobody is asked whether they are any good."""
@@ -39,9 +39,9 @@ def test_models_that_come_with_us_are_those_that_are_listed(live: Live) -> None:
     adapter, listing = asked(live)
     if live.provisioned.version != adapter.tested_version:
         pytest.skip("what comes with us is of another version")
-    place = Place(url="", home=live.home, path=live.provisioned.path)
+    context = KitContext(url="", home=live.home, path=live.provisioned.path)
     program = {adapter.executable_variable: str(live.provisioned.program)}
-    environ = place.minimal(**dict.fromkeys(KEYS, DUMMY_KEY), **program)
+    environ = context.minimal(**dict.fromkeys(KEYS, DUMMY_KEY), **program)
     offered = Models(directory=live.config_directory, environ=environ).refresh(live.agent, timeout=PATIENCE)
     listed = {model.model_id for model in offered}
     ours = {model.model_id for model in adapter.models()}

@@ -10,7 +10,7 @@ from tests.e2e.harness import Live
 from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux import Attachment
-from agent_mux_testing.live import Answer, Say, Shell, Think
+from agent_mux_testing.live import Say, Shell, StructuredAnswer, Think
 
 DOT = (  # the smallest picture
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -139,7 +139,7 @@ async def test_output_schema(live: Live) -> None:
         "required": ["answer"],
         "additionalProperties": False,
     }
-    live.script(live.answer(Answer({"answer": 42})), live.answer(Say("Done.")))
+    live.script(live.answer(StructuredAnswer({"answer": 42})), live.answer(Say("Done.")))
     done = await live.run(output_schema=schema)
     assert done.result.exit_reason == "completed"
     assert done.result.structured_output == {"answer": 42}

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.harness import Live
 from tests.e2e.terminal import amux
 
-from agent_mux_testing.live import DUMMY_KEY, ModelApi, Place, Say, Shell, ToolPart
+from agent_mux_testing.live import DUMMY_KEY, KitContext, ModelApi, Say, Shell, ToolPart
 from agent_mux_testing.model_server.script import Block, FunctionCall, Item, ToolUse
 from agent_mux_testing.provision import find_agent
 
@@ -64,18 +64,18 @@ def native(wire: Wire, tmp_path: Path) -> Iterator[Live]:
     with ExitStack() as stack:
         live = Live(found, tmp_path, stack)
 
-        def environment(place: Place) -> dict[str, str]:
-            own = {wire.address: place.url + wire.path, wire.key: DUMMY_KEY}
-            return place.minimal(AMUX_AGENT_HOME=str(place.home / "agent"), **own)
+        def environment(context: KitContext) -> dict[str, str]:
+            own = {wire.address: context.url + wire.path, wire.key: DUMMY_KEY}
+            return context.minimal(AMUX_AGENT_HOME=str(context.home / "agent"), **own)
 
-        def spell(part: ToolPart, workspace: Path) -> Block | Item:
-            block = kit.spell(part, workspace)
+        def format_tool_call(part: ToolPart, workspace: Path) -> Block | Item:
+            block = kit.format_tool_call(part, workspace)
             if wire.api == "responses" and isinstance(block, ToolUse):
                 return FunctionCall(block.name, block.input)
             return block
 
         kit = live.kit
-        live.kit = replace(kit, api=wire.api, environment=environment, spell=spell)
+        live.kit = replace(kit, api=wire.api, environment=environment, format_tool_call=format_tool_call)
         yield live
 
 

@@ -8,20 +8,20 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
@@ -79,17 +79,17 @@ _GAPS = {
 }
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the complete environment of Qwen Code."""
-    place.write(".qwen/settings.json", json.dumps(_SETTINGS))
-    return place.minimal(
+    context.write(".qwen/settings.json", json.dumps(_SETTINGS))
+    return context.minimal(
         OPENAI_API_KEY=DUMMY_KEY,
-        OPENAI_BASE_URL=f"{place.url}/v1",
+        OPENAI_BASE_URL=f"{context.url}/v1",
         OPENAI_MODEL=_MODEL,
     )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """Convert a part of a script to a block, which the model server sends as chunks of a chat completion."""
     match part:
         case Shell(command):
@@ -110,8 +110,8 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one lin
         case Delegate(task):
             kind = {"subagent_type": "general-purpose", "run_in_background": False}
             return ToolUse("agent", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
-        case Answer():
-            raise Unspeakable("ACP has no output schema")
+        case StructuredAnswer():
+            raise UnsupportedPart("ACP has no output schema")
 
 
 def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
@@ -137,7 +137,7 @@ KIT = LiveKit(
     environment=environment,
     arguments=("--acp", "--auth-type=openai"),
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
     ),
