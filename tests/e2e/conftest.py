@@ -19,13 +19,13 @@ from agent_mux_testing.provision import Provisioned, find_agent
 
 pytest.register_assert_rewrite("tests.e2e.harness")
 
-from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness are to be explained, too
-from tests.e2e.report import SCENARIO, Table, agent_of, scenario_of, way_of  # noqa: E402
+from tests.e2e.harness import LiveAgent  # noqa: E402  # assertions in the harness are to be explained, too
+from tests.e2e.report import SCENARIO, OutcomeTable, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
-THOROUGH = ("claude", "codex", "native")
-"""Agents that every scenario is run with; the others with those that are marked `EVERYONE`, on one event loop."""
-table = Table()
+FULLY_TESTED = ("claude", "codex", "native")
+"""Agents that every scenario is run with; the others with those that are marked `ALL_AGENTS`, on one event loop."""
+table = OutcomeTable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,10 +42,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each agent and pinned version."""
     if "agent" not in metafunc.fixturenames:
         return
-    everyone = metafunc.definition.get_closest_marker("everyone") is not None
+    for_all_agents = metafunc.definition.get_closest_marker("all_agents") is not None
     wanted = set(metafunc.config.getoption("agent"))
     pinned = [(kit.agent, _name(kit.agent, pin.version)) for kit in kits().values() for pin in kit.pins]
-    known = [(agent, name) for agent, name in pinned if everyone or agent in THOROUGH]
+    known = [(agent, name) for agent, name in pinned if for_all_agents or agent in FULLY_TESTED]
     metafunc.parametrize("agent", [name for agent, name in known if not wanted or {agent, name} & wanted])
 
 
@@ -64,9 +64,9 @@ def provisioned(agent: str) -> Provisioned:
 
 
 @pytest.fixture
-def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[Live]:
+def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[LiveAgent]:
     with ExitStack() as stack:
-        yield Live(provisioned, tmp_path, stack)
+        yield LiveAgent(provisioned, tmp_path, stack)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -99,11 +99,11 @@ def _says_nothing_new(item: pytest.Item) -> bool:
         return True
     loop = getattr(item, "callspec").params.get("anyio_backend")  # noqa: B009  # not every item has one
     way = way_of(item)
-    return (loop == "trio" and agent not in THOROUGH) or (way is not None and way not in kit_of(agent).ways)
+    return (loop == "trio" and agent not in FULLY_TESTED) or (way is not None and way not in kit_of(agent).ways)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    table.see(report)
+    table.add_report(report)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import anyio
-from tests.e2e.model import Model, serve
+from tests.e2e.model import ScriptedModel, serve
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
 from agent_mux.events import AgentEvent, CostRecord
@@ -45,13 +45,13 @@ from agent_mux_testing.model_server import ScriptStep
 from agent_mux_testing.provision import Provisioned
 
 BOUND = 60.0  # seconds for what is no agent's
-LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
+POLL_INTERVAL = 0.02  # seconds between two looks at what nobody tells of
 PROMPT = "do the thing"
 GIT = shutil.which("git") or "git"
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedRun:
     """A run that is over."""
 
     result: RunResult
@@ -72,7 +72,7 @@ class Finished:
         return found[0]
 
 
-class Live:
+class LiveAgent:
     """One agent at its pinned version, with a home, a workspace and a scripted model of its own."""
 
     def __init__(self, provisioned: Provisioned, directory: Path, stack: ExitStack) -> None:
@@ -84,7 +84,7 @@ class Live:
         self.config_directory = directory / "mux"
         self.provisioned = provisioned
         self._stack = stack
-        self._model: Model | None = None
+        self._model: ScriptedModel | None = None
         self._models = 0
         self.workspace.mkdir()
         self.git("init", "--quiet")
@@ -92,7 +92,7 @@ class Live:
     # -- the model
 
     @property
-    def model(self) -> Model:
+    def model(self) -> ScriptedModel:
         """The scripted model."""
         assert self._model is not None, "tell the model what to say first"
         return self._model
@@ -125,7 +125,7 @@ class Live:
         return launch(self.kit, context, str(self.provisioned.program))
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def agent_arguments(self) -> tuple[str, ...]:
         """The agent on the command line of `amux run`."""
         command = self.launch.command
         return (self.agent, *(["--command", shlex.join(command)] if command else []))
@@ -152,7 +152,7 @@ class Live:
                 yield run
                 await run
 
-    async def run(self, prompt: str = PROMPT, **fields: Any) -> Finished:
+    async def run(self, prompt: str = PROMPT, **fields: Any) -> FinishedRun:
         """A run from start to end."""
         async with self.running(prompt, **fields) as run:
             pass
@@ -181,17 +181,17 @@ class Live:
         places = [os.fsencode(self.home), os.fsencode(self.workspace)]
         return [shown for entry in Path("/proc").glob("[0-9]*") if (shown := _shown(entry, places)) is not None]
 
-    async def appears(self, name: str) -> None:
+    async def wait_for_file(self, name: str) -> None:
         """Wait until a file is in the workspace: the agent's tools tell nobody that they have begun."""
         while not self.file(name).exists():  # noqa: ASYNC110
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_INTERVAL)
 
-    def used(self, finished: Finished, *, calls: int, inside: int = 0) -> None:
+    def assert_usage(self, finished: FinishedRun, *, calls: int, inside: int = 0) -> None:
         """Assert what the run used: exactly what the model says that these calls used, and nothing twice.
 
         `inside`: calls of sub-agents. They cost, but are no calls of the main agent.
         """
-        told = self._told(finished)
+        told = self._cost_per_call(finished)
         cost, usage = finished.result.cost, finished.result.token_usage
         assert cost is not None
         assert usage is not None
@@ -210,7 +210,7 @@ class Live:
             turns = [event.cost for event in finished.all("turn_end")]
             assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
 
-    def _told(self, finished: Finished) -> CostRecord:
+    def _cost_per_call(self, finished: FinishedRun) -> CostRecord:
         """What an answer of the scripted model costs, as this version tells it in the protocol of the run."""
         assert finished.result.journal is not None
         protocol = JournalReader(Path(finished.result.journal)).header.codec.protocol
@@ -233,15 +233,15 @@ def _shown(entry: Path, places: list[bytes]) -> str | None:
     return told[1].replace(b"\0", b" ").decode("utf-8", "replace") if is_there else None
 
 
-async def finish(run: RunHandle) -> Finished:
+async def finish(run: RunHandle) -> FinishedRun:
     """What became of a run, having checked what must hold for all of them."""
-    done = check(await run, run.agent)
+    done = check_result(await run, run.agent)
     late = [encode_event(event) async for event in run]
     assert late == [encode_event(event) for event in done.events]
     return done
 
 
-def check(result: RunResult, agent: str) -> Finished:
+def check_result(result: RunResult, agent: str) -> FinishedRun:
     """What became of a run, having checked what can be seen from its result."""
     assert result.events is not None
     assert result.journal is not None
@@ -250,13 +250,13 @@ def check(result: RunResult, agent: str) -> Finished:
     assert result.ledger.unknown == {}, result.ledger
     # A CLI that refuses at once says so on standard error alone, and one that was interrupted early may say nothing.
     assert result.ledger.lines > 0 or result.exit_reason in {"failed", "interrupted"}
-    assert [encode_event(event) for event in derived(journal, agent)] == [encode_event(e) for e in result.events]
+    assert [encode_event(event) for event in replay_journal(journal, agent)] == [encode_event(e) for e in result.events]
     assert DUMMY_KEY.encode() not in journal.read_bytes()
-    nothing_left(result.run_id)
-    return Finished(result, result.events)
+    assert_nothing_left(result.run_id)
+    return FinishedRun(result, result.events)
 
 
-async def seen(run: RunHandle, kind: str, count: int = 1) -> None:
+async def wait_for_event(run: RunHandle, kind: str, count: int = 1) -> None:
     """Wait for an event."""
     async for event in run:
         if event.type == kind:
@@ -266,7 +266,7 @@ async def seen(run: RunHandle, kind: str, count: int = 1) -> None:
     raise AssertionError(f"the run ended without {kind}")
 
 
-def derived(journal: Path, agent: str) -> list[AgentEvent]:
+def replay_journal(journal: Path, agent: str) -> list[AgentEvent]:
     """The events that a journal tells."""
     registry = AdapterRegistry()
     return list(
@@ -276,7 +276,7 @@ def derived(journal: Path, agent: str) -> list[AgentEvent]:
     )
 
 
-def nothing_left(run_id: str) -> None:
+def assert_nothing_left(run_id: str) -> None:
     """Assert that a run left no process and no file of its own."""
     assert processes_of(run_id) == []
     assert not temp_dir_of(run_id).exists()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.harness import Live, seen
+from tests.e2e.harness import LiveAgent, wait_for_event
 
 from agent_mux import Approve, Attachment, Deny, RunHandle, Text
 from agent_mux.process.marker import processes_of
@@ -21,7 +21,7 @@ UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
 Steps = tuple[ScriptStep, ...]
 
 
-async def nothing(_live: Live, run: RunHandle) -> None:
+async def nothing(_live: LiveAgent, run: RunHandle) -> None:
     """The run ends by itself."""
     await run
 
@@ -31,17 +31,17 @@ class Scene:
     """One recording: what the model says, what is asked, and what happens meanwhile."""
 
     note: str
-    model: Callable[[Live], tuple[ScriptStep | Steps, ...]]
-    options: Callable[[Live], dict[str, Any]] = lambda _: {}
-    prepare: Callable[[Live], None] = lambda _: None
-    drive: Callable[[Live, RunHandle], Awaitable[None]] = nothing
+    model: Callable[[LiveAgent], tuple[ScriptStep | Steps, ...]]
+    options: Callable[[LiveAgent], dict[str, Any]] = lambda _: {}
+    prepare: Callable[[LiveAgent], None] = lambda _: None
+    drive: Callable[[LiveAgent, RunHandle], Awaitable[None]] = nothing
     before: "Scene | None" = None
     """A run that comes first, in the same home: its session goes on as `session_id` of this name of options."""
     goes_on_as: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def asking(**more: Any) -> Callable[[Live], dict[str, Any]]:
+def asking(**more: Any) -> Callable[[LiveAgent], dict[str, Any]]:
     return lambda _: {"approval_mode": "prompt", **more}
 
 
@@ -49,55 +49,55 @@ def void(_: Any) -> None:
     """For lambdas."""
 
 
-def with_options(**more: Any) -> Callable[[Live], dict[str, Any]]:
+def with_options(**more: Any) -> Callable[[LiveAgent], dict[str, Any]]:
     return lambda _: more
 
 
-async def two_prompts(_live: Live, run: RunHandle) -> None:
+async def two_prompts(_live: LiveAgent, run: RunHandle) -> None:
     await run.continue_("and again")
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def interrupted(live: Live, run: RunHandle) -> None:
-    await seen(run, "text_delta")
+async def interrupted(live: LiveAgent, run: RunHandle) -> None:
+    await wait_for_event(run, "text_delta")
     await run.interrupt()
     await run
 
 
-async def interrupted_then_continued(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def interrupted_then_continued(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.interrupt()
-    await seen(run, "turn_end")
+    await wait_for_event(run, "turn_end")
     await run.send("go on")
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def steered(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def steered(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.steer("and be quick")
     live.file("go").touch()
-    await seen(run, "turn_end")
+    await wait_for_event(run, "turn_end")
     await run.close()
 
 
-async def queued(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def queued(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.queue("second question")
     live.file("go").touch()
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def aborted(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def aborted(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.abort()
 
 
-def sent(number: signal.Signals) -> Callable[[Live, RunHandle], Awaitable[None]]:
-    async def send(live: Live, run: RunHandle) -> None:
-        await live.appears("started")
+def sent(number: signal.Signals) -> Callable[[LiveAgent, RunHandle], Awaitable[None]]:
+    async def send(live: LiveAgent, run: RunHandle) -> None:
+        await live.wait_for_file("started")
         agent = min(processes_of(run.run_id))  # it started the others
         os.kill(agent, number)
         await run
@@ -105,7 +105,7 @@ def sent(number: signal.Signals) -> Callable[[Live, RunHandle], Awaitable[None]]
     return send
 
 
-def with_skill_and_document(live: Live) -> None:
+def with_skill_and_document(live: LiveAgent) -> None:
     skill = live.file(".agents/skills/singing")
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(
@@ -114,17 +114,17 @@ def with_skill_and_document(live: Live) -> None:
     live.file("AGENTS.md").write_text("Never wake the wombat.\n", "utf-8")
 
 
-def with_picture(live: Live) -> dict[str, Any]:
+def with_picture(live: LiveAgent) -> dict[str, Any]:
     picture = live.file("dot.png")
     picture.write_bytes(base64.b64decode(DOT))
     return {"attachments": [Attachment(file_path=str(picture))]}
 
 
-def words(live: Live, *said: str) -> tuple[ScriptStep, ...]:
+def words(live: LiveAgent, *said: str) -> tuple[ScriptStep, ...]:
     return tuple(live.answer(Say(one)) for one in said)
 
 
-def calls(live: Live, *parts: Any, last: str = "Done.") -> tuple[ScriptStep, ...]:
+def calls(live: LiveAgent, *parts: Any, last: str = "Done.") -> tuple[ScriptStep, ...]:
     return (*(live.answer(part) for part in parts), live.answer(Say(last)))
 
 
@@ -133,7 +133,7 @@ def raw(*blocks: Any) -> ScriptStep:
 
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
-TALK = {"interactive": True, "approval_mode": "yolo"}
+INTERACTIVE = {"interactive": True, "approval_mode": "yolo"}
 REMEMBER = Scene(note="", model=lambda live: words(live, "It is 17."))
 SCENES: dict[str, Scene] = {
     "text": Scene(note="one answer", model=lambda live: words(live, "Hello from the script.")),
@@ -217,19 +217,19 @@ SCENES: dict[str, Scene] = {
     "multi_turn": Scene(
         note="two prompts in one run",
         model=lambda live: words(live, "First answer.", "Second answer."),
-        options=with_options(**TALK),
+        options=with_options(**INTERACTIVE),
         drive=two_prompts,
     ),
     "steer": Scene(
         note="a message for the turn that runs",
         model=lambda live: calls(live, Shell(UNTIL_GO)),
-        options=with_options(**TALK),
+        options=with_options(**INTERACTIVE),
         drive=steered,
     ),
     "queue": Scene(
         note="a prompt for a turn of its own",
         model=lambda live: (*calls(live, Shell(UNTIL_GO), last="First answer."), *words(live, "Second answer.")),
-        options=with_options(**TALK),
+        options=with_options(**INTERACTIVE),
         drive=queued,
     ),
     "interrupt_text": Scene(
@@ -240,7 +240,7 @@ SCENES: dict[str, Scene] = {
     "interrupt_then_continue": Scene(
         note="interrupted in a command; the next prompt is answered",
         model=lambda live: (live.answer(Shell("touch started; sleep 300")), *words(live, "Here again.")),
-        options=with_options(**TALK),
+        options=with_options(**INTERACTIVE),
         drive=interrupted_then_continued,
     ),
     "abort_tool": Scene(
@@ -344,7 +344,7 @@ SCENES: dict[str, Scene] = {
     "err_then_next_turn": Scene(
         note="a turn fails, the next one goes well",
         model=lambda live: (live.refusal("refused"), *words(live, "Fine now.")),
-        options=with_options(**TALK),
+        options=with_options(**INTERACTIVE),
         drive=two_prompts,
     ),
     "no_key": Scene(note="no key", model=lambda live: words(live, "Never said."), environment={"OPENAI_API_KEY": ""}),

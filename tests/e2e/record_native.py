@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import msgspec
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.native_scenes import SCENES, Scene, Steps, two_prompts
 
 from agent_mux import AgentMux
@@ -30,7 +30,7 @@ PLAIN = frozenset({"PATH", "HOME", "TERM", "LANG"})
 """Variables that every agent has."""
 
 
-async def played(live: Live, scene: Scene, **more: Any) -> Path:
+async def played(live: LiveAgent, scene: Scene, **more: Any) -> Path:
     """The journal of a run."""
     live.script(*scene.model(live))
     options = {**scene.options(live), **more}
@@ -52,7 +52,7 @@ async def record(name: str, scene: Scene) -> None:
     found = find_agent("native")
     assert found is not None, "provision it first"
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        live = Live(found, Path(directory), stack)
+        live = LiveAgent(found, Path(directory), stack)
         scene.prepare(live)
         more = {}
         if scene.before is not None:

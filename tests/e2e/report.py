@@ -35,13 +35,13 @@ def _parameters(item: pytest.Item) -> dict[str, Any]:
     return getattr(getattr(item, "callspec", None), "params", {})
 
 
-class Table:
+class OutcomeTable:
     """Outcomes by scenario and agent."""
 
     def __init__(self) -> None:
         self._cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
 
-    def see(self, report: pytest.TestReport) -> None:
+    def add_report(self, report: pytest.TestReport) -> None:
         """A phase of a test is over."""
         agent, scenario = dict(report.user_properties).get(SCENARIO, ("", ""))
         if agent and (report.when == "call" or report.outcome != "passed"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import BOUND, LOOK_EVERY, Live, nothing_left
+from tests.e2e.harness import BOUND, POLL_INTERVAL, LiveAgent, assert_nothing_left
 
 from agent_mux import decode_event, validate
 
@@ -22,7 +22,7 @@ READ_SIZE = 65536
 
 
 @dataclass(frozen=True)
-class Printed:
+class CommandOutput:
     """What a command came to."""
 
     code: int
@@ -34,7 +34,7 @@ class Printed:
         """Its standard output as JSONL."""
         return [json.loads(line) for line in self.out.splitlines()]
 
-    def check(self) -> tuple[list[str], dict[str, Any]]:
+    def check_stream(self) -> tuple[list[str], dict[str, Any]]:
         """The types of the events and the result that `run --json` printed; the stream is lawful, nothing is left."""
         *events, result = self.out.splitlines()
         decoded = [decode_event(line) for line in events]
@@ -42,11 +42,11 @@ class Printed:
         told: dict[str, Any] = json.loads(result)
         assert told["type"] == "run_result"
         assert told["ledger"]["unknown"] == {}
-        nothing_left(told["runId"])
+        assert_nothing_left(told["runId"])
         return [event.type for event in decoded], told
 
 
-def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
+def amux(live: LiveAgent, *arguments: str, stdin: str | None = None) -> CommandOutput:
     """Run it without a terminal. `stdin` makes a pipe of it; else it is `/dev/null`."""
     done = subprocess.run(
         [AMUX, *arguments],
@@ -58,10 +58,10 @@ def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
         timeout=live.kit.patience,
         check=False,
     )
-    return Printed(done.returncode, done.stdout, done.stderr)
+    return CommandOutput(done.returncode, done.stdout, done.stderr)
 
 
-def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Printed:
+def amux_at_terminal(live: LiveAgent, *arguments: str, when: str, type_in: str) -> CommandOutput:
     """Run it at a terminal, where a person types something as soon as they see something."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -70,7 +70,7 @@ def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Pr
     os.close(theirs)
     try:
         shown = _converse(ours, when, type_in)
-        return Printed(process.wait(BOUND), shown, "")
+        return CommandOutput(process.wait(BOUND), shown, "")
     finally:
         process.kill()
         process.wait()
@@ -78,7 +78,7 @@ def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Pr
 
 
 @contextmanager
-def amux_working(live: Live, *arguments: str, until: str) -> Iterator[subprocess.Popen[str]]:
+def running_amux(live: LiveAgent, *arguments: str, until: str) -> Iterator[subprocess.Popen[str]]:
     """It runs, and its agent's tool has made this file."""
     process = subprocess.Popen(
         [AMUX, *arguments],
@@ -90,22 +90,22 @@ def amux_working(live: Live, *arguments: str, until: str) -> Iterator[subprocess
         text=True,
     )
     try:
-        eventually(live.file(until).exists)
+        wait_until(live.file(until).exists)
         yield process
     finally:
         process.kill()
         process.communicate()
 
 
-def eventually(holds: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
     """Wait for what nobody tells of."""
     deadline = time.monotonic() + BOUND
     while not holds():
         assert time.monotonic() < deadline, "it never happened"
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL)
 
 
-def environment(live: Live) -> dict[str, str]:
+def environment(live: LiveAgent) -> dict[str, str]:
     """The whole environment of the command, and so of the agent."""
     return {**live.launch.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.e2e.ways import EVERYONE
+from tests.e2e.ways import ALL_AGENTS
 
 from agent_mux_testing.live import KitContext, kit_of, kits
 from agent_mux_testing.model_server import Script, ScriptedModelServer, say
@@ -21,9 +21,9 @@ def test_every_gap_is_about_a_scenario() -> None:
     assert gaps <= scenarios
 
 
-@EVERYONE
+@ALL_AGENTS
 @pytest.mark.anyio
-async def test_a_real_cli_says_what_the_script_says(provisioned: Provisioned, tmp_path: Path) -> None:
+async def test_cli_prints_the_scripted_answer(provisioned: Provisioned, tmp_path: Path) -> None:
     kit = kit_of(provisioned.agent)
     if kit.once is None:
         pytest.skip(f"{kit.agent} answers no prompt of its command line")

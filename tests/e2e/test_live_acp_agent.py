@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from acp import image_block, text_block
 from acp.schema import AgentMessageChunk, FileEditToolCallContent, ToolCallProgress, ToolCallStart, UserMessageChunk
-from tests.e2e.harness import Live, nothing_left
+from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import environment
-from tests.e2e.ways import EVERYONE
+from tests.e2e.ways import ALL_AGENTS
 from tests.process.editing import COMMAND, Editor, editing
 
 from agent_mux_testing.live import Edit, Say, Shell, Write
@@ -29,8 +29,8 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 
 @asynccontextmanager
-async def opened(live: Live, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
-    agent, *command = live.named
+async def opened(live: LiveAgent, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
+    agent, *command = live.agent_arguments
     more = [agent, *command, *arguments]
     async with editing(
         "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience, code=code
@@ -44,8 +44,8 @@ def texts(editor: Editor, session: str, kind: type[AgentMessageChunk | UserMessa
     return "".join(chunk.content.text for chunk in chunks)
 
 
-@EVERYONE
-async def test_acp_agent_turns(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_turns(live: LiveAgent) -> None:
     """Two prompts and their answers; what was said first is known to the model in the second."""
     live.script(live.answer(Say("Hello from the script.")), live.answer(Say("Hello again.")))
     async with opened(live) as editor:
@@ -54,13 +54,13 @@ async def test_acp_agent_turns(live: Live) -> None:
         assert editor.said(session) == "Hello from the script."
         assert await editor.ask(session, "and again") == "end_turn"
         assert editor.said(session).endswith("Hello again.")
-    assert live.model.heard("say hello")
-    assert live.model.heard("and again")
-    nothing_left(session)
+    assert live.model.received("say hello")
+    assert live.model.received("and again")
+    assert_nothing_left(session)
 
 
-@EVERYONE
-async def test_acp_agent_permits(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_approves(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
     async with opened(live) as editor:
         session = await editor.begin(live.workspace)
@@ -72,8 +72,8 @@ async def test_acp_agent_permits(live: Live) -> None:
         assert editor.said(session).endswith("Made it.")
 
 
-@EVERYONE
-async def test_acp_agent_denies(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_denies(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     async with opened(live) as editor:
         editor.decide = lambda _: "reject"
@@ -83,7 +83,7 @@ async def test_acp_agent_denies(live: Live) -> None:
         assert editor.calls(session)[-1][1] == "failed"
 
 
-async def test_acp_agent_edits(live: Live) -> None:
+async def test_acp_agent_edits(live: LiveAgent) -> None:
     live.script(
         live.answer(Write("a.txt", "one\ntwo\n")), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("Done."))
     )
@@ -98,20 +98,20 @@ async def test_acp_agent_edits(live: Live) -> None:
         assert editor.asked == []
 
 
-@EVERYONE
-async def test_acp_agent_cancels(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_cancels(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Here again.")))
     async with opened(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         asking = asyncio.ensure_future(editor.ask(session, "work"))
-        await live.appears("started")
+        await live.wait_for_file("started")
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         assert await editor.ask(session, "are you there?") == "end_turn"
         assert editor.said(session).endswith("Here again.")
 
 
-async def test_acp_agent_loads(live: Live) -> None:
+async def test_acp_agent_loads(live: LiveAgent) -> None:
     """Another process goes on with a session, by the id that the first one gave it."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
     async with opened(live) as editor:
@@ -128,7 +128,7 @@ async def test_acp_agent_loads(live: Live) -> None:
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_loads_what_was_killed(live: Live) -> None:
+async def test_acp_agent_loads_the_session_of_a_killed_process(live: LiveAgent) -> None:
     """Nobody lived to write down which session it was: the recording of the run knows."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
     async with opened(live, code=-signal.SIGKILL) as editor:
@@ -144,7 +144,7 @@ async def test_acp_agent_loads_what_was_killed(live: Live) -> None:
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_forks(live: Live) -> None:
+async def test_acp_agent_forks(live: LiveAgent) -> None:
     live.script(*(live.answer(Say(words)) for words in ("It is 17.", "A copy.", "The first.")))
     async with opened(live) as editor:
         first = await editor.begin(live.workspace)
@@ -156,7 +156,7 @@ async def test_acp_agent_forks(live: Live) -> None:
         assert "in the copy" not in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live) -> None:
+async def test_acp_agent_restarts_the_agent_for_a_mode_or_image(live: LiveAgent) -> None:
     """Another mode, and an image: another process goes on with the session."""
     live.script(
         live.answer(Say("Hello.")),
@@ -180,11 +180,11 @@ async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live)
     assert all(words in last for words in ("say hello", "make it", "what is it?", DOT[:40]))
 
 
-def test_acp_agent_is_driven_by_acpx(live: Live) -> None:
+def test_acp_agent_is_driven_by_acpx(live: LiveAgent) -> None:
     """The client that other programs use to drive agents."""
     program = acpx()
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    command = shlex.join([*COMMAND, "--agent", *live.named])
+    command = shlex.join([*COMMAND, "--agent", *live.agent_arguments])
     done = subprocess.run(
         [*program, "--agent", command, "--approve-all", "--format", "json", "exec", "make it"],
         cwd=live.workspace,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import Live
-from tests.e2e.terminal import AMUX, Printed, amux, environment
-from tests.e2e.ways import EVERYONE
+from tests.e2e.harness import LiveAgent
+from tests.e2e.terminal import AMUX, CommandOutput, amux, environment
+from tests.e2e.ways import ALL_AGENTS
 
 from agent_mux.cli.app import command
 from agent_mux.sdk.installation import AgentInstallation
@@ -31,7 +31,7 @@ would fetch something."""
 class Commands:
     """What was typed, and what it came to."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveAgent) -> None:
         self.live = live
         self.home = live.adapter.home()
         self.typed: set[tuple[str, ...]] = set()
@@ -47,14 +47,14 @@ class Commands:
         assert answer["ok"] is has, answer
         return answer["data"] if has else None
 
-    def for_people(self, *words: str, has: bool = True, code: int = 0) -> Printed:
+    def for_people(self, *words: str, has: bool = True, code: int = 0) -> CommandOutput:
         """Type it without `--json`."""
         printed = amux(self.live, *words)
         self._check(words, printed, code if has else CAPABILITY)
         assert "Traceback" not in printed.err
         return printed
 
-    def _check(self, words: tuple[str, ...], printed: Printed, code: int) -> None:
+    def _check(self, words: tuple[str, ...], printed: CommandOutput, code: int) -> None:
         assert printed.code == code, (words, printed)
         assert DUMMY_KEY not in printed.out + printed.err, words
 
@@ -67,12 +67,12 @@ def commands(group: Any, *way: str) -> Iterator[tuple[str, ...]]:
             yield (*way, name)
 
 
-@EVERYONE
-def test_commands(live: Live, tmp_path: Path) -> None:
+@ALL_AGENTS
+def test_commands(live: LiveAgent, tmp_path: Path) -> None:
     """Each does what it is for, or says that this agent has no such thing; keys are never shown."""
     live.script(live.answer(Shell("echo needle-in-the-output")), live.answer(Say("All done.")))
     # Streamed: where an agent has a cheaper way to answer, that leaves no session.
-    assert amux(live, "run", *live.named, "find the needle", "--yolo", "--stream", "--tag", "hay").code == 0
+    assert amux(live, "run", *live.agent_arguments, "find the needle", "--yolo", "--stream", "--tag", "hay").code == 0
     type_in = Commands(live)
     agent, home = live.agent, type_in.home
     looks_around(type_in, agent)
@@ -240,11 +240,11 @@ def everything(directory: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in settings if path.is_file()}
 
 
-@EVERYONE
-def test_commands_in_a_pipe_that_is_closed(live: Live) -> None:
+@ALL_AGENTS
+def test_commands_exit_quietly_on_a_closed_pipe(live: LiveAgent) -> None:
     """A reader that goes away ends the command, quietly."""
     live.script(live.answer(Say("All done.")))
-    assert amux(live, "run", *live.named, "hello", "--yolo").code == 0
+    assert amux(live, "run", *live.agent_arguments, "hello", "--yolo").code == 0
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.e2e import changed_cli
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.terminal import AMUX
-from tests.e2e.ways import EVERYONE
+from tests.e2e.ways import ALL_AGENTS
 
 MOST_SCENARIOS = 8
 
 
-def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
+def doctor(live: LiveAgent, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """Run it as somebody with this CLI on PATH."""
     provisioned = live.provisioned
     environment = {
@@ -27,8 +27,8 @@ def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subproc
     )  # fmt: skip
 
 
-@EVERYONE
-def test_no_drift(live: Live) -> None:
+@ALL_AGENTS
+def test_no_drift(live: LiveAgent) -> None:
     if live.provisioned.version != live.kit.pins[0].version:
         pytest.skip("the baseline is of the newest version")
     done = doctor(live)
@@ -36,8 +36,8 @@ def test_no_drift(live: Live) -> None:
     assert "no drift in" in done.stdout
 
 
-@EVERYONE
-def test_drift(live: Live, tmp_path: Path) -> None:
+@ALL_AGENTS
+def test_drift(live: LiveAgent, tmp_path: Path) -> None:
     """A CLI that prints a field that it did not print before, and has another flag."""
     done = doctor(live, "--json", program=changed_cli.install(live.provisioned.program, tmp_path / "other"))
     assert done.returncode == 1, done.stderr
@@ -47,7 +47,7 @@ def test_drift(live: Live, tmp_path: Path) -> None:
     assert not any("the run ended as" in finding for finding in said)
 
 
-def test_a_program_that_does_not_run(live: Live, tmp_path: Path) -> None:
+def test_failing_program_is_reported_as_crashed(live: LiveAgent, tmp_path: Path) -> None:
     """That is told, and not all that it did not print."""
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho 'cannot run' >&2\nexit 1\n")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.e2e.harness import Live
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.harness import LiveAgent
+from tests.e2e.ways import ALL_AGENTS, CORE
 
 from agent_mux import CapabilityError, McpServer
 from agent_mux.agents.auth import Auth
@@ -35,7 +35,7 @@ BOUND = 120.0  # seconds for a command of the agent
 class Home:
     """An agent's home, looked at from both sides."""
 
-    live: Live
+    live: LiveAgent
     adapter: Adapter
     homes: InstallationResolver
 
@@ -53,7 +53,7 @@ class Home:
 
 
 @pytest.fixture
-def home(live: Live) -> Home:
+def home(live: LiveAgent) -> Home:
     """The model is there, and has something to say; the home is what the kit made of it."""
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
@@ -72,8 +72,8 @@ def scopes_of(*found: Scope) -> list[Scope]:
     return list(dict.fromkeys(found))
 
 
-@EVERYONE
-def test_home_mcp_servers_of_ours(home: Home) -> None:
+@ALL_AGENTS
+def test_home_mcp_servers_added_by_amux(home: Home) -> None:
     """What we add is listed by the agent."""
     files = needs(home.adapter.home().mcp, "MCP servers", home)
     words = needs(home.live.kit.installation.list_mcp, "a list of its MCP servers", home)
@@ -95,8 +95,8 @@ def test_home_mcp_servers_of_ours(home: Home) -> None:
     assert [scope for scope in scopes if f"ours-{scope}" in printed] == [], printed
 
 
-@EVERYONE
-def test_home_mcp_servers_of_the_agent(home: Home) -> None:
+@ALL_AGENTS
+def test_home_mcp_servers_added_by_the_agent(home: Home) -> None:
     """What the agent adds is listed by us."""
     needs(home.adapter.home().mcp, "MCP servers", home)
     words = needs(home.live.kit.installation.add_mcp, "adding MCP servers", home)
@@ -110,7 +110,7 @@ def test_home_mcp_servers_of_the_agent(home: Home) -> None:
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 async def test_home_skills(home: Home, tmp_path: Path) -> None:
     """What we add is told to the model."""
     needs(home.adapter.home().skills, "skills", home)
@@ -120,7 +120,7 @@ async def test_home_skills(home: Home, tmp_path: Path) -> None:
     await is_told(home, skills(home.homes), folder, SKILL)
 
 
-@EVERYONE
+@ALL_AGENTS
 async def test_home_subagents(home: Home, tmp_path: Path) -> None:
     """What we add is told to the model."""
     folders = needs(home.adapter.home().subagents, "sub-agents", home)
@@ -159,7 +159,7 @@ async def is_told(home: Home, definitions: Definitions, source: Path, text: str)
     assert not any(text in json.dumps(request.body) for request in home.live.model.requests)
 
 
-@EVERYONE
+@ALL_AGENTS
 def test_home_credentials(home: Home) -> None:
     """They are found where the agent finds them, and nowhere else."""
     auth = needs(home.adapter.home().auth, "authentication", home)
@@ -178,7 +178,7 @@ def test_home_credentials(home: Home) -> None:
         assert not judge(*home.ask(*words, environment=bare)), home.ask(*words, environment=bare)
 
 
-@EVERYONE
+@ALL_AGENTS
 def test_home_setup_commands(home: Home) -> None:
     """The agent knows them."""
     auth = needs(home.adapter.home().auth, "authentication", home)
@@ -190,7 +190,7 @@ def test_home_setup_commands(home: Home) -> None:
             assert " ".join(step.command) in printed, printed
 
 
-@EVERYONE
+@ALL_AGENTS
 def test_home_plugins(home: Home, tmp_path: Path) -> None:
     """The agent's own commands are understood."""
     needs(home.adapter.home().plugins, "plugins", home)
@@ -211,7 +211,7 @@ def test_home_plugins(home: Home, tmp_path: Path) -> None:
     assert plugins.list(agent) == before
 
 
-@EVERYONE
+@ALL_AGENTS
 async def test_home_model(home: Home) -> None:
     """The one that we set is asked."""
     config = needs(home.adapter.home().config, "configuration", home)
@@ -235,8 +235,8 @@ async def test_home_model(home: Home) -> None:
 
 
 @CORE
-@EVERYONE
-async def test_home_signs(home: Home) -> None:
+@ALL_AGENTS
+async def test_home_host_variables(home: Home) -> None:
     """What the agent runs can see who runs it."""
     variables = needs(home.adapter.home().host_variables or None, "a sign in the environment of what it runs", home)
     shown = " ".join(f"${{{name}:+{name}=set}}" for name in variables)

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.harness import BOUND, PROMPT, Live, finish
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.harness import BOUND, PROMPT, LiveAgent, finish
+from tests.e2e.ways import ALL_AGENTS, CORE
 
 import agent_mux
 import agent_mux_adapters
@@ -31,7 +31,7 @@ ALONE = {
 
 
 @pytest.fixture
-def registered(live: Live) -> Hooks:
+def registered(live: LiveAgent) -> Hooks:
     """A guard and a log, for the agent in its own home and for our runs."""
     live.config_directory = live.home / ".agent-mux"
     live.config_directory.mkdir(parents=True)
@@ -42,7 +42,7 @@ def registered(live: Live) -> Hooks:
     return hooks
 
 
-def installed(live: Live, hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+def installed(live: LiveAgent, hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
     """Have the agent call this tree's `amux`. Returns its environment."""
     environment = live.launch.environment
     for name, value in environment.items():  # it says where the agent keeps its files
@@ -59,14 +59,14 @@ def _amux(path: Path) -> Path:
     return path
 
 
-def logged(live: Live) -> list[dict[str, Any]]:
+def logged(live: LiveAgent) -> list[dict[str, Any]]:
     """What the log was told."""
     return [json.loads(line) for line in (live.config_directory / "log.jsonl").read_text().splitlines()]
 
 
 @CORE
-@EVERYONE
-async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+@ALL_AGENTS
+async def test_hook_denies_a_command(live: LiveAgent, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     live.script(live.answer(Shell("touch denied", asks=True)), live.answer(Say("Done.")))
     native = live.adapter.home().hooks
     calls_itself = native is not None and bool(native.runs)
@@ -81,7 +81,7 @@ async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch:
     assert done.result.exit_reason == "completed"
     assert not live.file("denied").exists()
     assert REASON in done.one("tool_error").error or not calls_itself
-    assert live.model.heard(REASON) or not calls_itself
+    assert live.model.received(REASON) or not calls_itself
     assert [event.reason for event in done.all("approval_denied")] == ([] if calls_itself else [REASON])
     told = logged(live)
     assert [entry["hookType"] for entry in told if entry["hookType"] in {"pre_tool_use", "session_end"}] == [
@@ -92,7 +92,7 @@ async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch:
 
 
 async def test_hook_of_the_bare_cli_denies_a_command(
-    live: Live, registered: Hooks, monkeypatch: pytest.MonkeyPatch
+    live: LiveAgent, registered: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live.script(live.answer(Shell("touch allowed")), live.answer(Shell("touch denied")), live.answer(Say("Done.")))
     environment = installed(live, registered, monkeypatch)
@@ -102,15 +102,15 @@ async def test_hook_of_the_bare_cli_denies_a_command(
         await anyio.run_process(command, cwd=live.workspace, env=environment, stdin=DEVNULL)
     assert live.file("allowed").exists()
     assert not live.file("denied").exists()
-    assert live.model.heard(REASON)
+    assert live.model.received(REASON)
     assert [entry["command"] for entry in logged(live) if entry["hookType"] == "pre_tool_use"] == [
         "touch allowed",
         "touch denied",
     ]
 
 
-@EVERYONE
-async def test_hooks_are_told_what_happens(live: Live, registered: Hooks) -> None:
+@ALL_AGENTS
+async def test_hooks_receive_the_events_of_a_run(live: LiveAgent, registered: Hooks) -> None:
     live.script(live.answer(Shell("touch allowed")), live.answer(Say("As you like.")))
     registered.remove("guard")  # who only watches changes nothing
     done = await live.run()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.model import serve
 from tests.process.delegating import Delegator
 
@@ -21,7 +21,7 @@ ASKED = "Count the wombats, please."
 COUNTED = "There are seven wombats in the garden."
 
 
-def delegating(live: Live, directory: Path, *flags: object, **environment: str) -> McpServer:
+def delegating(live: LiveAgent, directory: Path, *flags: object, **environment: str) -> McpServer:
     """Our server, as an MCP server of the agent, in a home of its own."""
     shown = {name: os.environ[name] for name in ("PYTHONPATH", "PATH", "LANG") if name in os.environ}
     own = {"AGENT_MUX_CONFIG_DIR": str(directory / "delegated"), "AMUX_REPLAY_SPEED": "0"}
@@ -32,18 +32,18 @@ def delegating(live: Live, directory: Path, *flags: object, **environment: str) 
 
 
 @pytest.fixture
-def waits_for_servers(live: Live) -> None:
+def waits_for_servers(live: LiveAgent) -> None:
     """The agent asks its model when its MCP servers are there: a script says the next thing, whoever is late."""
     if live.agent == "codex":
         pytest.skip("codex asks its model before a server that starts slowly is there")
 
 
-def heard(live: Live, request: int, wanted: str) -> None:
-    assert live.model.heard(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
+def assert_received(live: LiveAgent, request: int, wanted: str) -> None:
+    assert live.model.received(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
 
 
 @pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -> None:
+async def test_mcp_server_delegates_to_a_recording(live: LiveAgent, tmp_path: Path) -> None:
     """start_run, watch_run, get_result: what the other agent said reaches the model of the first."""
     live.script(
         live.answer(Mcp("start_run", {"agent": "replay", "prompt": "demo"})),
@@ -54,13 +54,13 @@ async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -
     done = await live.run(mcp_servers=[delegating(live, tmp_path)])
     assert done.result.text == "The other agent is done."
     assert len(done.types("mcp_tool_result")) == 3, done.types("mcp_tool_result", "mcp_tool_error")
-    heard(live, 1, "spawned")
-    heard(live, 2, "completed")
-    heard(live, 3, "filesChanged")
+    assert_received(live, 1, "spawned")
+    assert_received(live, 2, "completed")
+    assert_received(live, 3, "filesChanged")
 
 
 @pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None:
+async def test_mcp_server_delegates_to_codex(live: LiveAgent, tmp_path: Path) -> None:
     """Two real agents, two models: the second does what the first asks it, and its answer comes back."""
     other, home = find_agent("codex"), tmp_path / "other"
     if other is None:
@@ -76,14 +76,14 @@ async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None
         server = delegating(live, tmp_path, "--agent", "codex", "--max-cost", "5", **start.environment)
         done = await live.run(mcp_servers=[server])
         assert done.result.text == "They were counted."
-        assert model.heard(ASKED)
-    heard(live, 2, COUNTED)
+        assert model.received(ASKED)
+    assert_received(live, 2, COUNTED)
     [journal] = (tmp_path / "delegated" / "runs").iterdir()
     assert processes_of(journal.name.partition(".")[0]) == []
 
 
 @pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
+async def test_mcp_server_at_the_depth_limit(live: LiveAgent, tmp_path: Path) -> None:
     """A delegated agent that would delegate again is told to do it itself."""
     live.script(
         live.answer(Mcp("list_agents", {})),
@@ -94,10 +94,10 @@ async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
     tools = json.dumps(live.model.requests[0].body)
     assert '"start_run"' not in tools
     assert "__start_run" not in tools
-    heard(live, 1, "runsLeft")
+    assert_received(live, 1, "runsLeft")
 
 
-async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> None:
+async def test_mcp_server_drives_a_real_agent(live: LiveAgent, tmp_path: Path) -> None:
     """The official client starts it, lets it do what it asks for, and goes on in its session."""
     live.script(
         live.answer(Shell("touch made", asks=True)),
@@ -125,6 +125,6 @@ async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> Non
             assert {"tool", "question", "message"} <= kinds
             more = await tool("start_run", agent=live.agent, prompt="Who was it?", continueRun=run)
             assert (await tool.watch_to_end(more["runId"]))["result"]["text"] == "It was I."
-            assert live.model.heard("Make it.")
+            assert live.model.received("Make it.")
     assert (tmp_path / "stderr").read_text() == ""
     assert live.processes() == []

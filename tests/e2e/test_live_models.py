@@ -1,8 +1,8 @@
 """The models that a real CLI lists, and those that come with us for it."""
 
 import pytest
-from tests.e2e.harness import Live
-from tests.e2e.ways import EVERYONE
+from tests.e2e.harness import LiveAgent
+from tests.e2e.ways import ALL_AGENTS
 
 from agent_mux.models.registry import Models
 from agent_mux.sdk.adapter import Adapter
@@ -14,15 +14,15 @@ KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
 PATIENCE = 120.0  # seconds: some unpack themselves first, on a busy machine
 
 
-def asked(live: Live) -> tuple[Adapter, ModelListing]:
+def asked(live: LiveAgent) -> tuple[Adapter, ModelListing]:
     adapter = live.adapter
     if adapter.model_listing is None:
         pytest.skip(f"{live.agent} has no command that lists its models")
     return adapter, adapter.model_listing
 
 
-@EVERYONE
-def test_models_are_listed(live: Live) -> None:
+@ALL_AGENTS
+def test_models_are_listed(live: LiveAgent) -> None:
     """With the configuration of the scripted model: a provider of one's own."""
     asked(live)
     live.script(live.answer(Say("Nobody asks me.")))
@@ -34,8 +34,8 @@ def test_models_are_listed(live: Live) -> None:
     assert models.list(live.agent) == offered
 
 
-@EVERYONE
-def test_models_that_come_with_us_are_those_that_are_listed(live: Live) -> None:
+@ALL_AGENTS
+def test_shipped_models_match_the_listed_models(live: LiveAgent) -> None:
     adapter, listing = asked(live)
     if live.provisioned.version != adapter.tested_version:
         pytest.skip("what comes with us is of another version")

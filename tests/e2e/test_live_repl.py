@@ -1,8 +1,8 @@
 """A conversation with a real CLI, by a person at a terminal and by a program through JSONL."""
 
-from tests.e2e.harness import Live, nothing_left
+from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.ways import ALL_AGENTS, CORE
 from tests.process.talking import Program, Talk
 from ulid import ULID
 
@@ -11,20 +11,20 @@ from agent_mux_testing.live import Say, Shell
 HANGS = "A long text that hangs here."
 
 
-def person(live: Live, *flags: str) -> Talk:
+def person(live: LiveAgent, *flags: str) -> Talk:
     """Somebody at a terminal."""
-    command = [str(AMUX), "run", "-i", *live.named, "--no-color", *flags]
+    command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
     return Talk(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
 
 
-def program(live: Live, *flags: str) -> Program:
+def program(live: LiveAgent, *flags: str) -> Program:
     """A program between two pipes."""
-    return Program([str(AMUX), "run", "-i", *live.named, "--json", *flags], environment(live), live.workspace)
+    return Program([str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags], environment(live), live.workspace)
 
 
 @CORE
-@EVERYONE
-def test_repl(live: Live) -> None:
+@ALL_AGENTS
+def test_repl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     run_id = str(ULID())
     with person(live, "--yolo", "--run-id", run_id) as talk:
@@ -39,12 +39,12 @@ def test_repl(live: Live) -> None:
         talk.enter("/exit")
         shown = talk.left(0)
     assert [line for line in shown if line.startswith("+ completed 2 turns")]
-    assert live.model.heard("go on")
-    nothing_left(run_id)
+    assert live.model.received("go on")
+    assert_nothing_left(run_id)
 
 
-@EVERYONE
-def test_repl_jsonl(live: Live) -> None:
+@ALL_AGENTS
+def test_repl_jsonl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     with program(live, "--yolo") as talk:
         talk.say("begin")
@@ -60,10 +60,10 @@ def test_repl_jsonl(live: Live) -> None:
         result = talk.left(0)
     assert (result["exitReason"], result["text"]) == ("completed", "Continued.")
     assert result["ledger"]["unknown"] == {}
-    assert live.model.heard("go on")
+    assert live.model.received("go on")
 
 
-def test_repl_asks(live: Live) -> None:
+def test_repl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
     with person(live) as talk:
         talk.see_line(">")
@@ -77,7 +77,7 @@ def test_repl_asks(live: Live) -> None:
     assert live.file("made").exists()
 
 
-def test_repl_jsonl_asks(live: Live) -> None:
+def test_repl_jsonl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     with program(live) as talk:
         talk.say("make it")

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PROMPT, Finished, Live
+from tests.e2e.harness import PROMPT, FinishedRun, LiveAgent
 from tests.e2e.terminal import amux
-from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, CORE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
 from agent_mux.sessions.client import Sessions
@@ -16,7 +16,7 @@ from agent_mux_testing.live import Say, Shell, Write
 pytestmark = pytest.mark.anyio
 
 
-def stored(live: Live) -> Sessions:
+def stored(live: LiveAgent) -> Sessions:
     """What is in the agent's home. Nothing there may be passed over."""
 
     def refuse(skipped: Any) -> None:
@@ -35,7 +35,7 @@ def calls(events: Any) -> list[tuple[str, Any]]:
     return [(event.tool_name, event.input) for event in events if event.type == "tool_call_ready"]
 
 
-def agrees(sessions: Sessions, live: Live, *runs: Finished) -> None:
+def agrees(sessions: Sessions, live: LiveAgent, *runs: FinishedRun) -> None:
     """The session of these runs tells what they told."""
     told = [event for run in runs for event in run.events]
     found = sessions.list(SessionFilter(agent=live.agent))
@@ -56,7 +56,7 @@ def agrees(sessions: Sessions, live: Live, *runs: Finished) -> None:
     assert used == calls(told)
 
 
-def costs_as_told(sessions: Sessions, *runs: Finished) -> None:
+def costs_as_told(sessions: Sessions, *runs: FinishedRun) -> None:
     """The calls of the session are those of its runs, each once."""
     [summary] = sessions.list()
     told = [run.result.cost for run in runs]
@@ -68,9 +68,9 @@ def costs_as_told(sessions: Sessions, *runs: Finished) -> None:
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_stored_session(live: Live, way: str) -> None:
+async def test_stored_session(live: LiveAgent, way: str) -> None:
     live.script(
         live.answer(Say("Writing."), Write("a.txt", "one\n")),
         live.answer(Shell("echo out; exit 3")),
@@ -84,9 +84,9 @@ async def test_stored_session(live: Live, way: str) -> None:
     costs_as_told(sessions, done)
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_stored_session_resumed(live: Live, way: str) -> None:
+async def test_stored_session_resumed(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("First answer.")))
     first = await live.run("first question", **WAYS[way])
     live.script(live.answer(Shell("echo out")), live.answer(Say("Second answer.")))
@@ -100,8 +100,8 @@ async def test_stored_session_resumed(live: Live, way: str) -> None:
     assert prompts == ["first question", "second question"]
 
 
-@EVERYONE
-async def test_stored_session_forked(live: Live) -> None:
+@ALL_AGENTS
+async def test_stored_session_forked(live: LiveAgent) -> None:
     live.script(live.answer(Say("First answer.")))
     first = await live.run("first question")
     live.script(live.answer(Say("Second answer.")))
@@ -119,7 +119,7 @@ async def test_stored_session_forked(live: Live) -> None:
     assert total.input_tokens == sum(cost.input_tokens for cost in told if cost is not None)
 
 
-async def test_stored_subagent(live: Live) -> None:
+async def test_stored_subagent(live: LiveAgent) -> None:
     """It is part of the session that it works for, and no session of its own."""
     live.script(*live.delegation("count the files", Say("Three files.")), live.answer(Say("All done.")))
     done = await live.run(**TWO_WAY)
@@ -132,10 +132,10 @@ async def test_stored_subagent(live: Live) -> None:
     costs_as_told(sessions, done)
 
 
-def test_stored_session_goes_on_from_the_command_line(live: Live) -> None:
+def test_stored_session_resumes_from_the_command_line(live: LiveAgent) -> None:
     """`amux sessions list`, `show`, `resume`, `fork`, `diff`, as a person would use them."""
     live.script(live.answer(Say("First answer.")))
-    assert amux(live, "run", *live.named, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
+    assert amux(live, "run", *live.agent_arguments, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
     [listed] = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
     assert (listed["title"], listed["turnCount"]) == ("first question", 1)
     live.script(live.answer(Shell("touch made")), live.answer(Say("Second answer.")))

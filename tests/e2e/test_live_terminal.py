@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.harness import PROMPT, Finished, Live, finish, nothing_left, seen
+from tests.e2e.harness import PROMPT, FinishedRun, LiveAgent, assert_nothing_left, finish, wait_for_event
 from tests.e2e.terminal import amux
 from tests.e2e.ways import CORE
 
@@ -49,7 +49,7 @@ ONLY_PI = pytest.mark.parametrize("screens", [pytest.param(PI, marks=CORE)], ind
 class Screens:
     """A program at a terminal, with a home, a workspace and a scripted model of its own."""
 
-    def __init__(self, program: Program, live: Live, directory: Path) -> None:
+    def __init__(self, program: Program, live: LiveAgent, directory: Path) -> None:
         self.program = program
         self.live = live
         self._path = directory / program.name
@@ -74,7 +74,7 @@ class Screens:
                 yield run
                 await run
 
-    async def run(self, prompt: str = PROMPT, **fields: Any) -> Finished:
+    async def run(self, prompt: str = PROMPT, **fields: Any) -> FinishedRun:
         async with self.running(prompt, **fields) as run:
             pass
         return await finish(run)
@@ -87,7 +87,7 @@ def screens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Screens]
     if provisioned is None:
         pytest.skip(f"{program.agent} is not there; try: python -m agent_mux_testing.provision {program.agent}")
     with ExitStack() as stack:
-        yield Screens(program, Live(provisioned, tmp_path, stack), tmp_path)
+        yield Screens(program, LiveAgent(provisioned, tmp_path, stack), tmp_path)
 
 
 @ONLY_PI
@@ -97,20 +97,20 @@ async def test_an_answer(screens: Screens) -> None:
     assert done.result.exit_reason == "completed"
     assert done.result.exit_code == 0
     assert done.result.messages == ["Hello from the scripted model.\n\nTwo paragraphs, naïve 日本 😀."]
-    assert screens.live.model.heard(PROMPT)
+    assert screens.live.model.received(PROMPT)
     assert JournalReader(Path(done.result.journal or "")).header.codec.protocol == screens.program.name
 
 
 async def test_two_turns_the_second_of_two_lines(screens: Screens) -> None:
     live = screens.live.script(screens.live.answer(Say("The first.")), screens.live.answer(Say("The second.")))
     async with screens.running("one", interactive=True) as run:
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.send("line one\nline two")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.messages == ["The first.", "The second."]
-    assert live.model.heard("line one\nline two")
+    assert live.model.received("line one\nline two")
 
 
 async def test_a_command_runs(screens: Screens) -> None:
@@ -129,11 +129,11 @@ async def test_an_interruption_and_then_another_prompt(screens: Screens) -> None
         screens.live.answer(Say("Here I am again.")),
     )
     async with screens.running("begin", interactive=True) as run:
-        await live.model.asked(1)
+        await live.model.wait_for_requests(1)
         await run.interrupt()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.send("and now?")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
@@ -154,10 +154,10 @@ async def test_a_wrong_key(screens: Screens) -> None:
 async def test_abort_in_a_command(screens: Screens) -> None:
     live = screens.live.script(screens.live.answer(Shell(f"touch {screens.live.file('started')}; sleep 300")))
     async with screens.running() as run:
-        await live.appears("started")
+        await live.wait_for_file("started")
         assert len(processes_of(run.run_id)) > 1  # the program and its shell
         await run.abort()
-        nothing_left(run.run_id)
+        assert_nothing_left(run.run_id)
     done = await finish(run)
     assert done.result.exit_reason == "aborted"
 
@@ -166,10 +166,10 @@ async def test_abort_in_a_command(screens: Screens) -> None:
 async def test_another_size(screens: Screens) -> None:
     live = screens.live.script(screens.live.answer(Say("First.")), screens.live.answer(Say("word " * 20)))
     async with screens.running("one", interactive=True) as run:
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.resize(60, 30)
         await run.send("two")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.messages[0] == "First."
@@ -181,7 +181,7 @@ async def test_another_size(screens: Screens) -> None:
 def test_from_the_command_line(screens: Screens) -> None:
     live = screens.live.script(screens.live.answer(Say("Hello from the scripted model.")))
     command = shlex.join(screens.command)
-    types, told = amux(live, "run", "terminal", "--command", command, "--yolo", "--json", PROMPT).check()
+    types, told = amux(live, "run", "terminal", "--command", command, "--yolo", "--json", PROMPT).check_stream()
     assert told["exitReason"] == "completed"
     assert told["text"] == "Hello from the scripted model."
     assert types[-1] == "session_end"

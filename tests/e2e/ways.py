@@ -6,7 +6,7 @@ import pytest
 
 from agent_mux import Approve
 
-EVERYONE = pytest.mark.everyone
+ALL_AGENTS = pytest.mark.all_agents
 """A scenario for all agents, not only for those that are tested most."""
 CORE = pytest.mark.core
 """What an agent is for: CI drives every agent through these, and those that are tested most through all."""
@@ -17,5 +17,5 @@ TWO_WAY: dict[str, Any] = {"on_approval_request": lambda _: Approve()}
 WAYS: dict[str, dict[str, Any]] = {"one_shot": {}, "two_way": TWO_WAY}
 BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 
-TALK: dict[str, Any] = {"interactive": True, "approval_mode": "prompt"}
+INTERACTIVE: dict[str, Any] = {"interactive": True, "approval_mode": "prompt"}
 """A run that stays open for more prompts."""

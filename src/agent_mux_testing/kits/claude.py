@@ -120,7 +120,7 @@ KIT = LiveKit(
         model="claude-opus-4-6",
     ),
     gaps={
-        "tools_at_the_same_time": Gap(
+        "tools_run_concurrently": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"
         ),
     },

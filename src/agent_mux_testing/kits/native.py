@@ -94,18 +94,18 @@ KIT = LiveKit(
     gaps={
         **dict.fromkeys(
             (
-                "home_mcp_servers_of_ours",
-                "home_mcp_servers_of_the_agent",
+                "home_mcp_servers_added_by_amux",
+                "home_mcp_servers_added_by_the_agent",
                 "mcp_tool/two_way",
                 "mcp_tool_failure/two_way",
                 "approve_mcp_tool",
                 "mcp_server_delegates_to_a_recording",
                 "mcp_server_delegates_to_codex",
-                "mcp_server_at_the_limit",
+                "mcp_server_at_the_depth_limit",
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(("subagent", "subagent_events_included", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

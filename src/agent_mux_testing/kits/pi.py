@@ -103,8 +103,8 @@ KIT = LiveKit(
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
     gaps={
-        "home_mcp_servers_of_ours": Gap("never", NO_MCP),
-        "home_mcp_servers_of_the_agent": Gap("never", NO_MCP),
+        "home_mcp_servers_added_by_amux": Gap("never", NO_MCP),
+        "home_mcp_servers_added_by_the_agent": Gap("never", NO_MCP),
         "home_subagents": Gap("never", "pi has no sub-agents"),
         "mcp_tool/one_shot": Gap("never", NO_MCP),
         "mcp_tool/two_way": Gap("never", NO_MCP),
@@ -112,10 +112,10 @@ KIT = LiveKit(
         "mcp_tool_failure/two_way": Gap("never", NO_MCP),
         "approve_mcp_tool": Gap("never", NO_MCP),
         "question_answered": Gap("never", NO_QUESTIONS),
-        "question_answered_freely": Gap("never", NO_QUESTIONS),
+        "question_answered_with_text": Gap("never", NO_QUESTIONS),
         "question_declined": Gap("never", NO_QUESTIONS),
         "subagent": Gap("never", "pi has no sub-agents"),
-        "subagent_shown": Gap("never", "pi has no sub-agents"),
+        "subagent_events_included": Gap("never", "pi has no sub-agents"),
         "output_schema": Gap("never", "pi has no output schema"),
     },
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.terminal import amux
 
 from agent_mux_testing.live import DUMMY_KEY, KitContext, ModelApi, Say, Shell, ToolPart
@@ -56,13 +56,13 @@ def wire(request: pytest.FixtureRequest) -> Wire:
 
 
 @pytest.fixture
-def native(wire: Wire, tmp_path: Path) -> Iterator[Live]:
+def native(wire: Wire, tmp_path: Path) -> Iterator[LiveAgent]:
     """The embedded agent, with nothing but the variables of this provider."""
     found = find_agent("native")
     if found is None:
         pytest.skip("native is not there; try: python -m agent_mux_testing.provision native")
     with ExitStack() as stack:
-        live = Live(found, tmp_path, stack)
+        live = LiveAgent(found, tmp_path, stack)
 
         def environment(context: KitContext) -> dict[str, str]:
             own = {wire.address: context.url + wire.path, wire.key: DUMMY_KEY}
@@ -79,23 +79,23 @@ def native(wire: Wire, tmp_path: Path) -> Iterator[Live]:
         yield live
 
 
-def test_every_wire(native: Live, wire: Wire) -> None:
+def test_every_wire(native: LiveAgent, wire: Wire) -> None:
     native.script(native.answer(Shell("echo hi; touch made")), native.answer(Say("All done.")))
-    printed = amux(native, "run", *native.named, "do the thing", "--yolo", "--json", f"--model={wire.model}")
-    types, result = printed.check()
+    printed = amux(native, "run", *native.agent_arguments, "do the thing", "--yolo", "--json", f"--model={wire.model}")
+    types, result = printed.check_stream()
     assert (printed.code, result["text"]) == (0, "All done."), printed
     assert native.file("made").exists()
     assert types.count("tool_result") == 1
     assert {request.kind for request in native.model.requests} == {wire.api}
-    assert native.model.heard("hi")
+    assert native.model.received("hi")
     assert result["tokenUsage"]["outputTokens"] > 0
     assert result["cost"]["source"] == ("unknown" if "compatible" in wire.model else "native")
 
 
-def test_every_wire_tells_a_wrong_key(native: Live, wire: Wire) -> None:
+def test_every_wire_tells_a_wrong_key(native: LiveAgent, wire: Wire) -> None:
     native.script(native.refusal("unauthorized", repeat=True))
-    printed = amux(native, "run", *native.named, "do the thing", "--json", f"--model={wire.model}")
-    _, result = printed.check()
+    printed = amux(native, "run", *native.agent_arguments, "do the thing", "--json", f"--model={wire.model}")
+    _, result = printed.check_stream()
     assert result["exitReason"] == "failed"
     assert result["error"]["code"] == "AUTH_ERROR"
     assert DUMMY_KEY not in printed.out + printed.err

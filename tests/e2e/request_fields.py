@@ -13,7 +13,7 @@ EFFORT = (
 )
 
 
-def last_said(body: Mapping[str, Any]) -> str:
+def messages_after_last_answer(body: Mapping[str, Any]) -> str:
     """All that the model was told after what it said last: messages, and results of tools."""
     conversation = _conversation(body)
     own = [number for number, item in enumerate(conversation, start=1) if _is_of_model(item)]
