@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux.agents.detection import Host, detect_hosts
 from agent_mux.sdk.installation import AgentInstallation
@@ -10,7 +10,7 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 
 def test_the_signs_of_agents_and_ci_systems(tmp_path: Path) -> None:
-    adapters = homes(tmp_path, AgentInstallation(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
+    adapters = sample_resolver(tmp_path, AgentInstallation(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
     assert detect_hosts(adapters, {}) == []
     assert detect_hosts(adapters, {"WOMBAT_TOO": "1", "WOMBAT_RUNS": ""}) == [
         Host(kind="agent", name=AGENT, variable="WOMBAT_TOO")
