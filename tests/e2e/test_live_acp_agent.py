@@ -1,4 +1,4 @@
-"""`amux acp`: a real CLI behind it, and in front of it an editor by the official client library, or `acpx`."""
+"""`amux acp` with a real CLI, driven by an editor (the official client library) and by `acpx`."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 
 @asynccontextmanager
-async def opened(live: LiveAgent, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
+async def open_editor(live: LiveAgent, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
     agent, *command = live.agent_arguments
     more = [agent, *command, *arguments]
     async with editing(
@@ -46,9 +46,9 @@ def texts(editor: Editor, session: str, kind: type[AgentMessageChunk | UserMessa
 
 @ALL_AGENTS
 async def test_acp_agent_turns(live: LiveAgent) -> None:
-    """Two prompts and their answers; what was said first is known to the model in the second."""
+    """Two prompts are answered, and the second request contains the first prompt."""
     live.script(live.answer(Say("Hello from the script.")), live.answer(Say("Hello again.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "say hello") == "end_turn"
         assert editor.said(session) == "Hello from the script."
@@ -62,7 +62,7 @@ async def test_acp_agent_turns(live: LiveAgent) -> None:
 @ALL_AGENTS
 async def test_acp_agent_approves(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "make it") == "end_turn"
         assert editor.asked
@@ -75,7 +75,7 @@ async def test_acp_agent_approves(live: LiveAgent) -> None:
 @ALL_AGENTS
 async def test_acp_agent_denies(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         editor.decide = lambda _: "reject"
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "make it") == "end_turn"
@@ -87,7 +87,7 @@ async def test_acp_agent_edits(live: LiveAgent) -> None:
     live.script(
         live.answer(Write("a.txt", "one\ntwo\n")), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("Done."))
     )
-    async with opened(live, "--yolo") as editor:
+    async with open_editor(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "edit") == "end_turn"
         calls = [update for update in editor.of(session) if isinstance(update, ToolCallStart | ToolCallProgress)]
@@ -101,7 +101,7 @@ async def test_acp_agent_edits(live: LiveAgent) -> None:
 @ALL_AGENTS
 async def test_acp_agent_cancels(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Here again.")))
-    async with opened(live, "--yolo") as editor:
+    async with open_editor(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         asking = asyncio.ensure_future(editor.ask(session, "work"))
         await live.wait_for_file("started")
@@ -112,12 +112,12 @@ async def test_acp_agent_cancels(live: LiveAgent) -> None:
 
 
 async def test_acp_agent_loads(live: LiveAgent) -> None:
-    """Another process goes on with a session, by the id that the first one gave it."""
+    """Another process loads a session by the id that the first process returned."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "remember the number")
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         listed = await editor.agent.list_sessions(cwd=str(live.workspace))
         assert [one.session_id for one in listed.sessions] == [session]
         await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
@@ -129,16 +129,16 @@ async def test_acp_agent_loads(live: LiveAgent) -> None:
 
 
 async def test_acp_agent_loads_the_session_of_a_killed_process(live: LiveAgent) -> None:
-    """Nobody lived to write down which session it was: the recording of the run knows."""
+    """The native session id is read from the journal, because the killed process could not store it."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
-    async with opened(live, code=-signal.SIGKILL) as editor:
+    async with open_editor(live, code=-signal.SIGKILL) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "remember the number")
         editor.process.kill()
         await editor.process.wait()
-        while live.processes():  # noqa: ASYNC110  # the reaper is at it, and tells nobody
+        while live.processes():  # noqa: ASYNC110  # the reaper ends them without a notification
             await asyncio.sleep(0.02)
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
         assert await editor.ask(session, "which was it?") == "end_turn"
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
@@ -146,7 +146,7 @@ async def test_acp_agent_loads_the_session_of_a_killed_process(live: LiveAgent) 
 
 async def test_acp_agent_forks(live: LiveAgent) -> None:
     live.script(*(live.answer(Say(words)) for words in ("It is 17.", "A copy.", "The first.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         first = await editor.begin(live.workspace)
         await editor.ask(first, "remember the number")
         answer = await editor.agent.fork_session(cwd=str(live.workspace), session_id=first, mcp_servers=[])
@@ -157,14 +157,14 @@ async def test_acp_agent_forks(live: LiveAgent) -> None:
 
 
 async def test_acp_agent_restarts_the_agent_for_a_mode_or_image(live: LiveAgent) -> None:
-    """Another mode, and an image: another process goes on with the session."""
+    """A change of mode, or an image, resumes the session in another process of the agent."""
     live.script(
         live.answer(Say("Hello.")),
         live.answer(Shell("touch made")),
         live.answer(Say("Made it.")),
         live.answer(Say("A dot.")),
     )
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "say hello")
         await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
@@ -181,7 +181,7 @@ async def test_acp_agent_restarts_the_agent_for_a_mode_or_image(live: LiveAgent)
 
 
 def test_acp_agent_is_driven_by_acpx(live: LiveAgent) -> None:
-    """The client that other programs use to drive agents."""
+    """`acpx`, a client with which programs drive agents, runs a prompt."""
     program = acpx()
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
     command = shlex.join([*COMMAND, "--agent", *live.agent_arguments])
@@ -203,10 +203,10 @@ def test_acp_agent_is_driven_by_acpx(live: LiveAgent) -> None:
 
 
 def acpx() -> list[str]:
-    """Its command line; the test is skipped where it is not there."""
+    """Return the command line of `acpx`. Skip the test when it is not installed."""
     found = find_tool(ACPX)
     if found is None:
-        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux_testing.provision {ACPX}")
+        pytest.skip(f"{ACPX} is not installed; try: python -m agent_mux_testing.provision {ACPX}")
     node = shutil.which("node", path=found.path)
     assert node is not None
     return [node, str(found.program)]

@@ -1,4 +1,4 @@
-"""Permissions and questions, asked and answered by the agents' own protocols."""
+"""Approvals and questions over the agents' own protocols."""
 
 import re
 from typing import Any
@@ -17,17 +17,17 @@ DECISIONS = ("approval_request", "approval_granted", "approval_denied")
 
 
 async def pending(run: RunHandle) -> PendingInteraction:
-    """What the agent waits for, as soon as it does."""
+    """Wait for the next interaction, and return it."""
     async for event in run:
         if event.type in {"approval_request", "input_required"}:
             (waiting,) = run.interaction.pending
             assert waiting.id == event.interaction_id
             return waiting
-    raise AssertionError("the agent asked nothing")
+    raise AssertionError("the run ended without an interaction")
 
 
 def approval(waiting: PendingInteraction) -> ApprovalDetail:
-    """What permission is asked for."""
+    """Return the detail of an approval request."""
     assert isinstance(waiting.detail, ApprovalDetail)
     return waiting.detail
 
@@ -73,7 +73,7 @@ async def test_deny(live: LiveAgent) -> None:
     assert not live.file("made").exists()
     assert order(done, "tool_result", "tool_error") == ["approval_request", "approval_denied", "tool_error"]
     assert done.one("approval_denied").reason == "not in my house"
-    assert len(live.model.requests) == 2  # the refusal went back to the model, which went on
+    assert len(live.model.requests) == 2  # the model received the denial and continued
     assert re.search("reject|not in my house|denied|cancel", messages_after_last_answer(live.model.requests[-1].body))
     assert done.result.text == "As you like."
 
@@ -89,7 +89,7 @@ async def test_deny_reason_reaches_the_model(live: LiveAgent) -> None:
 
 
 async def test_approve_file_change(live: LiveAgent) -> None:
-    note = ".git/note.txt"  # what belongs to git is protected
+    note = ".git/note.txt"  # agents protect files of git
     live.script(live.answer(Write(note, "new\n")), live.answer(Say("Made it.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)
@@ -106,7 +106,7 @@ async def test_approve_always(live: LiveAgent) -> None:
     live.script(same, same, live.answer(Say("Twice.")))
     done = await live.run(approval_mode="prompt", on_approval_request=lambda _: Approve(always=True))
     assert done.result.exit_reason == "completed"
-    assert len(done.all("approval_request")) == 1  # the second time it does not ask
+    assert len(done.all("approval_request")) == 1  # the second call needs no approval
     assert len(done.all("tool_result")) == 2
 
 

@@ -1,4 +1,4 @@
-"""The installed `amux run`, and the client for scripts without an event loop."""
+"""The installed `amux run`, and the blocking client."""
 
 import json
 import signal
@@ -107,7 +107,7 @@ def test_cli_interrupted(live: LiveAgent) -> None:
 
 @ALL_AGENTS
 def test_cli_killed(live: LiveAgent) -> None:
-    """Nobody is left who could clean up; it is done all the same."""
+    """After SIGKILL of `amux`, the agent's processes end, too, and the journal yields valid events."""
     assert live.processes() == []
     live.script(live.answer(Shell(BUSY)))
     run_id = str(ULID())

@@ -1,4 +1,4 @@
-"""Ending what would not end by itself: nothing is left, whatever the agent was doing."""
+"""Runs that are ended from outside leave no processes and no files."""
 
 import anyio
 import pytest
@@ -95,7 +95,7 @@ async def test_error_of_the_caller_ends_the_run(live: LiveAgent) -> None:
             await live.wait_for_file("started")
             raise LookupError
 
-    with anyio.fail_after(live.kit.patience), pytest.raises(LookupError):  # as it was raised, in no group
+    with anyio.fail_after(live.kit.patience), pytest.raises(LookupError):  # not wrapped in an exception group
         await fail()
     assert_nothing_left(runs[0].run_id)
     assert (await finish(runs[0])).result.exit_reason == "aborted"

@@ -1,4 +1,4 @@
-"""`amux doctor --drift`: none with the pinned CLI; what is not as it was is told, with exit code 1."""
+"""`amux doctor --drift`: no findings for the pinned CLI; findings for a changed CLI, with exit code 1."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ MOST_SCENARIOS = 8
 
 
 def doctor(live: LiveAgent, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run it as somebody with this CLI on PATH."""
+    """Run the drift check with this program as the agent's CLI."""
     provisioned = live.provisioned
     environment = {
         "PATH": provisioned.path, "HOME": str(live.home), "LANG": "C.UTF-8",
@@ -38,17 +38,17 @@ def test_no_drift(live: LiveAgent) -> None:
 
 @ALL_AGENTS
 def test_drift(live: LiveAgent, tmp_path: Path) -> None:
-    """A CLI that prints a field that it did not print before, and has another flag."""
+    """An additional field in the output and an additional flag are reported."""
     done = doctor(live, "--json", program=changed_cli.install(live.provisioned.program, tmp_path / "other"))
     assert done.returncode == 1, done.stderr
-    said = [row["said"] for row in json.loads(done.stdout)["data"]]
-    assert f"new flag {changed_cli.FLAG}" in said
-    assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in said)
-    assert not any("the run ended as" in finding for finding in said)
+    findings = [row["said"] for row in json.loads(done.stdout)["data"]]
+    assert f"new flag {changed_cli.FLAG}" in findings
+    assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in findings)
+    assert not any("the run ended as" in finding for finding in findings)
 
 
 def test_failing_program_is_reported_as_crashed(live: LiveAgent, tmp_path: Path) -> None:
-    """That is told, and not all that it did not print."""
+    """The crash is reported, not each missing part of the output."""
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho 'cannot run' >&2\nexit 1\n")
     broken.chmod(0o755)

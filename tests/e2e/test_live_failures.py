@@ -1,4 +1,4 @@
-"""Providers that do not answer, or not to the end: who recovers, recovers; who fails, says why."""
+"""Failures of the provider: temporary ones are retried, permanent ones are reported with their cause."""
 
 import pytest
 from tests.e2e.harness import FinishedRun, LiveAgent, finish, wait_for_event
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 def assert_failed(done: FinishedRun, code: str, event: str) -> None:
-    """The run failed for this reason: it is said once, as an error and never as a message."""
+    """Assert that the run failed for this reason, reported once as an error and never as a message."""
     assert done.result.exit_reason == "failed"
     assert done.result.error is not None
     assert done.result.error.code == code
@@ -70,7 +70,7 @@ async def test_server_error_after_a_tool(live: LiveAgent) -> None:
 @ALL_AGENTS
 @BOTH_WAYS
 async def test_dropped_stream_then_recovers(live: LiveAgent, way: str) -> None:
-    # With pauses: what comes together with the end of a connection may be thrown away unseen.
+    # With pauses, because clients may discard data that arrives together with the end of the connection.
     cut = live.answer(Say("partial text that will be cut"), drop=True, delay=0.1)
     live.script(cut, live.answer(Say("Whole now.")))
     done = await live.run(**WAYS[way])
@@ -79,7 +79,7 @@ async def test_dropped_stream_then_recovers(live: LiveAgent, way: str) -> None:
     assert len(live.model.requests) == 2
     assert done.types("retry") == ["retry"]
     if "text_delta" in done.types() and not done.all("stream_fallback"):
-        # What was shown of the first attempt is closed as it is, before the second begins.
+        # The message of the first attempt ends before the second attempt begins.
         assert done.types("message_start", "message_stop", "retry") == [
             "message_start", "message_stop", "retry", "message_start", "message_stop",
         ]  # fmt: skip
@@ -103,7 +103,7 @@ async def test_max_turns(live: LiveAgent, way: str) -> None:
     if live.agent_counts_turns(max_turns=1, **WAYS[way]):
         assert not live.file("two").exists()
         assert len(live.model.requests) == 1
-    else:  # the mux counts, and can only stop a call that has begun
+    else:  # agent-mux counts, and can stop only a call that has begun
         assert len(live.model.requests) <= 3
         assert "Never said." not in done.result.text
 

@@ -1,4 +1,4 @@
-"""Rules decide what the agents may do. What an agent does not ask for cannot be denied, but it is told."""
+"""Policy rules decide about requests of the agents. Actions without a request emit a warning."""
 
 import pytest
 from tests.e2e.harness import FinishedRun, LiveAgent
@@ -8,14 +8,14 @@ from agent_mux import Policy, Rule
 from agent_mux_testing.live import Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
-TO_BE_ASKED = ("rm -rf ./nothing-there",)
-"""What stands before a command of `Shell(asks=True)` for an agent that asks about dangerous ones only."""
+DANGEROUS_PREFIX = ("rm -rf ./nothing-there",)
+"""The prefix of `Shell(asks=True)` commands for agents that request approval only of dangerous commands."""
 
 
 def warned(done: FinishedRun, what: str) -> bool:
-    """It was told that something was done without asking."""
-    said = [event.message for event in done.all("debug") if event.level == "warn"]
-    return any(what in message and "without asking" in message for message in said)
+    """Return whether a warning reports this action as done without asking."""
+    warnings = [event.message for event in done.all("debug") if event.level == "warn"]
+    return any(what in message and "without asking" in message for message in warnings)
 
 
 @CORE
@@ -26,7 +26,7 @@ async def test_policy_decides_about_commands(live: LiveAgent) -> None:
         live.answer(Shell("touch denied", asks=True)),
         live.answer(Say("Done.")),
     )
-    rules = (Rule(decision="allow", commands=("touch allowed", *TO_BE_ASKED)),)
+    rules = (Rule(decision="allow", commands=("touch allowed", *DANGEROUS_PREFIX)),)
     done = await live.run(policy=Policy(rules=rules, default="deny"), approval_mode="prompt")
     assert done.result.exit_reason == "completed"
     assert live.file("allowed").exists()
@@ -43,7 +43,7 @@ async def test_policy_rules_win_over_yolo(live: LiveAgent) -> None:
         live.answer(Say("Done.")),
     )
     rules = (Rule(decision="deny", commands=("touch denied",), reason="not this one"),)
-    done = await live.run(policy=Policy(rules=rules))  # the rest is for the approval mode: yolo
+    done = await live.run(policy=Policy(rules=rules))  # the approval mode yolo decides about everything else
     assert done.result.exit_reason == "completed"
     assert live.file("allowed").exists()
     assert not live.file("denied").exists()

@@ -1,4 +1,4 @@
-"""A conversation with a real CLI, by a person at a terminal and by a program through JSONL."""
+"""Interactive runs of real CLIs, at a terminal and over JSONL pipes."""
 
 from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
@@ -11,14 +11,14 @@ from agent_mux_testing.live import Say, Shell
 HANGS = "A long text that hangs here."
 
 
-def person(live: LiveAgent, *flags: str) -> Talk:
-    """Somebody at a terminal."""
+def at_terminal(live: LiveAgent, *flags: str) -> Talk:
+    """Start an interactive run at a pseudo-terminal."""
     command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
     return Talk(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
 
 
-def program(live: LiveAgent, *flags: str) -> Program:
-    """A program between two pipes."""
+def over_jsonl(live: LiveAgent, *flags: str) -> Program:
+    """Start an interactive run with JSONL on stdin and stdout."""
     return Program([str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags], environment(live), live.workspace)
 
 
@@ -27,7 +27,7 @@ def program(live: LiveAgent, *flags: str) -> Program:
 def test_repl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     run_id = str(ULID())
-    with person(live, "--yolo", "--run-id", run_id) as talk:
+    with at_terminal(live, "--yolo", "--run-id", run_id) as talk:
         talk.see_line(">")
         talk.enter("begin")
         talk.see_line(HANGS)
@@ -46,7 +46,7 @@ def test_repl(live: LiveAgent) -> None:
 @ALL_AGENTS
 def test_repl_jsonl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
-    with program(live, "--yolo") as talk:
+    with over_jsonl(live, "--yolo") as talk:
         talk.say("begin")
         talk.hear("ack", command="prompt")
         talk.hear("text_delta")
@@ -65,7 +65,7 @@ def test_repl_jsonl(live: LiveAgent) -> None:
 
 def test_repl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    with person(live) as talk:
+    with at_terminal(live) as talk:
         talk.see_line(">")
         talk.enter("make it")
         talk.see_line("[y]es / [n]o / [a]lways?")
@@ -79,7 +79,7 @@ def test_repl_approval(live: LiveAgent) -> None:
 
 def test_repl_jsonl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
-    with program(live) as talk:
+    with over_jsonl(live) as talk:
         talk.say("make it")
         asked = talk.hear("approval_request")
         talk.say(type="deny", interactionId=asked["interactionId"], reason="not now")

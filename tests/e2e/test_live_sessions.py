@@ -1,4 +1,4 @@
-"""Several prompts in one session: in one run, or in runs that follow each other."""
+"""Several prompts in one session: within one run, or in consecutive runs."""
 
 import pytest
 from tests.e2e.harness import LiveAgent, finish, wait_for_event
@@ -28,8 +28,8 @@ async def test_multi_turn(live: LiveAgent) -> None:
         ("turn_start", 0), ("turn_end", 0), ("turn_start", 1), ("turn_end", 1),
     ]  # fmt: skip
     assert len(done.all("session_start")) == 1
-    for said in ("first question", "First answer.", "second question"):
-        assert live.model.received(said)
+    for text in ("first question", "First answer.", "second question"):
+        assert live.model.received(text)
     live.assert_usage(done, calls=2)
 
 
@@ -53,7 +53,7 @@ async def test_send_in_the_middle_of_a_turn(live: LiveAgent) -> None:
 
 @ALL_AGENTS
 async def test_queue(live: LiveAgent) -> None:
-    """A prompt for a turn of its own, also with an agent that merges what it is told."""
+    """Each queued prompt gets its own turn, even with an agent that merges prompts."""
     live.script(
         live.answer(Shell(UNTIL_GO)),
         live.answer(Say("First answer.")),
@@ -78,7 +78,7 @@ async def test_queue(live: LiveAgent) -> None:
 
 @ALL_AGENTS
 async def test_steer(live: LiveAgent) -> None:
-    """A message for the turn that runs: the model gets it with the result of the tool, or in another call after it."""
+    """A message for the current turn: the model gets it with the result of the tool, or in a later call."""
     live.script(
         live.answer(Shell(UNTIL_GO)),
         live.answer(Say("Done.")),
@@ -92,7 +92,7 @@ async def test_steer(live: LiveAgent) -> None:
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
-    # Copilot puts the command into the background for it: when that ends after the answer, it takes a turn of its own.
+    # Copilot moves the command to the background; when it ends after the answer, Copilot begins another turn.
     assert done.result.turn_count <= 2
     assert done.result.messages in (["Done."], ["Done.", "Quickly."])
     assert live.model.received("and be quick")
@@ -125,7 +125,7 @@ async def test_interrupt_then_continue(live: LiveAgent) -> None:
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Continued."
-    assert done.all("interrupted") == []  # that would be the end of the run
+    assert done.all("interrupted") == []  # this event would end the run
     stopped = done.one("error")
     assert (stopped.code, stopped.recoverable) == ("ABORTED", True)
     assert live.model.received("go on")
@@ -160,7 +160,7 @@ async def test_resume(live: LiveAgent) -> None:
     assert second.types("session_start", "session_resume", "turn_start")[:3] == [
         "session_start", "session_resume", "turn_start",
     ]  # fmt: skip
-    assert second.result.messages == ["It was 7."]  # what was said before is not said again
+    assert second.result.messages == ["It was 7."]  # earlier messages are not repeated
     assert live.model.received("remember 7")
     assert live.model.received("I shall remember 7.")
     live.assert_usage(first, calls=1)
@@ -181,7 +181,7 @@ async def test_resume_with_tools(live: LiveAgent) -> None:
     first = await live.run()
     second = await live.run(session_id=first.result.session_id)
     assert second.result.exit_reason == "completed"
-    assert live.file("made").exists()  # a resumed session may do what a new one may
+    assert live.file("made").exists()  # a resumed session has the permissions of a new one
 
 
 @ALL_AGENTS
@@ -197,7 +197,7 @@ async def test_fork(live: LiveAgent) -> None:
     assert live.model.received("I shall remember 7.")
     again = await live.run("and now?", session_id=first.result.session_id)
     assert again.result.session_id == first.result.session_id
-    assert not live.model.received("which number?")  # the source does not know of its fork
+    assert not live.model.received("which number?")  # the original session does not contain the fork
 
 
 @ALL_AGENTS
@@ -220,7 +220,7 @@ async def test_no_session(live: LiveAgent) -> None:
 
 async def test_send_to_a_one_shot_raises(live: LiveAgent) -> None:
     if "one_shot" not in live.kit.ways:
-        pytest.skip(f"to every run of {live.agent} more can be said")
+        pytest.skip(f"{live.agent} has no one-shot runs")
     live.script(live.answer(Say("Once."), pre_delay=0.5))
     async with live.running() as run:
         with pytest.raises(AgentMuxError) as refused:

@@ -1,4 +1,4 @@
-"""What the model says reaches the caller; what the caller says reaches the model."""
+"""Text of the model reaches the caller, and prompts, options and attachments reach the model."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, CORE, ON_BOTH_LOOPS, TWO_WAY, 
 from agent_mux import Attachment
 from agent_mux_testing.live import Say, Shell, StructuredAnswer, Think
 
-DOT = (  # the smallest picture
+DOT = (  # a PNG of one pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ async def test_text_two_way(live: LiveAgent) -> None:
     done = await live.run("say hello", **TWO_WAY)
     assert done.result.exit_reason == "completed"
     assert done.one("message_stop").text == "Hello in pieces, over the richer protocol."
-    assert len(done.all("text_delta")) == 3  # as the model streams it
+    assert len(done.all("text_delta")) == 3  # one for each chunk of the model's stream
     assert done.all("text_delta")[-1].accumulated == done.result.text
     assert done.all("stream_fallback") == []
     live.assert_usage(done, calls=1)
@@ -94,12 +94,12 @@ async def test_system_prompt(live: LiveAgent) -> None:
     done = await live.run(system_prompt="Always talk like a pirate.", **TWO_WAY)
     assert done.result.text == "Arr."
     assert live.model.received("Always talk like a pirate.")
-    assert len(str(live.model.requests[0].body)) > 5000  # it comes on top of the agent's own
+    assert len(str(live.model.requests[0].body)) > 5000  # it is added to the agent's own prompt
 
 
 @ALL_AGENTS
 async def test_skills_and_documents_of_one_run(live: LiveAgent, tmp_path: Path) -> None:
-    """A document and a skill are told to the model for one run, and are nowhere afterwards."""
+    """A document and a skill reach the model in one run, and not in the next."""
     skill, document = tmp_path / "singing", tmp_path / "GUIDE.md"
     skill.mkdir()
     header = "---\nname: singing\ndescription: Knows how the quokka sings\n---\n"
@@ -108,8 +108,8 @@ async def test_skills_and_documents_of_one_run(live: LiveAgent, tmp_path: Path) 
     live.script(live.answer(Say("Sung.")))
     await live.run(skills=[str(skill)], agents_doc=document)
     body = json.dumps([request.body for request in live.model.requests])
-    for told in ("Never wake the wombat.", "singing: Knows how the quokka sings", str(skill / "SKILL.md")):
-        assert told in body
+    for text in ("Never wake the wombat.", "singing: Knows how the quokka sings", str(skill / "SKILL.md")):
+        assert text in body
     live.script(live.answer(Say("Quiet.")))
     await live.run()
     assert "quokka" not in json.dumps([request.body for request in live.model.requests])
@@ -125,7 +125,7 @@ async def test_system_prompt_replaced(live: LiveAgent) -> None:
 
 
 async def test_model_name(live: LiveAgent) -> None:
-    name = "scripted-1"  # nobody's: it is passed through
+    name = "scripted-1"  # not a known model: it is passed through
     live.script(live.answer(Say("Hi.")))
     done = await live.run(model=name)
     assert {request.body["model"] for request in live.model.requests} == {name}

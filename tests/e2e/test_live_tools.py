@@ -1,4 +1,4 @@
-"""Tools of the agent: they really run, they are told as they are, and their results reach the model."""
+"""Tools of the agent run, are reported correctly, and their results reach the model."""
 
 import pytest
 from tests.e2e.harness import LiveAgent
@@ -36,7 +36,7 @@ async def test_file_edits(live: LiveAgent, way: str) -> None:
 
 @ALL_AGENTS
 async def test_file_diffs(live: LiveAgent) -> None:
-    """Only where a protocol tells what changed."""
+    """Protocols that report changes yield diffs that git can reverse."""
     live.script(
         live.answer(Write("a.txt", CONTENT)), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("All done.")),
     )  # fmt: skip
@@ -95,7 +95,7 @@ async def test_shell(live: LiveAgent, way: str) -> None:
 async def test_tool_failure(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Shell("echo out; echo err >&2; exit 3")), live.answer(Say("It failed.")))
     done = await live.run(**WAYS[way])
-    assert done.result.exit_reason == "completed"  # the agent did its work; its tool did not
+    assert done.result.exit_reason == "completed"  # the tool failed, not the run
     assert done.types("tool_result", "tool_error", "shell_exit") == ["shell_exit", "tool_error"]
     assert done.one("shell_exit").exit_code == 3
     assert "err" in done.one("tool_error").error
@@ -119,7 +119,7 @@ async def test_parallel_tools(live: LiveAgent, way: str) -> None:
 
 
 async def test_tools_run_concurrently(live: LiveAgent) -> None:
-    # The first waits for the second: it succeeds only while the second runs.
+    # The first command succeeds only if the second runs at the same time.
     wait = "for i in $(seq 50); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"
     live.script(live.answer(Shell(wait), Shell("touch second; echo two")), live.answer(Say("Both done.")))
     done = await live.run()
@@ -183,8 +183,8 @@ async def test_subagent_events_included(live: LiveAgent) -> None:
     done = await live.run(include_subagent_events=True, **TWO_WAY)
     inside = [event for event in done.events if event.subagent_id is not None]
     assert {event.subagent_id for event in inside} == {done.one("subagent_spawn").subagent_id}
-    told = [event.type for event in inside if event.type in {"shell_start", "shell_exit", "message_stop"}]
-    assert told == ["shell_start", "shell_exit", "message_stop"]
+    inside_types = [event.type for event in inside if event.type in {"shell_start", "shell_exit", "message_stop"}]
+    assert inside_types == ["shell_start", "shell_exit", "message_stop"]
     assert done.result.messages == ["The sub-agent found 3 files."]
 
 
