@@ -32,7 +32,7 @@ def test_repl(live: LiveAgent) -> None:
         talk.enter("begin")
         talk.see_line(HANGS)
         talk.type("\x03")
-        talk.see_line("interrupted; Ctrl-C once more ends the run")
+        talk.see_line("interrupted; press Ctrl-C again to abort the run")
         talk.see_line(">")
         talk.enter("go on")
         talk.see_line("Continued.")
