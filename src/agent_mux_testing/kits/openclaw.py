@@ -137,7 +137,9 @@ KIT = LiveKit(
             ),
             Gap("not_yet", "`agent exec` reports only the number of its tool calls"),
         ),
-        "failed_turn_keeps_the_run_open": Gap("not_yet", "after a refused request it does not use the key for a minute"),
+        "failed_turn_keeps_the_run_open": Gap(
+            "not_yet", "after a refused request it does not use the key for a minute"
+        ),
         "approve_always": Gap("not_yet", "it can allow a command only once"),
         "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no field for the reason"),
         **dict.fromkeys(("fork", "stored_session_forked"), Gap("never", "its sessions cannot be forked over ACP")),
