@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.serving import Server
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
 
 RUNS, READERS = 50, 20
 RECORDING = {"agent": "replay", "prompt": "demo", "approvalMode": "yolo"}
@@ -36,8 +36,8 @@ PATIENCE = 300.0
 def serve(directory: str) -> None:
     """Serve until SIGINT, then write the emission time of each event."""
     times: dict[str, array[int]] = {}
-    settings = Settings(config_dir=Path(directory), port=0, max_concurrent_runs=None, queue_limit=None)
-    server = Server(make_application(settings), settings)
+    settings = ServiceSettings(config_dir=Path(directory), port=0, max_concurrent_runs=None, queue_limit=None)
+    server = HttpServer(make_application(settings), settings)
 
     async def watch() -> None:
         await asyncio.to_thread(server.started_event.wait)

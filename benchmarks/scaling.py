@@ -46,20 +46,20 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 
 def _delta_cost(accumulated: int) -> float:
     assembler = StreamAssembler(StreamContext(run_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", agent="benchmark"))
-    assembler.tell(SessionKnown("s"))
+    assembler.receive(SessionKnown("s"))
     fact = TextDelta(DELTA)
     for _ in range(accumulated // len(DELTA)):
-        assembler.tell(fact)
+        assembler.receive(fact)
         if len(assembler._emitter.out) > BLOCK:  # noqa: SLF001
-            assembler.take()
-    assembler.take()
+            assembler.drain()
+    assembler.drain()
     best = float("inf")
     for _ in range(DELTA_ROUNDS):
         start = time.perf_counter()
         for _ in range(BLOCK):
-            assembler.tell(fact)
+            assembler.receive(fact)
         best = min(best, (time.perf_counter() - start) / BLOCK)
-        assembler.take()
+        assembler.drain()
     return best
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ulid import ULID
 
 from agent_mux.service.store.database import Database, checked_url
-from agent_mux.service.store.runs import Place, RunFilter, RunRow, RunStore
+from agent_mux.service.store.runs import RunFilter, RunPosition, RunRow, RunStore
 from agent_mux.service.store.tables import RUNS
 from benchmarks.measure import interleaved, report, verdict
 
@@ -31,10 +31,10 @@ def main(scratch: Path) -> None:
         store = RunStore(database, INSTANCE)
         runner.run(_fill(database))
         plain = sqlite3.connect(path)
-        middle = Place(COUNT // 2, str(ULID()))
+        middle = RunPosition(COUNT // 2, str(ULID()))
 
-        def page(wanted: RunFilter, behind: Place | None = None) -> Callable[[], object]:
-            return lambda: runner.run(store.page(wanted, behind=behind, limit=PAGE))
+        def page(wanted: RunFilter, after_position: RunPosition | None = None) -> Callable[[], object]:
+            return lambda: runner.run(store.page(wanted, after_position=after_position, limit=PAGE))
 
         def bare(query: str, *values: object) -> Callable[[], object]:
             return lambda: plain.execute(query, (INSTANCE, *values, PAGE)).fetchall()

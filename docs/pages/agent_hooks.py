@@ -16,7 +16,7 @@ from agent_loop.messages import Message
 from agent_loop.providers.script import Step, call
 from agent_loop.providers.scripted_provider import Scriptable, ScriptedProvider
 from agent_loop.tools.function import function_tool
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 
 INTRODUCTION = """# Hooks of the embedded agent
 
@@ -147,7 +147,7 @@ def _when(context: type[HookContext]) -> str:
 
 def _rows(context: type[HookContext]) -> Iterator[str]:
     hints = get_type_hints(context)
-    meanings = MEANINGS | meanings_of(context)
+    meanings = MEANINGS | field_descriptions_of(context)
     common = {field.name for field in dataclasses.fields(HookContext)}
     for field in dataclasses.fields(context):
         if field.name not in common:

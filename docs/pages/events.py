@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.contract import RULES
 from agent_mux.events import CATEGORIES, CostRecord, encode_event, event_from_dict
 from agent_mux.events.base import BaseEvent
@@ -107,7 +107,7 @@ def _is_base_field(kind: type[msgspec.Struct], name: str) -> bool:
 
 def _rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
     shape = inspect.type_info(kind)
-    meanings = meanings_of(kind)
+    meanings = field_descriptions_of(kind)
     if isinstance(shape, inspect.StructType):
         for field in shape.fields:
             needed = "required" if field.required else "optional"

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.openapi.schemas import EVERYWHERE, REFUSED
+from agent_mux.service.openapi.descriptions import COMMON_ERRORS, REFUSAL_DESCRIPTIONS
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.tokens import needed_scope
+from agent_mux.service.settings import ServiceSettings
 
 INTRODUCTION = """# HTTP API
 
@@ -44,7 +44,7 @@ PROBLEM = {
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document. Opens no database and no port."""
-    return make_application(Settings(config_dir=Path("unused"))).openapi()
+    return make_application(ServiceSettings(config_dir=Path("unused"))).openapi()
 
 
 def openapi_page() -> str:
@@ -64,7 +64,7 @@ def http_api_page() -> str:
 
 
 def _introduction(api: dict[str, Any]) -> str:
-    rows = "".join(f"| {STATUS.get(code, 500)} | `{code}` |\n" for code in EVERYWHERE)
+    rows = "".join(f"| {STATUS.get(code, 500)} | `{code}` |\n" for code in COMMON_ERRORS)
     about, version = api["info"]["description"], api["openapi"]
     return INTRODUCTION.format(about=about, version=version, everywhere=rows, problem=json.dumps(PROBLEM, indent=2))
 
@@ -89,7 +89,7 @@ def _resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_specific(response: dict[str, Any]) -> bool:
-    return response["description"].strip("`.") not in EVERYWHERE and response["description"] not in REFUSED.values()
+    return response["description"].strip("`.") not in COMMON_ERRORS and response["description"] not in REFUSAL_DESCRIPTIONS.values()
 
 
 def _body(operation: dict[str, Any]) -> str:

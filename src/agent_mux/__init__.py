@@ -1,4 +1,4 @@
-"""agent-mux: drive any coding-agent CLI through one typed, lawful event stream.
+"""agent-mux: drive any coding-agent CLI through one typed event stream.
 
 Example:
     async with AgentMux() as mux:
@@ -7,7 +7,7 @@ Example:
             print(event.type)
         result = await run
 
-Names are imported when they are first used, so that `amux --version` costs no more than Python itself.
+Public names are imported on first use, so that `amux --version` starts as fast as Python itself.
 """
 
 from importlib import import_module
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
     from agent_mux.sdk.policy import Policy, Rule, read_policy
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "agent_mux.client.blocking": ("BlockingAgentMux", "BlockingRemoteMux", "BlockingRun"),
     "agent_mux.client": ("AgentMux", "RemoteMux"),
     "agent_mux.client.remote": ("RemoteRun",),
@@ -44,16 +44,15 @@ _HOMES = {
         "ValidationError",
     ),
     "agent_mux.events": ("AgentEvent", "decode_event", "encode_event"),
-    "agent_mux.sdk.options": ("Attachment", "McpServer", "RunOptions"),
+    "agent_mux.sdk.options": ("Attachment", "McpServer", "RetryPolicy", "RunOptions"),
     "agent_mux.run.transcripts": ("parse_transcript",),
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
     "agent_mux.run.handle": ("RunHandle",),
     "agent_mux.run.base": ("Run",),
-    "agent_mux.run.interaction": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
+    "agent_mux.sdk.interactions": ("Approve", "Choice", "Deny", "PendingInteraction", "Text"),
     "agent_mux.run.result": ("RunError", "RunResult", "TokenUsage", "Worktree"),
-    "agent_mux.run.budget": ("RetryPolicy",),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
     "AgentEvent",
@@ -97,11 +96,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its home."""
-    home = _HOME_OF.get(name)
-    if home is None:
+    """Import a public name from the module that defines it."""
+    module = _MODULE_BY_NAME.get(name)
+    if module is None:
         raise AttributeError(f"module 'agent_mux' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

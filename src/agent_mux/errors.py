@@ -1,12 +1,13 @@
-"""Every error this package raises.
+"""The errors that callers of agent-mux receive, and their codes. See docs/spec/run-api.md, section 4.
 
-AgentMuxError(code, message, recoverable)
- +-- ValidationError(fields)                   bad options; nothing was started
- +-- CapabilityError(agent, capability, model) the agent cannot do what was asked
- +-- AuthError(agent, status, guidance)        no usable credentials, known without asking the network
+    AgentMuxError                   code, message, recoverable
+    ├── ValidationError             fields                      invalid options; nothing was started
+    ├── CapabilityError             agent, capability, model    the agent or model does not support an option
+    └── AuthError                   agent, status, guidance     the agent has no usable credentials
 
-Subclasses exist only where a caller would branch; everything else is told apart by `code`.
-Errors store data; `str()` composes the sentence. What they say has no secrets in it. Source: run API, section 4.
+A subclass exists where callers handle its data; all other errors are distinguished by `code`. Errors store data, and
+their messages contain no secrets. Exceptions that never reach callers are defined beside the code that raises them, for
+example `sdk.documents.DocumentError` and `sdk.sessions.UnreadableError`.
 """
 
 from collections.abc import Sequence
@@ -41,12 +42,12 @@ ErrorCode = Literal[
     "BUDGET_EXCEEDED",
     "INTERNAL",
 ]
-"""What can go wrong with a run, or with what agents keep. Source: run API, section 4."""
+"""Codes of errors in runs, configuration and installations of agents; also used in error events."""
 ServiceCode = Literal["LIMIT_EXCEEDED", "RUN_NOT_FOUND", "NOT_FOUND", "UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE"]
-"""What can go wrong besides, with queues and between a service and its clients; no event ever says it."""
+"""Additional codes of the run queue, the HTTP service and its clients; never used in events."""
 AnyCode = ErrorCode | ServiceCode
-ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 
+ERROR_CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 SERVICE_CODES: tuple[ServiceCode, ...] = get_args(ServiceCode)
 
 RECOVERABLE: frozenset[AnyCode] = frozenset(
@@ -60,13 +61,20 @@ RECOVERABLE: frozenset[AnyCode] = frozenset(
         "TIMEOUT",
     }
 )
+"""Codes of errors that may disappear when the caller repeats the same call."""
 
 
 class AgentMuxError(Exception):
-    """What went wrong, by `code`; `message` says what happened, to what, and what to do next."""
+    """Base of all errors of agent-mux. `message` states the cause, the object concerned and the next step.
+
+    Args:
+        code: Identifies the kind of error.
+        message: Secrets in it are hidden.
+        recoverable: Whether repeating the call may succeed; None: as `RECOVERABLE` lists the code.
+    """
 
     def __init__(self, code: AnyCode, message: str, *, recoverable: bool | None = None) -> None:
-        message = _clean(message)
+        message = _redact(message)
         super().__init__(code, message)
         self.code: AnyCode = code
         self.message = message
@@ -76,24 +84,29 @@ class AgentMuxError(Exception):
         return self.message
 
 
+_MAX_SHOWN = 200  # characters of a received value in a message
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One bad field: where, what was received (without its secrets), what is allowed."""
+    """One invalid field: its path, the received value with secrets hidden, and the allowed values."""
 
     path: str
     received: Any
     allowed: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "received", _clean_value(self.path, self.received))
+        object.__setattr__(self, "received", _redact_value(self.path, self.received))
 
     def __str__(self) -> str:
-        shown = repr(self.received)
-        return f"{self.path}: got {shown if len(shown) <= 200 else shown[:197] + '...'}; allowed: {self.allowed}"
+        received = repr(self.received)
+        if len(received) > _MAX_SHOWN:
+            received = received[: _MAX_SHOWN - 3] + "..."
+        return f"{self.path}: got {received}; allowed: {self.allowed}"
 
 
 class ValidationError(AgentMuxError):
-    """Options that cannot work. `fields` lists every bad field of the first failing group."""
+    """Options are invalid. `fields` lists all invalid fields of the first group that has any."""
 
     def __init__(self, fields: Sequence[FieldError]) -> None:
         self.fields = tuple(fields)
@@ -101,35 +114,35 @@ class ValidationError(AgentMuxError):
 
 
 class CapabilityError(AgentMuxError):
-    """The agent (or this model of it) cannot do what was asked."""
+    """The agent, or the agent with the requested model, does not support a capability."""
 
     def __init__(self, agent: str, capability: str, model: str | None = None, *, hint: str = "") -> None:
         self.agent, self.capability, self.model = agent, capability, model
-        who = f"{agent} with model {model}" if model else agent
-        super().__init__("CAPABILITY_ERROR", f"{who} does not support {capability}" + (f"; {hint}" if hint else ""))
+        subject = f"{agent} with model {model}" if model else agent
+        super().__init__("CAPABILITY_ERROR", f"{subject} does not support {capability}" + (f"; {hint}" if hint else ""))
 
 
 class AuthError(AgentMuxError):
-    """The agent has no usable credentials."""
+    """The agent has no usable credentials; `guidance` states how to log in."""
 
     def __init__(self, agent: str, status: str, guidance: str) -> None:
         self.agent, self.status, self.guidance = agent, status, guidance
         super().__init__("AUTH_ERROR", f"{agent} is not authenticated ({status}); {guidance}")
 
 
-def _clean(text: str) -> str:
-    from agent_mux.redaction import redact_text  # noqa: PLC0415  # errors are rare, and this module is everywhere
+def _redact(text: str) -> str:
+    from agent_mux.redaction import redact_text  # noqa: PLC0415  # slow; errors are rare, and every module imports this one
 
     return redact_text(text)
 
 
-def _clean_value(path: str, value: Any) -> Any:
+def _redact_value(path: str, value: Any) -> Any:
     from agent_mux.redaction import HIDDEN, is_secret_name  # noqa: PLC0415
 
     if isinstance(value, str):
-        return HIDDEN if value and is_secret_name(path.rpartition(".")[2]) else _clean(value)
+        return HIDDEN if value and is_secret_name(path.rpartition(".")[2]) else _redact(value)
     if isinstance(value, list | tuple):
-        return type(value)(_clean_value("", item) for item in value)
+        return type(value)(_redact_value("", item) for item in value)
     if isinstance(value, dict):
-        return {name: _clean_value(str(name), item) for name, item in value.items()}
+        return {name: _redact_value(str(name), item) for name, item in value.items()}
     return value

@@ -1,9 +1,9 @@
-"""Signatures of webhooks: for who sends them, and for who receives them. Needs no extra.
+"""Signatures of webhooks, for senders and receivers. Needs no extra.
 
     from agent_mux import webhooks
-    told = webhooks.verify(request.headers, request.body, "whsec_...")
+    message = webhooks.verify(request.headers, request.body, "whsec_...")
 
-Source: the Standard Webhooks specification, 1.0: HMAC-SHA256 over `id.timestamp.body`, in base64, as `v1,<signature>`.
+They follow the Standard Webhooks specification 1.0: HMAC-SHA256 over `id.timestamp.body`, base64, `v1,<signature>`.
 """
 
 import base64
@@ -22,17 +22,18 @@ from agent_mux.errors import AgentMuxError
 PREFIX = "whsec_"
 SHORTEST_KEY, LONGEST_KEY = 24, 64  # bytes
 VERSION = "v1"
-TOLERANCE = 300.0  # seconds that a message may be old, or ahead: who recorded one cannot send it again later
+TOLERANCE = 300.0  # seconds; limits how long a recorded message can be replayed
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+_WRONG_SECRET = f"a webhook secret is {PREFIX} and the base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes"
 
 
 def new_secret() -> str:
-    """A secret that nobody knows."""
+    """Generate a webhook secret from 256 random bits."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def key_of(secret: str) -> bytes:
-    """The key in a secret. Raises VALIDATION_ERROR for what is none; the error does not say it."""
+    """Return the key in a secret. Raises VALIDATION_ERROR, which does not contain the secret."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -42,11 +43,8 @@ def key_of(secret: str) -> bytes:
     return key
 
 
-_WRONG_SECRET = f"a webhook secret is {PREFIX} and the base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes"
-
-
 def sign(secrets_: Iterable[str], id_: str, timestamp: int, body: bytes) -> str:
-    """The value of `webhook-signature`: one signature for each secret. `timestamp`: seconds since the epoch."""
+    """Return the value of `webhook-signature`, one signature per secret. `timestamp`: seconds since the epoch."""
     signed = b"%b.%d.%b" % (id_.encode(), timestamp, body)
     return " ".join(f"{VERSION},{_digest(key_of(secret), signed)}" for secret in secrets_)
 
@@ -54,40 +52,40 @@ def sign(secrets_: Iterable[str], id_: str, timestamp: int, body: bytes) -> str:
 def verify(
     headers: Mapping[str, str], body: bytes, secret: str, *, tolerance: float = TOLERANCE, now: float | None = None
 ) -> Any:
-    """The message, when it is from who has the secret, and new.
+    """Verify the signature and the age of a message, and return its decoded JSON.
 
-    The same message may come more than once, with the same `webhook-id`: remember those for a while.
+    A message may arrive more than once with the same `webhook-id`: remember the ids for a while.
 
     Args:
-        headers: Of the request, in any case.
-        body: As it came. JSON that was parsed and written again has another signature.
-        secret: As it was told when the webhook was made: `whsec_...`.
-        tolerance: Seconds that the message may be old, or ahead of the clock.
-        now: Seconds since the epoch; default: the clock.
+        headers: Headers of the request, in any case.
+        body: The unmodified body: parsing and encoding JSON again changes the signature.
+        secret: The webhook's secret, `whsec_...`.
+        tolerance: Maximum difference in seconds between the message's time and the clock.
+        now: Seconds since the epoch; None: the clock.
 
     Raises:
-        AgentMuxError: UNAUTHENTICATED for a message that cannot be trusted: answer it with 401.
+        AgentMuxError: UNAUTHENTICATED for a message that cannot be trusted; answer it with 401.
     """
-    said = {name.lower(): value for name, value in headers.items()}
-    id_, timestamp = said.get(ID, ""), said.get(TIMESTAMP, "")
-    if not (id_ and timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 15 and SIGNATURE in said):
-        raise AgentMuxError("UNAUTHENTICATED", f"this is no webhook: it needs {ID}, {TIMESTAMP} and {SIGNATURE}")
+    lowered = {name.lower(): value for name, value in headers.items()}
+    id_, timestamp = lowered.get(ID, ""), lowered.get(TIMESTAMP, "")
+    if not (id_ and timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 15 and SIGNATURE in lowered):
+        raise AgentMuxError("UNAUTHENTICATED", f"not a webhook: {ID}, {TIMESTAMP} or {SIGNATURE} is missing")
     expected = _digest(key_of(secret), b"%b.%b.%b" % (id_.encode(), timestamp.encode(), body))
-    if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in _signatures(said[SIGNATURE])):
-        raise AgentMuxError("UNAUTHENTICATED", "the signature of the webhook was not made with this secret")
+    if not any(hmac.compare_digest(one.encode(), expected.encode()) for one in _signatures(lowered[SIGNATURE])):
+        raise AgentMuxError("UNAUTHENTICATED", "the signature of the webhook does not match this secret")
     if abs((time.time() if now is None else now) - int(timestamp)) > tolerance:
-        raise AgentMuxError("UNAUTHENTICATED", f"the webhook is older or newer than {tolerance:g} s")
+        raise AgentMuxError("UNAUTHENTICATED", f"the time of the webhook differs by more than {tolerance:g} s")
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise AgentMuxError("UNAUTHENTICATED", "the webhook is no JSON") from error
+        raise AgentMuxError("UNAUTHENTICATED", "the webhook is not JSON") from error
 
 
 def _digest(key: bytes, signed: bytes) -> str:
     return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-def _signatures(said: str) -> list[str]:
-    """Those of our version; others may be there for other receivers."""
-    pairs = (one.partition(",") for one in said.split())
+def _signatures(header: str) -> list[str]:
+    """Return the signatures of our version; others may be there for other receivers."""
+    pairs = (one.partition(",") for one in header.split())
     return [signature for version, _, signature in pairs if version == VERSION]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent_mux.events import encode_event
 from agent_mux.journal.file import JournalReader
-from agent_mux.journal.records import Header, Kind, Record, exited_of
+from agent_mux.journal.records import Header, Kind, Record, decode_exit
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import Exit
 from agent_mux.sdk.framing import Framing, as_line, new_framer
@@ -124,7 +124,7 @@ def fixture_from_journal(  # noqa: PLR0913  # a journal lacks these properties o
         stdin=sent.lines,
         stdin_times=sent.times,
         stderr=_stream(records, Kind.STDERR, clean).data,
-        exit=next((Exit(e.code, e.signal) for e in map(exited_of, _of(records, Kind.EXIT))), _KILLED),
+        exit=next((Exit(e.code, e.signal) for e in map(decode_exit, _of(records, Kind.EXIT))), _KILLED),
         wall_s=_seconds(max((record.at for record in records), default=0)),
         settings=header.codec.settings,
     )

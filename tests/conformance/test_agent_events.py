@@ -40,12 +40,12 @@ def read_as_printed(events: Sequence[AgentEvent]) -> list[AgentEvent]:
         for step in emitted:
             assert isinstance(step, Fact), step
             assert not isinstance(step, Unknown), step
-            assembler.tell(step)
+            assembler.receive(step)
         emitted.clear()
     for step in codec.finish(Exit(0)):
-        assembler.tell(step)  # type: ignore[arg-type]
+        assembler.receive(step)  # type: ignore[arg-type]
     assembler.end(_ending(events))
-    return assembler.take()
+    return assembler.drain()
 
 
 def _ending(events: Sequence[AgentEvent]) -> Ending:

@@ -16,7 +16,7 @@ from tests.process.installed import PATIENCE, Installed, Terminal
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
-from agent_mux.run.commands import ANSWERS
+from agent_mux.run.commands import RESPONSE_TYPES
 
 TALKER = """
 def hear_of(what):
@@ -198,7 +198,7 @@ class Program:
         assert self.process.wait(PATIENCE) == code, self.lines
         *lines, result = self.lines
         assert result["type"] == "run_result"
-        assert validate([line for line in lines if line["type"] not in ANSWERS]) == []
+        assert validate([line for line in lines if line["type"] not in RESPONSE_TYPES]) == []
         assert processes_of(result["runId"]) == []
         return result
 

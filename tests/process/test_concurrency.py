@@ -16,7 +16,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunHandle, ValidationError, encode_event, validate
 from agent_mux.journal.file import JournalReader
-from agent_mux.run import recording
+from agent_mux.run import recorder
 from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.registry import AdapterRegistry
 
@@ -227,7 +227,7 @@ async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
     clock = SimpleNamespace(
         monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=lambda: time.time_ns() + passed * 10**9
     )
-    monkeypatch.setattr(recording, "time", clock)
+    monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first = waiting(mux, tmp_path, "first")[0]
@@ -254,7 +254,7 @@ async def test_a_run_that_never_had_a_place_took_no_time(
 ) -> None:
     passed = 0
     clock = SimpleNamespace(monotonic_ns=lambda: time.monotonic_ns() + passed * 10**9, time_ns=time.time_ns)
-    monkeypatch.setattr(recording, "time", clock)
+    monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             await said(waiting(mux, tmp_path, "first")[0])

@@ -75,7 +75,7 @@ async def outlive_a_full_disk(make_client: MakeClient, words: str, **fields: Any
     ]  # fmt: skip
     warnings = [number for number, event in enumerate(live) if is_warning(event, words)]
     assert len(warnings) == 1
-    path = Path(run._runner.recording.journal_path or "")
+    path = Path(run._runner.recorder.journal_path or "")
     assert f"the journal {path} ends here" in live[warnings[0]].message  # type: ignore[union-attr]
     kept = [event for event in derive_events(path, ScriptedCodec) if event.type == "text_delta"]
     told = [event for event in live if event.type == "text_delta"]

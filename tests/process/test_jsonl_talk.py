@@ -16,7 +16,7 @@ from ulid import ULID
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
-from agent_mux.run.commands import ANSWERS
+from agent_mux.run.commands import RESPONSE_TYPES
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
@@ -269,7 +269,7 @@ def test_lines_may_come_from_a_terminal(installed: Installed) -> None:
     out, _ = process.communicate(timeout=PATIENCE)
     os.close(master)
     lines = [json.loads(line) for line in out.splitlines()]
-    assert validate([line for line in lines[:-1] if line["type"] not in ANSWERS]) == []
+    assert validate([line for line in lines[:-1] if line["type"] not in RESPONSE_TYPES]) == []
     assert (process.returncode, lines[-1]["text"]) == (0, "you said hello")
 
 

@@ -17,7 +17,7 @@ from tests.process.scripted import MakeClient
 from tests.unit.redaction.key_samples import SAMPLES
 
 from agent_mux import Approve, RetryPolicy
-from agent_mux._util.logs import LOGGER, hide_secrets, logs_on
+from agent_mux._util.logs import LOGGER, hide_secrets, log_to
 
 pytestmark = pytest.mark.anyio
 
@@ -132,7 +132,7 @@ def test_the_processor_hides_by_name_and_by_shape() -> None:
 
 def test_lines_are_json_where_that_is_wanted() -> None:
     stream = io.StringIO()
-    with logs_on(stream, "json"):
+    with log_to(stream, "json"):
         logging.getLogger(LOGGER).warning("of %s", "others")
     assert (line := json.loads(stream.getvalue()))["event"] == "of others"
     assert (line["level"], "timestamp" in line) == ("warning", True)

@@ -82,11 +82,15 @@ ELF_OF_ANOTHER_MACHINE = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xf3\x00"
 @pytest.mark.parametrize(
     ("content", "mode", "words"),
     [
-        (b"#!/no/such/interpreter -x\n", 0o755, "names the interpreter '/no/such/interpreter', which is not there"),
-        (b"#!/bin/sh\r\necho\r\n", 0o755, r"names the interpreter '/bin/sh\r', which is not there"),
-        (b"echo no interpreter\n", 0o755, "no script that names its interpreter; begin it with a line like #!/bin/sh"),
-        (ELF_OF_ANOTHER_MACHINE, 0o755, "made for another kind of machine; install the build for this one"),
-        (b"#!/bin/sh\n", 0o644, "may not be executed; try: chmod +x"),
+        (b"#!/no/such/interpreter -x\n", 0o755, "names the interpreter '/no/such/interpreter', which does not exist"),
+        (b"#!/bin/sh\r\necho\r\n", 0o755, r"names the interpreter '/bin/sh\r', which does not exist"),
+        (
+            b"echo no interpreter\n",
+            0o755,
+            "nor a script that names its interpreter; start it with a line like #!/bin/sh",
+        ),
+        (ELF_OF_ANOTHER_MACHINE, 0o755, "built for another kind of machine; install the build for this one"),
+        (b"#!/bin/sh\n", 0o644, "is not executable; try: chmod +x"),
     ],
 )
 async def test_a_file_that_is_no_program_here(
@@ -100,7 +104,7 @@ async def test_a_file_that_is_no_program_here(
 
 async def test_a_program_that_is_gone(tmp_path: Path, place: str) -> None:
     message = await reason(client(tmp_path, (f"{tmp_path}/gone",), place))
-    assert f"{tmp_path}/gone is gone; install it again [No such file or directory (errno 2)]" in message
+    assert f"{tmp_path}/gone does not exist; install it again [No such file or directory (errno 2)]" in message
 
 
 async def test_a_directory_that_is_gone(tmp_path: Path, place: str) -> None:
@@ -113,7 +117,7 @@ async def test_a_directory_that_is_gone(tmp_path: Path, place: str) -> None:
             directory.rmdir()  # before the run begins: it is another task
             result = await run
     assert result.error is not None
-    assert f"the directory {directory} is gone; make it again" in result.error.message
+    assert f"the directory {directory} does not exist; create it" in result.error.message
 
 
 async def test_arguments_that_are_too_long(tmp_path: Path, place: str) -> None:
@@ -169,7 +173,7 @@ async def test_too_many_open_files(tmp_path: Path, place: str) -> None:
     ("number", "words"),
     [
         (errno.EAGAIN, "allows no more processes"),
-        (errno.ENOMEM, "there is no memory left"),
+        (errno.ENOMEM, "no memory is left"),
         (errno.ENFILE, "this machine has too many files open"),
         (errno.EIO, "Input/output error (errno 5)"),
     ],
@@ -199,7 +203,7 @@ async def test_a_temp_directory_that_cannot_be_made(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(Path, "write_text", full)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     message = await reason(client(tmp_path, (sys.executable,), "pipe", {"settings.json": "{}"}))
-    assert "cannot be made and filled; make room there, or set TMPDIR" in message
+    assert "cannot be written; free disk space there, or set TMPDIR" in message
 
 
 def full(*_: Any, **__: Any) -> None:
@@ -219,7 +223,7 @@ async def test_two_runs_with_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             result = await run
     assert directory.is_dir()
     assert result.error is not None
-    assert "another run has this run_id; leave it out, or give another" in result.error.message
+    assert "another run has this run_id; omit it, or choose another" in result.error.message
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -229,15 +233,16 @@ def test_a_directory_that_may_not_be_entered(tmp_path: Path) -> None:
     closed.mkdir(mode=0o700)
     code = f"""
 import errno, os, stat, sys
-from agent_mux.process.spawn_errors import Attempt, why_not_started
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
 os.setuid({NOBODY})
-print(why_not_started(OSError(errno.EACCES, "Permission denied"), Attempt((sys.executable,), {{}}, {str(closed)!r})))
+error = OSError(errno.EACCES, "Permission denied")
+print(explain_spawn_failure(error, SpawnAttempt((sys.executable,), {{}}, {str(closed)!r})))
 """
     for above in closed.parents:
         if above != Path("/tmp") and str(above).startswith(tempfile.gettempdir()) and above != above.parent:
             above.chmod(above.stat().st_mode | stat.S_IXOTH)
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert f"the directory {closed} may not be entered; run somewhere else (cwd)" in said
+    assert f"the directory {closed} cannot be entered; run in another directory (cwd)" in said
 
 
 async def test_an_agent_that_is_not_installed_is_told_at_once(tmp_path: Path) -> None:

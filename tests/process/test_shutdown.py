@@ -15,7 +15,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 from agent_mux import AgentMux, RetryPolicy, RunResult, encode_event, validate
 from agent_mux.process.marker import processes_of
 from agent_mux.run import runner
-from agent_mux.run.agent_process import SETTLE
+from agent_mux.run.agent_process import DRAIN_TIMEOUT
 from agent_mux.run.derivation import derive_events
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
@@ -82,7 +82,7 @@ async def test_twenty_runs_that_ignore_sigterm_end_within_one_grace_period(make_
             began = time.monotonic()
             if how == "cancelled":
                 scope.cancel()
-    assert time.monotonic() - began < GRACE + SETTLE + SLACK
+    assert time.monotonic() - began < GRACE + DRAIN_TIMEOUT + SLACK
     assert {(await lawful(run)).exit_reason for run in runs} == {"aborted"}
     gone(*runs)
 
@@ -123,7 +123,7 @@ class BeforeItBegins(Stage):
 
 class WhileItIsStarted(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
-        self.wrap("start_child")
+        self.wrap("spawn_child")
         return await super().play(mux)
 
 
@@ -179,7 +179,7 @@ class WhileItIsAborted(Stage):
     body = STUBBORN
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
-        self.wrap("end_agent")
+        self.wrap("terminate_agent")
         runs = await super().play(mux)
         await said(runs[0], "text_delta")
         await runs[0].abort()

@@ -18,10 +18,10 @@ from tests.process.scripted import MakeClient
 from ulid import ULID
 
 from agent_mux.process import marker
-from agent_mux.process.child import Child, start_child
-from agent_mux.process.marker import Process, identify, kill_processes_of, mark, processes_of
+from agent_mux.process.child import Child, spawn_child
+from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, processes_of
 from agent_mux.process.reaper import Reaper
-from agent_mux.process.terminal import start_at_terminal
+from agent_mux.process.terminal import spawn_at_terminal
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import TerminalSize
 from agent_mux_testing.torture import census
@@ -47,8 +47,8 @@ async def ready(run: RunHandle) -> None:
 def start(place: str, code: str) -> Child:
     argv = [sys.executable, "-I", "-S", "-c", code]
     if place == "terminal":
-        return start_at_terminal(argv, run_id=RUN, env={}, cwd="/", size=TerminalSize())
-    return start_child(argv, run_id=RUN, env={}, cwd="/", stdin=True)
+        return spawn_at_terminal(argv, run_id=RUN, env={}, cwd="/", size=TerminalSize())
+    return spawn_child(argv, run_id=RUN, env={}, cwd="/", stdin=True)
 
 
 async def printed(child: Child) -> bytes:
@@ -179,7 +179,7 @@ def test_a_number_that_is_used_again_is_somebody_else() -> None:
     try:
         now = identify(stranger.pid)
         assert now is not None
-        before = Process(stranger.pid, now.started - 1)  # who had the number before
+        before = ProcessIdentity(stranger.pid, now.started - 1)  # who had the number before
         assert processes_of(RUN, before) == []
         assert marker._signal(before, signal.SIGKILL)
         assert kill_processes_of(RUN, leader=before) == 0
@@ -237,7 +237,7 @@ async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_cl
 
 @here_alone(HereAlone.INSIDE)
 async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
+    monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
     with anyio.fail_after(30):
         async with make_client("hear(); say(done=True); rest()") as mux:
             await mux.run(prompt="hi")
@@ -257,7 +257,7 @@ async def test_waiting_for_a_reaper_stops_nobody(
     slow = tmp_path / "slow.py"
     slow.write_text("import sys; sys.stdin.read()")
     monkeypatch.setattr("agent_mux.process.reaper.PROGRAM", slow)
-    monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 1000)
+    monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 1000)
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             runs = [mux.run(prompt="hi") for _ in range(2)]
@@ -266,7 +266,7 @@ async def test_waiting_for_a_reaper_stops_nobody(
                 await run.abort()
                 assert (await run).exit_reason == "aborted"
                 assert run._runner._child is None
-            monkeypatch.setattr("agent_mux.process.reaper.PATIENCE", 0.1)
+            monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
             run = mux.run(prompt="hi")
             await ready(run)
 
@@ -351,7 +351,7 @@ def test_a_reaper_in_a_fork_does_nothing(tmp_path: Path) -> None:
 
 
 def _leave(reaper: Reaper) -> None:
-    reaper.release(RUN)
+    reaper.unregister(RUN)
     reaper.close()
 
 
@@ -361,7 +361,7 @@ async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: P
         reaper = Reaper()
         reaper.watch(RUN, tmp_path / "temp")
         await reaper.wait_until_ready()
-        reaper.began(RUN, child.pid, 0)  # as where no start time is known
+        reaper.register_leader(RUN, child.pid, 0)  # as where no start time is known
         process, reaper._process = reaper._process, None
         assert process is not None
         assert process.stdin is not None

@@ -78,6 +78,6 @@ async def test_the_suite_sees_what_is_wrong(
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_suite_sees_a_survivor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.process.marker._carries", lambda *_: False)
+    monkeypatch.setattr("agent_mux.process.marker._has_mark", lambda *_: False)
     (row,) = await run_torture(["double-fork"])
     assert [finding for finding in row.findings if finding.endswith("was left")]

@@ -1,4 +1,4 @@
-"""`amux serve` and its like as processes, as somebody types them."""
+"""`amux serve` and other commands as processes."""
 
 import json
 import os

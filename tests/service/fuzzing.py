@@ -58,7 +58,7 @@ NOT_ALL_IN_THE_SCHEMA = (
     "rotate_secret",
     "list_deliveries",  # the cursor is opaque
 )
-"""Whether they accept what the schema allows depends on more than a schema can say."""
+"""Whether they accept what the schema allows depends on more than a schema can express."""
 
 
 def registry() -> AdapterRegistry:
@@ -141,7 +141,7 @@ def _config(phases: tuple[str, ...], examples: int) -> dict[str, Any]:
     return {
         "request-timeout": REQUEST_TIMEOUT,
         "continue-on-failure": True,
-        # NUL characters are refused everywhere, which no schema says; test_bodies.py has them.
+        # NUL characters are refused everywhere, which no schema expresses; test_bodies.py tests them.
         "generation": {"max-examples": examples, "deterministic": True, "allow-x00": False},
         "checks": {
             "enabled": False,

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import anyio
 
-from agent_mux.service.instance import Settings
 from agent_mux.service.security.keyring import Keyring
 from agent_mux.service.service import open_database
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.tokens import TokenStore
 
 _Result = TypeVar("_Result")
@@ -18,7 +18,7 @@ def with_keyring(directory: Path, do: Callable[[Keyring], Awaitable[_Result]]) -
     """Do something with the tokens of the service in this directory, whether it is up or not."""
 
     async def work() -> _Result:
-        async with open_database(Settings(config_dir=directory)) as database:
+        async with open_database(ServiceSettings(config_dir=directory)) as database:
             return await do(Keyring(TokenStore(database)))
 
     return anyio.run(work)

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on a loopback port: it checks every signature, and answers as it is told to."""
+"""A receiver of webhooks on a loopback port: it checks every signature, and answers with a configured status."""
 
 import ssl
 import threading
@@ -25,7 +25,7 @@ class Message:
     path: str
 
     def told(self, secret: str) -> Any:
-        """What it says, if it is from who has the secret."""
+        """Return the verified message."""
         return webhooks.verify(self.headers, self.body, secret)
 
 

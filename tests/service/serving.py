@@ -11,9 +11,9 @@ import httpx
 
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
+from agent_mux.service.server import HttpServer
 from agent_mux.service.service import Service
-from agent_mux.service.serving import Server
+from agent_mux.service.settings import ServiceSettings
 
 PATIENCE = 30.0  # seconds
 
@@ -25,14 +25,14 @@ class Serving:
     url: str
     service: Service
     http: httpx.Client
-    server: Server
+    server: HttpServer
 
 
 @contextmanager
 def serving(directory: Path, adapters: AdapterRegistry | None = None, **chosen: Any) -> Iterator[Serving]:
     """Serve, until the block is left. `chosen`: fields of `Settings`."""
-    settings = Settings(**{"config_dir": directory, "port": 0, **chosen})
-    server = Server(make_application(settings, adapters), settings)
+    settings = ServiceSettings(**{"config_dir": directory, "port": 0, **chosen})
+    server = HttpServer(make_application(settings, adapters), settings)
     thread = threading.Thread(target=server.run, name="server")
     thread.start()
     try:

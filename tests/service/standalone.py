@@ -14,16 +14,16 @@ from tests.process.scripted import scripted_adapter
 
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.serving import Server
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
 
 
 def serve(directory: str, body: str = "") -> None:
-    """Serve until told to stop."""
+    """Serve until a signal."""
     registry = AdapterRegistry()
     registry.register(scripted_adapter(body))
-    settings = Settings(config_dir=Path(directory), port=0)
-    server = Server(make_application(settings, registry), settings)
+    settings = ServiceSettings(config_dir=Path(directory), port=0)
+    server = HttpServer(make_application(settings, registry), settings)
 
     def announce() -> None:
         server.started_event.wait()

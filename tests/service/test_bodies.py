@@ -1,15 +1,15 @@
-"""Bodies are made into what everything behind can take."""
+"""Normalization of request bodies."""
 
 from typing import Any
 
 import pytest
 
 from agent_mux.errors import ValidationError
-from agent_mux.service.encoding import tidied
+from agent_mux.service.routes.requests import normalized
 
 
 @pytest.mark.parametrize(
-    ("told", "made"),
+    ("body", "made"),
     [
         (5.0, 5),
         (-0.0, 0),
@@ -21,17 +21,17 @@ from agent_mux.service.encoding import tidied
         ({"a": [1.0, {"b": 2.0}]}, {"a": [1, {"b": 2}]}),
     ],
 )
-def test_whole_numbers_are_whole(told: Any, made: Any) -> None:
-    tidy = tidied(told)
+def test_whole_numbers_are_whole(body: Any, made: Any) -> None:
+    tidy = normalized(body)
     assert tidy == made
     assert type(tidy) is type(made)
 
 
 @pytest.mark.parametrize(
-    ("told", "path"),
+    ("body", "path"),
     [("\0", "(body)"), ({"a": {"b": "x\0"}}, "a.b"), ({"a": ["", "\0"]}, "a[1]"), ({"\0": 1}, "(body)")],
 )
-def test_nul_is_refused_by_its_place(told: Any, path: str) -> None:
+def test_nul_is_refused_by_its_place(body: Any, path: str) -> None:
     with pytest.raises(ValidationError) as raised:
-        tidied(told)
+        normalized(body)
     assert [one.path for one in raised.value.fields] == [path]

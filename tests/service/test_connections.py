@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.service.serving import PATIENCE, Serving, serving
 
-from agent_mux.service.instance import Limits
+from agent_mux.service.settings import ConnectionLimits
 
 SOON = 0.4  # seconds: the limits of this server
 MOST = 12  # connections
@@ -22,7 +22,7 @@ HEAD = b"GET /health HTTP/1.1\r\nhost: localhost\r\n"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    limits = Limits(head_within=SOON, body_within=SOON, largest_body=10_000, connections=MOST)
+    limits = ConnectionLimits(head_timeout=SOON, body_timeout=SOON, largest_body=10_000, connections=MOST)
     with serving(tmp_path_factory.mktemp("served"), limits=limits) as server:
         yield server
 
@@ -35,7 +35,7 @@ def connected(served: Serving) -> Iterator[socket.socket]:
 
 
 def drip(connection: socket.socket, data: Iterator[int]) -> bytes:
-    """Send a byte at a time until the other side has enough; gives what it said."""
+    """Send a byte at a time until the server closes the connection; return its response."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         ready, _, _ = select.select([connection], [], [], DRIP)
@@ -49,21 +49,21 @@ def drip(connection: socket.socket, data: Iterator[int]) -> bytes:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    said = b""
+    text = b""
     try:
         while chunk := connection.recv(65536):
-            said += chunk
+            text += chunk
     except ConnectionError:
         pass
-    return said
+    return text
 
 
 def read_answer(connection: socket.socket) -> bytes:
     """One answer with a length."""
-    said = b""
-    while b"\r\n\r\n" not in said:
-        said += connection.recv(65536)
-    head, _, body = said.partition(b"\r\n\r\n")
+    text = b""
+    while b"\r\n\r\n" not in text:
+        text += connection.recv(65536)
+    head, _, body = text.partition(b"\r\n\r\n")
     length = int(next(line for line in head.split(b"\r\n") if line.startswith(b"content-length")).split(b":")[1])
     while len(body) < length:
         body += connection.recv(65536)
@@ -76,20 +76,20 @@ def endless(start: bytes) -> Iterator[int]:
         yield ord("a")
 
 
-def test_somebody_slow_is_not_waited_for(served: Serving) -> None:
+def test_a_slow_client_is_disconnected(served: Serving) -> None:
     with connected(served) as connection:
-        said = drip(connection, endless(HEAD + b"x: "))
-    assert said.startswith(b"HTTP/1.1 408 ")
-    assert b"content-security-policy: default-src 'none'" in said
+        text = drip(connection, endless(HEAD + b"x: "))
+    assert text.startswith(b"HTTP/1.1 408 ")
+    assert b"content-security-policy: default-src 'none'" in text
     assert served.http.get("/health").status_code == 200
 
 
-def test_somebody_silent_is_not_waited_for(served: Serving) -> None:
+def test_a_silent_client_is_disconnected(served: Serving) -> None:
     with connected(served) as connection:
         assert read_all(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_somebody_slow_behind_a_good_request_is_not_waited_for(served: Serving) -> None:
+def test_a_slow_client_is_disconnected_after_a_complete_request(served: Serving) -> None:
     with connected(served) as connection:
         connection.sendall(HEAD + b"\r\n")
         assert read_answer(connection).startswith(b"HTTP/1.1 200 ")
@@ -113,8 +113,8 @@ def test_requests_in_a_row_are_answered_in_order(served: Serving) -> None:
 def test_a_slow_body_is_not_waited_for(served: Serving) -> None:
     with connected(served) as connection:
         connection.sendall(b"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9000\r\n\r\n")
-        said = drip(connection, endless(b"{"))
-    assert said.startswith(b"HTTP/1.1 408 ")
+        text = drip(connection, endless(b"{"))
+    assert text.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize("more", [b"content-length: 99999999\r\n", b"transfer-encoding: chunked\r\n"])
@@ -125,7 +125,7 @@ def test_a_body_behind_a_refusal_is_not_read_for_ever(served: Serving, more: byt
         drip(connection, endless(b"5\r\nhello\r\n" if b"chunked" in more else b""))
 
 
-def test_a_body_that_says_it_is_too_large_is_refused_before_it_comes(served: Serving) -> None:
+def test_a_declared_length_over_the_limit_is_refused_before_the_body(served: Serving) -> None:
     with connected(served) as connection:
         connection.sendall(b"POST /v1/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\n")
         assert read_answer(connection).startswith(b"HTTP/1.1 413 ")
@@ -162,7 +162,7 @@ def test_a_head_without_an_end_is_cut_off(served: Serving) -> None:
         (b"GET /health HTTP/1.0\r\n\r\n", 421),
     ],
 )
-def test_what_is_no_good_request_is_told_so(served: Serving, data: bytes, status: int) -> None:
+def test_an_invalid_request_is_a_problem(served: Serving, data: bytes, status: int) -> None:
     with connected(served) as connection:
         connection.sendall(data)
         head, _, body = read_all(connection).partition(b"\r\n\r\n")
@@ -171,7 +171,7 @@ def test_what_is_no_good_request_is_told_so(served: Serving, data: bytes, status
     assert b"x-content-type-options: nosniff" in head
 
 
-def test_idle_connections_make_room_for_a_new_one(served: Serving) -> None:
+def test_an_idle_connection_is_closed_for_a_new_one(served: Serving) -> None:
     with ExitStack() as stack:
         idle = [stack.enter_context(connected(served)) for _ in range(3 * MOST)]
         with httpx.Client(base_url=served.url, timeout=PATIENCE) as client:
@@ -194,10 +194,10 @@ def test_readers_keep_their_connections_and_further_ones_are_refused(served: Ser
             assert read_all(further).startswith(b"HTTP/1.1 503 ")
         started = time.monotonic()
         for reader in readers:
-            said = b""
-            while b'"run_result"' not in said:
+            text = b""
+            while b'"run_result"' not in text:
                 chunk = reader.recv(1 << 20)
                 assert chunk, "a reader was cut off"
-                said = said[-100:] + chunk
+                text = text[-100:] + chunk
         assert time.monotonic() - started > SOON, "they were watching for longer than a head may take"
     assert served.http.get("/health").status_code == 200

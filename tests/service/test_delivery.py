@@ -58,13 +58,13 @@ def test_every_watcher_of_many_runs_gets_every_event_in_order(served: Serving) -
         return [(run, one) for (run, _), one in zip(readers, seen, strict=True)]
 
     seen = asyncio.run(watch())
-    told = {run: lines_of(served, run, accumulated="false") for run in runs}
+    body = {run: lines_of(served, run, accumulated="false") for run in runs}
     for run, messages in seen:
-        assert messages == list(enumerate(told[run]))
+        assert messages == list(enumerate(body[run]))
 
 
 def test_no_gap_and_no_double_at_any_point_of_reconnection(served: Serving) -> None:
-    """Cut off at random bytes: while the run is alive, and when only its journal tells."""
+    """Cut at random bytes, both while the run is live and when only its journal is left."""
     choose = random.Random(SEED)  # noqa: S311  # it chooses where to cut
     runs = [demo(served) for _ in range(READERS)]
 
@@ -85,7 +85,7 @@ def test_no_gap_and_no_double_at_any_point_of_reconnection(served: Serving) -> N
         assert messages == list(enumerate(lines_of(served, run)))
 
 
-def test_a_reader_that_stalls_costs_little_keeps_nobody_waiting_and_misses_nothing(tmp_path: Path) -> None:
+def test_a_stalled_reader_uses_bounded_memory_delays_no_other_and_misses_no_event(tmp_path: Path) -> None:
     with standalone(tmp_path, FLOOD) as (url, process), httpx.Client(base_url=url, timeout=PATIENCE) as http:
         _flood(http)
         before = _resident(process.pid)

@@ -1,4 +1,4 @@
-"""What agents said is shown, and never runs: exports of sessions that want to be programs."""
+"""Exports show agent output and never run it, even when it contains scripts."""
 
 import json
 from collections.abc import Iterator
@@ -55,8 +55,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     (source,) = STORE.rglob("1c2b5137-*.jsonl")
     for number, payload in enumerate(PAYLOADS):
         text = source.read_text().replace("1c2b5137-32b6-4a15-be24-b89dbb938b9b", f"session-{number}")
-        for said in (QUESTION, ANSWER, "/home/dev/project", "master"):
-            text = text.replace(said, json.dumps(payload)[1:-1])
+        for reply in (QUESTION, ANSWER, "/home/dev/project", "master"):
+            text = text.replace(reply, json.dumps(payload)[1:-1])
         (folder / f"{number}.jsonl").write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -73,7 +73,7 @@ def test_a_page_has_our_elements_and_no_others(served: Serving, number: int) -> 
     assert page.elements <= ALLOWED
     assert page.attributes <= ATTRIBUTES
     if PAYLOADS[number].isprintable():
-        assert PAYLOADS[number] in page.text  # shown as it was said
+        assert PAYLOADS[number] in page.text  # shown unchanged
     assert "default-src 'none'" in answer.text
 
 

@@ -1,4 +1,4 @@
-"""What does not get as far as a route, over real sockets."""
+"""Requests that the guard refuses before any route, over real sockets."""
 
 import json
 import logging
@@ -11,8 +11,8 @@ import pytest
 from tests.service.keys import bearing, make_token
 from tests.service.serving import Serving, serving
 
-from agent_mux.service.instance import Limits
-from agent_mux.service.security.bodies import HEADERS, LONGEST_TARGET, MOST_HEADERS
+from agent_mux.service.security.http_rules import HEADERS, LONGEST_TARGET, MAX_HEADERS
+from agent_mux.service.settings import ConnectionLimits
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 LARGEST = 10_000  # bytes of a body, here
@@ -21,7 +21,7 @@ LARGEST = 10_000  # bytes of a body, here
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     directory = tmp_path_factory.mktemp("served")
-    limits = Limits(largest_body=LARGEST)
+    limits = ConnectionLimits(largest_body=LARGEST)
     with serving(directory, limits=limits, allowed_hosts=("amux.example",), roots=(directory,)) as server:
         yield server
 
@@ -34,7 +34,7 @@ def runs(served: Serving) -> int:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "192.0.2.1", "", "a b"])
-def test_a_name_that_was_rebound_to_us_gets_nothing(served: Serving, host: str) -> None:
+def test_rebound_host_names_are_refused(served: Serving, host: str) -> None:
     for path in ("/health", "/v1/runs", "/openapi.json"):
         answer = served.http.get(path, headers={"host": host})
         assert answer.status_code in {400, 421}, path
@@ -86,27 +86,27 @@ def test_a_program_may_leave_the_type_to_curl(served: Serving) -> None:
 # -- sizes
 
 
-def test_a_body_that_is_too_large_is_refused_whatever_it_says(served: Serving) -> None:
+def test_a_body_over_the_limit_is_refused_whatever_its_declared_length(served: Serving) -> None:
     before = runs(served)
-    told = json.dumps({**DEMO, "tags": ["x" * LARGEST]}).encode()
+    body = json.dumps({**DEMO, "tags": ["x" * LARGEST]}).encode()
 
     def chunks() -> Iterator[bytes]:
-        for at in range(0, len(told), 1000):
-            yield told[at : at + 1000]
+        for at in range(0, len(body), 1000):
+            yield body[at : at + 1000]
 
-    for content in (told, chunks()):
+    for content in (body, chunks()):
         answer = served.http.post("/v1/runs", content=content)
         assert (answer.status_code, answer.json()["code"]) == (413, "VALIDATION_ERROR")
     assert runs(served) == before
 
 
 def test_a_body_of_the_largest_size_is_read(served: Serving) -> None:
-    told = json.dumps({**DEMO, "tags": ["x" * 256]}).encode().ljust(LARGEST)
-    assert served.http.post("/v1/runs", content=told).status_code == 201
+    body = json.dumps({**DEMO, "tags": ["x" * 256]}).encode().ljust(LARGEST)
+    assert served.http.post("/v1/runs", content=body).status_code == 201
 
 
 def test_a_head_that_is_too_large_is_refused(served: Serving) -> None:
-    many = [(f"x-{number}", "y") for number in range(MOST_HEADERS)]
+    many = [(f"x-{number}", "y") for number in range(MAX_HEADERS)]
     assert served.http.get("/health", headers=many).status_code == 431
     assert served.http.get("/health", headers={"x": "y" * 20_000}).status_code == 431
     assert served.http.get("/health", headers={"x": "y" * 200_000}).status_code == 431
@@ -141,7 +141,7 @@ def test_every_answer_has_the_headers(served: Serving, tmp_path: Path) -> None:
         assert "script" not in kind
 
 
-def test_an_error_of_ours_is_told_without_what_it_says(
+def test_an_internal_error_does_not_expose_its_message(
     served: Serving, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_: object, **__: object) -> Any:
@@ -170,7 +170,7 @@ def test_an_error_of_ours_is_told_without_what_it_says(
         "/v1/runs/x/interactions",
     ],
 )
-def test_what_is_no_id_of_a_run_is_not_found(served: Serving, path: str) -> None:
+def test_an_invalid_run_id_is_not_found(served: Serving, path: str) -> None:
     answer = served.http.get(path)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
@@ -199,13 +199,13 @@ def test_a_run_works_in_the_roots_alone(served: Serving, cwd: str) -> None:
 def test_a_run_works_in_a_root_or_below(served: Serving) -> None:
     root = served.service.settings.config_dir
     (root / "below").mkdir(exist_ok=True)
-    told = {cwd: served.http.post("/v1/runs", json={**DEMO, "cwd": cwd}).json()["cwd"] for cwd in ("below", str(root))}
-    assert told == {"below": str(root / "below"), str(root): str(root)}
+    body = {cwd: served.http.post("/v1/runs", json={**DEMO, "cwd": cwd}).json()["cwd"] for cwd in ("below", str(root))}
+    assert body == {"below": str(root / "below"), str(root): str(root)}
     assert served.http.post("/v1/runs", json=DEMO).json()["cwd"] == str(root)
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "body"),
     [
         ("attachments[0].filePath", {"attachments": [{"filePath": "/etc/passwd"}]}),
         ("attachments[1].filePath", {"attachments": [{"url": "http://x.example"}, {"filePath": "/etc/passwd"}]}),
@@ -214,8 +214,8 @@ def test_a_run_works_in_a_root_or_below(served: Serving) -> None:
         ("skills[0]", {"skills": ["/etc"]}),
     ],
 )
-def test_what_an_agent_is_handed_is_in_the_roots(served: Serving, field: str, told: dict[str, Any]) -> None:
-    answer = served.http.post("/v1/runs", json={**DEMO, **told})
+def test_what_an_agent_is_handed_is_in_the_roots(served: Serving, field: str, body: dict[str, Any]) -> None:
+    answer = served.http.post("/v1/runs", json={**DEMO, **body})
     assert (answer.status_code, answer.json()["fields"][0]["path"]) == (422, field)
     assert str(served.service.settings.config_dir) in answer.json()["detail"]
 
@@ -227,29 +227,29 @@ def test_a_secret_comes_back_nowhere(tmp_path: Path) -> None:
     token = make_token(tmp_path, "ci", "run")
     secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1234"
     with serving(tmp_path) as served:
-        told = [
+        body = [
             {**DEMO, "env": {"AMUX_REPLAY_SPEED": "0", "MY_API_KEY": secret}, "tags": [secret, token]},
             {**DEMO, "nonsense": secret},
             {**DEMO, "agent": secret},
             {**DEMO, "cwd": f"/{secret}"},
             {**DEMO, "env": secret},
         ]
-        said = ""
-        for one in told:
+        reply = ""
+        for one in body:
             answer = served.http.post("/v1/runs", json=one, headers=bearing(token))
-            said += answer.text
+            reply += answer.text
             if answer.status_code == 201:
                 path = f"/v1/runs/{answer.json()['runId']}"
-                said += "".join(served.http.get(p, headers=bearing(token)).text for p in (path, f"{path}/events"))
-        said += served.http.get("/v1/runs", headers=bearing(token)).text
-        said += served.http.get(f"/v1/runs/{token}", headers=bearing(token)).text
-        said += served.http.get("/v1/runs", params={"state": secret}, headers=bearing(token)).text
-        said += served.http.get("/v1/runs", params={"limit": token}, headers=bearing(token)).text
-    assert secret not in said
-    assert token.split("_")[2] not in said
+                reply += "".join(served.http.get(p, headers=bearing(token)).text for p in (path, f"{path}/events"))
+        reply += served.http.get("/v1/runs", headers=bearing(token)).text
+        reply += served.http.get(f"/v1/runs/{token}", headers=bearing(token)).text
+        reply += served.http.get("/v1/runs", params={"state": secret}, headers=bearing(token)).text
+        reply += served.http.get("/v1/runs", params={"limit": token}, headers=bearing(token)).text
+    assert secret not in reply
+    assert token.split("_")[2] not in reply
 
 
-def test_websockets_are_looked_at_too(served: Serving) -> None:
+def test_websockets_are_guarded(served: Serving) -> None:
     upgrade = {
         "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
         "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",

@@ -47,8 +47,8 @@ def test_webhook_example_accepts_only_signed_messages(tmp_path: Path, capsys: py
         receiving() as receiver,
         serving(tmp_path, agents("hear(); say(done=True)"), allow_private_webhooks=True) as served,
     ):
-        told = {"url": receiver.url, "events": ["run.ended"]}
-        secret = served.http.post("/v1/webhooks", json=told).json()["secret"]
+        data = {"url": receiver.url, "events": ["run.ended"]}
+        secret = served.http.post("/v1/webhooks", json=data).json()["secret"]
         run_id = started(served, interactive=False)
         (message,) = receiver.wait_for(1)
         assert receive(message.headers, message.body, secret) == 204

@@ -1,4 +1,4 @@
-"""What agents print is hostile: it is handed on as it is, and nothing of it ever becomes a page or a script."""
+"""Hostile agent output is passed on unchanged and is never served as a page or a script."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.process.scripted import scripted_adapter
 from tests.service.serving import Serving, serving
 
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.security.bodies import HEADERS
+from agent_mux.service.security.http_rules import HEADERS
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -31,8 +31,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, 
     registry = AdapterRegistry()
     registry.register(scripted_adapter(BODY))
     with serving(tmp_path_factory.mktemp("served"), registry) as server:
-        told = {"agent": "scripted", "prompt": HOSTILE[0], "tags": list(HOSTILE[:3]), "projectId": HOSTILE[1]}
-        answer = server.http.post("/v1/runs", json=told)
+        body = {"agent": "scripted", "prompt": HOSTILE[0], "tags": list(HOSTILE[:3]), "projectId": HOSTILE[1]}
+        answer = server.http.post("/v1/runs", json=body)
         assert answer.status_code == 201, answer.text
         run_id = str(answer.json()["runId"])
         server.http.get(f"/v1/runs/{run_id}/events")
@@ -43,23 +43,23 @@ def texts(events: list[Any]) -> str:
     return "".join(event["delta"] for event in events if event["type"] == "text_delta")
 
 
-def test_events_are_lines_that_nobody_can_forge(served: tuple[Serving, str]) -> None:
+def test_event_lines_cannot_be_forged(served: tuple[Serving, str]) -> None:
     server, run_id = served
     lines = server.http.get(f"/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}).content.split(b"\n")
     events = [json.loads(line) for line in lines if line]
     assert texts(events) == "".join(HOSTILE)
     blocks = server.http.get(f"/v1/runs/{run_id}/events").content.split(b"\n\n")
-    told = []
+    body = []
     for number, block in enumerate(blocks[:-1]):
         head, data = block.split(b"\n")
         assert head == b"id: %d" % number
         assert b"\r" not in data
-        told.append(json.loads(data.removeprefix(b"data: ")))
+        body.append(json.loads(data.removeprefix(b"data: ")))
     assert blocks[-1] == b""
-    assert texts(told) == "".join(HOSTILE)
+    assert texts(body) == "".join(HOSTILE)
 
 
-def test_nothing_is_a_page(served: tuple[Serving, str]) -> None:
+def test_no_response_is_an_html_page(served: tuple[Serving, str]) -> None:
     server, run_id = served
     paths = server.http.get("/openapi.json").json()["paths"]
     seen = 0
@@ -77,7 +77,7 @@ def test_nothing_is_a_page(served: tuple[Serving, str]) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_is_asked_for_is_told_as_json(served: tuple[Serving, str], text: str) -> None:
+def test_problems_quote_input_as_json(served: tuple[Serving, str], text: str) -> None:
     server, _ = served
     for answer in (
         server.http.get("/v1/runs", params={"state": text}),

@@ -1,4 +1,4 @@
-"""What Prometheus sees, read with the parsers of its own client library."""
+"""The metrics, read with the parsers of the Prometheus client library."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.service.test_runs_api import demo
 from tests.service.test_websocket import agents, opened
 
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
+from agent_mux.service.settings import ServiceSettings
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -60,17 +60,17 @@ def test_the_counts_of_events_never_fall(served: Serving) -> None:
     run_id = demo(served, env={"AMUX_REPLAY_SPEED": "3"})["runId"]
     last = 0.0
     while served.http.get(f"/v1/runs/{run_id}").json()["state"] in {"spawned", "running"}:
-        told = metrics(served)
-        now = sum(number for (name, _), number in told.items() if name == "agent_mux_events_total")
+        body = metrics(served)
+        now = sum(number for (name, _), number in body.items() if name == "agent_mux_events_total")
         assert now >= last
         last = now
     assert last > 0
 
 
-def test_what_is_alive_and_what_waits_is_shown(tmp_path: Path) -> None:
+def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
     with serving(tmp_path, agents("hear(); rest()"), max_concurrent_runs=1) as served:
-        told = {"agent": "scripted", "prompt": "hello"}
-        ids = [served.http.post("/v1/runs", json=told).json()["runId"] for _ in range(3)]
+        body = {"agent": "scripted", "prompt": "hello"}
+        ids = [served.http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
         samples = until(served, "runs", 1, agent="scripted", state="running")
         assert value(samples, "runs", agent="scripted", state="spawned") == 2
         assert value(samples, "queue_length") == 2
@@ -132,7 +132,7 @@ def test_names_follow_the_conventions(served: Serving) -> None:
 
 
 def test_two_applications_in_one_process_count_for_themselves(tmp_path: Path) -> None:
-    make_application(Settings(config_dir=tmp_path / "other"))
+    make_application(ServiceSettings(config_dir=tmp_path / "other"))
     with serving(tmp_path / "one") as one, serving(tmp_path / "two") as two:
         demo(one)
         until(one, "http_requests_total", 1, route="/v1/runs", method="POST", status="201")

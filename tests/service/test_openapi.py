@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, complete and true."""
+"""The OpenAPI document is valid, complete, and matches the service."""
 
 import json
 import re
@@ -15,13 +15,12 @@ from tests.service.fuzzing import STORE, fuzzed_server
 from tests.service.serving import Serving
 
 from agent_mux.service import application
-from agent_mux.service.instance import Settings
 from agent_mux.service.openapi import document as document_module
-from agent_mux.service.openapi.describing import DESCRIBED
+from agent_mux.service.openapi.descriptions import DESCRIBED, REFUSAL_DESCRIPTIONS, TAGS
 from agent_mux.service.openapi.document import openapi_document
-from agent_mux.service.openapi.schemas import REFUSED, TAGS
 from agent_mux.service.problems import METHODS, STATUS
 from agent_mux.service.security.tokens import needed_scope
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.sessions.export import Format
 
 Operation = tuple[str, str, dict[str, Any]]
@@ -29,38 +28,38 @@ Operation = tuple[str, str, dict[str, Any]]
 
 def operations() -> Iterator[Operation]:
     for path, methods in document()["paths"].items():
-        for method, told in methods.items():
-            yield method.upper(), path, told
+        for method, data in methods.items():
+            yield method.upper(), path, data
 
 
 ALL = [pytest.param(one, id=f"{one[0]} {one[1]}") for one in operations()]
 
 
-def found(told: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in told:
+def found(data: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in data:
         place: Any = document()
-        for part in told["$ref"].removeprefix("#/").split("/"):
+        for part in data["$ref"].removeprefix("#/").split("/"):
             place = place[part]
-        told = place
-    return told
+        data = place
+    return data
 
 
 def checker(schema: dict[str, Any]) -> Draft202012Validator:
     return Draft202012Validator({**schema, "components": document()["components"]})
 
 
-def test_it_is_valid() -> None:
+def test_the_document_is_valid() -> None:
     OpenAPIV31SpecValidator(document()).validate()
     assert document()["openapi"].startswith("3.1")
 
 
-def test_every_schema_is_one() -> None:
+def test_every_schema_is_valid() -> None:
     for schema in document()["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
 
 
 def test_every_route_is_in_it() -> None:
-    made = application.make_application(Settings(config_dir=Path("unused")))
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
     routes = [one for one in iter_route_contexts(made.routes) if isinstance(one.original_route, APIRoute)]
     known = {(method, one.path_format) for one in routes for method in one.methods or ()}
     assert {(method, path) for method, path, _ in operations()} == {one for one in known if one[0] != "HEAD"}
@@ -69,7 +68,7 @@ def test_every_route_is_in_it() -> None:
 
 def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(DESCRIBED, "get_run")
-    made = application.make_application(Settings(config_dir=Path("unused")))
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
     with pytest.raises(ValueError, match=r"GET /v1/runs/\{run_id\} \(get_run\) is not described"):
         openapi_document(made)
 
@@ -77,30 +76,30 @@ def test_a_route_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPat
 def test_a_tag_that_is_not_described_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {name: about for name, about in TAGS.items() if name != "cost"}
     monkeypatch.setattr(document_module, "TAGS", known)
-    made = application.make_application(Settings(config_dir=Path("unused")))
-    with pytest.raises(ValueError, match=r"tags without a meaning in words\.TAGS: cost"):
+    made = application.make_application(ServiceSettings(config_dir=Path("unused")))
+    with pytest.raises(ValueError, match=r"tags without a description in TAGS: cost"):
         openapi_document(made)
 
 
 @pytest.mark.parametrize("operation", ALL)
 def test_everything_has_a_meaning(operation: Operation) -> None:
-    method, path, told = operation
-    assert told["description"]
-    assert told["tags"]
-    assert all(one["description"] for one in told["parameters"])
-    named = {one["name"] for one in told["parameters"] if one["in"] == "path"}
+    method, path, data = operation
+    assert data["description"]
+    assert data["tags"]
+    assert all(one["description"] for one in data["parameters"])
+    named = {one["name"] for one in data["parameters"] if one["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", path))
-    for status, answer in told["responses"].items():
+    for status, answer in data["responses"].items():
         assert found(answer)["description"], status
-    scopes = [scheme["bearer"] for scheme in told["security"] if "bearer" in scheme]
+    scopes = [scheme["bearer"] for scheme in data["security"] if "bearer" in scheme]
     assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
 
 
 def test_numbers_and_texts_of_parameters_are_bounded() -> None:
     free = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
     """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
-    for _, path, told in operations():
-        for one in told["parameters"]:
+    for _, path, data in operations():
+        for one in data["parameters"]:
             shape = one["schema"]
             is_bounded = {"maximum", "maxLength", "maxItems", "enum", "pattern"} & set(shape) or shape[
                 "type"
@@ -108,20 +107,20 @@ def test_numbers_and_texts_of_parameters_are_bounded() -> None:
             assert is_bounded or one["name"] in free, (path, one["name"])
 
 
-def test_codes_that_are_named_are_answered_with_their_status() -> None:
-    for _, path, told in operations():
-        for status, answer in told["responses"].items():
-            if int(status) >= 400 and int(status) not in REFUSED:
+def test_documented_codes_have_their_status() -> None:
+    for _, path, data in operations():
+        for status, answer in data["responses"].items():
+            if int(status) >= 400 and int(status) not in REFUSAL_DESCRIPTIONS:
                 codes = re.findall(r"`(\w+)`", found(answer)["description"])
                 assert codes, path
                 assert {str(STATUS.get(code, 500)) for code in codes} == {status}
 
 
 def test_operations_that_links_name_are_there() -> None:
-    ids = [told["operationId"] for _, _, told in operations()]
+    ids = [data["operationId"] for _, _, data in operations()]
     assert len(ids) == len(set(ids))
-    for _, _, told in operations():
-        for answer in told["responses"].values():
+    for _, _, data in operations():
+        for answer in data["responses"].values():
             assert {link["operationId"] for link in found(answer).get("links", {}).values()} <= set(ids)
 
 
@@ -133,7 +132,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
             yield server
 
 
-def test_it_is_served_as_it_is_kept(served: Serving) -> None:
+def test_the_served_document_equals_the_stored_one(served: Serving) -> None:
     kept = (Path(__file__).parents[2] / "docs" / "reference" / "openapi.json").read_text()
     assert served.http.get("/openapi.json").json() == json.loads(kept)
 
@@ -160,8 +159,8 @@ def test_other_methods_are_refused_and_the_right_ones_named(served: Serving, ope
 
 
 def examples() -> Iterator[Any]:
-    for method, path, told in operations():
-        body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+    for method, path, data in operations():
+        body = data.get("requestBody", {}).get("content", {}).get("application/json", {})
         for name, example in body.get("examples", {}).items():
             yield pytest.param(method, path, body["schema"], example["value"], id=f"{method} {path} {name}")
 
@@ -202,14 +201,14 @@ def schema_of(path: str, method: str = "get", status: str = "200", kind: str = "
         *(("/v1/cost", f"/v1/cost?by={by}") for by in ("agent", "model", "day", "tag")),
     ],
 )
-def test_answers_have_the_shape_that_is_told(served: Serving, path: str, asked: str) -> None:
+def test_responses_match_their_schemas(served: Serving, path: str, asked: str) -> None:
     answer = served.http.get(asked)
     assert answer.status_code == 200
     assert answer.json()
     checker(schema_of(path)).validate(answer.json())
 
 
-def test_a_run_and_its_events_have_the_shapes_that_are_told(served: Serving) -> None:
+def test_a_run_and_its_events_match_their_schemas(served: Serving) -> None:
     demo = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["x"]}
     run = served.http.post("/v1/runs", json=demo).json()
     path = f"/v1/runs/{run['runId']}"
@@ -224,8 +223,8 @@ def test_a_run_and_its_events_have_the_shapes_that_are_told(served: Serving) -> 
     checker(schema_of("/v1/runs/{run_id}")).validate(served.http.get(path).json())
     checker(schema_of("/v1/runs")).validate(served.http.get("/v1/runs").json())
     checker(schema_of("/v1/runs/{run_id}/interactions")).validate(served.http.get(f"{path}/interactions").json())
-    told = served.http.post(f"{path}/abort")
-    checker(schema_of("/v1/runs/{run_id}/abort", "post")).validate(told.json())
+    data = served.http.post(f"{path}/abort")
+    checker(schema_of("/v1/runs/{run_id}/abort", "post")).validate(data.json())
     problem = served.http.get("/v1/runs/none").json()
     checker({"$ref": "#/components/schemas/Problem"}).validate(problem)
 
@@ -237,7 +236,7 @@ def test_what_no_answer_is_does_not_fit(served: Serving) -> None:
     assert not checker({"$ref": "#/components/schemas/RunRequest"}).is_valid({"timeout": "soon"})
 
 
-def test_every_form_of_export_is_told() -> None:
+def test_every_export_format_is_documented() -> None:
     (parameter,) = (
         one
         for one in document()["paths"]["/v1/sessions/{agent}/{session_id}/export"]["get"]["parameters"]

@@ -1,4 +1,4 @@
-"""Every error is a problem with its code and its status, and tells no secret."""
+"""Every error is a problem with its code and its status, and contains no secret."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,49 +39,49 @@ def raising(served: Serving, monkeypatch: pytest.MonkeyPatch, error: Exception) 
     monkeypatch.setattr(type(served.service.runs), "get", get)
     answer = served.http.get(RUN)
     assert answer.headers["content-type"] == "application/problem+json"
-    told = answer.json()
-    assert told["status"] == answer.status_code
-    return answer.status_code, told, answer.headers
+    data = answer.json()
+    assert data["status"] == answer.status_code
+    return answer.status_code, data, answer.headers
 
 
 @pytest.mark.parametrize("code", [*ERROR_CODES, *SERVICE_CODES])
 def test_every_code_has_its_status(served: Serving, monkeypatch: pytest.MonkeyPatch, code: AnyCode) -> None:
-    status, told, headers = raising(served, monkeypatch, AgentMuxError(code, "it went wrong; do something else"))
+    status, data, headers = raising(served, monkeypatch, AgentMuxError(code, "it went wrong; do something else"))
     assert status == STATUS.get(code, 500)
-    assert (told["code"], told["type"], told["detail"]) == (code, TYPE + code, "it went wrong; do something else")
-    assert told["recoverable"] == (code in RECOVERABLE)
+    assert (data["code"], data["type"], data["detail"]) == (code, TYPE + code, "it went wrong; do something else")
+    assert data["recoverable"] == (code in RECOVERABLE)
     assert ("retry-after" in headers) == (status in {429, 503})
 
 
-def test_every_status_is_of_a_code_that_there_is() -> None:
+def test_every_status_belongs_to_a_known_code() -> None:
     assert set(STATUS) <= {*ERROR_CODES, *SERVICE_CODES}
     assert all(400 <= status < 600 for status in STATUS.values())
 
 
-def test_errors_with_more_to_say_say_it(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_with_further_fields_have_them(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = ValidationError([FieldError("timeout", -1, "a number >= 0"), FieldError("env.API_KEY", "hush", "text")])
-    _, told, _ = raising(served, monkeypatch, bad)
-    assert [(one["path"], one["allowed"]) for one in told["fields"]] == [
+    _, data, _ = raising(served, monkeypatch, bad)
+    assert [(one["path"], one["allowed"]) for one in data["fields"]] == [
         ("timeout", "a number >= 0"),
         ("env.API_KEY", "text"),
     ]
-    assert "hush" not in str(told)
-    _, told, _ = raising(served, monkeypatch, CapabilityError("replay", "flying"))
-    assert (told["agent"], told["capability"]) == ("replay", "flying")
-    status, told, _ = raising(served, monkeypatch, AuthError("replay", "missing", "log in"))
-    assert (status, told["code"]) == (424, "AUTH_ERROR")
+    assert "hush" not in str(data)
+    _, data, _ = raising(served, monkeypatch, CapabilityError("replay", "flying"))
+    assert (data["agent"], data["capability"]) == ("replay", "flying")
+    status, data, _ = raising(served, monkeypatch, AuthError("replay", "missing", "log in"))
+    assert (status, data["code"]) == (424, "AUTH_ERROR")
 
 
-def test_what_nobody_expected_tells_nothing(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, told, _ = raising(served, monkeypatch, RuntimeError("/etc/secret of somebody"))
-    assert (status, told["code"]) == (500, "INTERNAL")
-    assert "secret" not in str(told)
+def test_unexpected_errors_expose_nothing(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, data, _ = raising(served, monkeypatch, RuntimeError("/etc/secret of somebody"))
+    assert (status, data["code"]) == (500, "INTERNAL")
+    assert "secret" not in str(data)
 
 
 def test_secrets_in_messages_are_hidden(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-ant-api03-" + "x" * 80
-    _, told, _ = raising(served, monkeypatch, AgentMuxError("INTERNAL", f"it said {key}"))
-    assert key not in str(told)
+    _, data, _ = raising(served, monkeypatch, AgentMuxError("INTERNAL", f"it said {key}"))
+    assert key not in str(data)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_problems_that_requests_make(
 
 
 def test_problems_of_a_run(served: Serving) -> None:
-    told = {"agent": "replay", "prompt": "demo"}  # as slow as it was
-    run = f"/v1/runs/{served.http.post('/v1/runs', json=told).json()['runId']}"
+    data = {"agent": "replay", "prompt": "demo"}  # as slow as it was
+    run = f"/v1/runs/{served.http.post('/v1/runs', json=data).json()['runId']}"
     expected = {
         ("DELETE", run): (409, "INVALID_STATE_TRANSITION"),
         ("POST", f"{run}/approve"): (409, "NO_PENDING_INTERACTION"),

@@ -55,11 +55,11 @@ def test_a_profile_is_written_read_used_replaced_and_removed(served: Serving, pl
     assert served.http.get("/v1/profiles").json() == []
 
 
-def test_a_profile_of_the_project_goes_over_the_global_one(served: Serving, place: Path) -> None:
+def test_a_project_profile_overrides_the_global_one(served: Serving, place: Path) -> None:
     (place / "work" / ".agent-mux").mkdir()
     for scope in ("global", "project"):
-        told = {"tags": [scope]}
-        served.http.put("/v1/profiles/both", json=told, params={"scope": scope}).raise_for_status()
+        body = {"tags": [scope]}
+        served.http.put("/v1/profiles/both", json=body, params={"scope": scope}).raise_for_status()
     assert served.http.get("/v1/profiles/both").json()["fields"] == {"tags": ["project"]}
     which = served.http.delete("/v1/profiles/both")
     assert (which.status_code, which.json()["fields"][0]["path"]) == (422, "scope")
@@ -69,7 +69,7 @@ def test_a_profile_of_the_project_goes_over_the_global_one(served: Serving, plac
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "scope"),
+    ("name", "body", "scope"),
     [
         ("quick", {"prompt": "hi"}, "global"),
         ("quick", {"env": {"A": "b"}}, "global"),
@@ -85,14 +85,14 @@ def test_a_profile_of_the_project_goes_over_the_global_one(served: Serving, plac
     ],
 )
 def test_what_no_profile_can_be_is_refused_and_not_written(
-    served: Serving, place: Path, name: str, told: Any, scope: str
+    served: Serving, place: Path, name: str, body: Any, scope: str
 ) -> None:
-    answer = served.http.put(f"/v1/profiles/{name}", json=told, params={"scope": scope})
+    answer = served.http.put(f"/v1/profiles/{name}", json=body, params={"scope": scope})
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_ERROR")
     assert not list(place.rglob("profiles/*.json"))
 
 
-def test_secrets_of_servers_are_not_told(served: Serving) -> None:
+def test_secrets_of_mcp_servers_are_not_returned(served: Serving) -> None:
     secret = "s3cr3t-s3cr3t-s3cr3t"  # noqa: S105  # nobody's
     server = {"name": "docs", "command": "docs", "env": {"API_KEY": secret}}
     served.http.put("/v1/profiles/docs", json={"mcpServers": [server]}).raise_for_status()

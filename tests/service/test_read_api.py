@@ -1,4 +1,4 @@
-"""What the service tells of agents, models, sessions, costs and profiles: the same that the commands print."""
+"""The service returns the same agents, models, sessions, costs and profiles as the commands print."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.service.serving import Serving, serving
 from agent_mux import validate
 from agent_mux.cli.main import main
 from agent_mux.events import decode_event
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 
 LONG = "1c2b5137-32b6-4a15-be24-b89dbb938b9b"
 
@@ -82,7 +82,7 @@ def test_it_is_what_the_command_prints(
     assert told(served, path, **parameters) == printed(*command.split())
 
 
-def test_agents_have_both_what_is_known_of_them_and_what_was_found(served: Serving, printed: Any) -> None:
+def test_agents_have_static_data_and_their_detection(served: Serving, printed: Any) -> None:
     known = {one["agent"]: one for one in printed("adapters", "list")}
     found = {one["agent"]: one for one in printed("adapters", "detect")}
     assert told(served, "/v1/agents") == [{**known[name], **found[name]} for name in known]
@@ -139,14 +139,14 @@ def test_times_are_milliseconds(served: Serving) -> None:
 
 
 def test_tags_are_those_of_the_runs(served: Serving, place: Path) -> None:
-    record = new_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
-    append(place / "config" / "run-index.jsonl", line_of(record))
+    record = new_index_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
+    append_line(place / "config" / "run-index.jsonl", encode_line(record))
     assert [one["nativeId"] for one in told(served, "/v1/sessions", tag="red")] == [LONG]
     assert told(served, "/v1/sessions", tag=["red", "blue"]) == []
 
 
 @pytest.mark.parametrize("accumulated", [True, False])
-def test_a_session_is_told_as_lawful_events(served: Serving, accumulated: bool) -> None:
+def test_a_session_is_conforming_events(served: Serving, accumulated: bool) -> None:
     answer = served.http.get(f"/v1/sessions/claude/{LONG}/events", params={"accumulated": accumulated})
     assert answer.headers["content-type"] == "application/jsonl"
     lines = answer.text.splitlines()
@@ -174,7 +174,7 @@ def test_a_session_is_told_as_lawful_events(served: Serving, accumulated: bool) 
         "/v1/sessions/codex/" + LONG,
     ],
 )
-def test_an_id_is_compared_and_nothing_else(served: Serving, asked: str) -> None:
+def test_session_ids_are_only_compared(served: Serving, asked: str) -> None:
     answer = served.http.get(asked)
     assert (answer.status_code, answer.json()["code"]) == (404, "SESSION_NOT_FOUND")
 

@@ -1,4 +1,4 @@
-"""Reading what agents stored keeps nothing else waiting: only some calls are made at a time, in threads."""
+"""Calls that read the agents' files run in a limited number of threads and delay no other request."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import cast
 import anyio
 import pytest
 
-from agent_mux.service.service import MOST_READERS, Service, in_thread
+from agent_mux.service.service import MAX_READERS, Service, in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -21,13 +21,13 @@ class Readers:
     """What `in_thread` needs of a service."""
 
     def __init__(self) -> None:
-        self.readers = anyio.CapacityLimiter(MOST_READERS)
+        self.readers = anyio.CapacityLimiter(MAX_READERS)
 
 
 async def test_only_some_read_at_a_time() -> None:
     service = cast("Service", Readers())
     lock, at_once, most = threading.Lock(), 0, 0
-    together = threading.Barrier(MOST_READERS)
+    together = threading.Barrier(MAX_READERS)
 
     def read() -> None:
         nonlocal at_once, most
@@ -40,9 +40,9 @@ async def test_only_some_read_at_a_time() -> None:
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            for _ in range(3 * MOST_READERS):
+            for _ in range(3 * MAX_READERS):
                 tasks.start_soon(in_thread, service, read)
-    assert most == MOST_READERS
+    assert most == MAX_READERS
 
 
 async def test_arguments_answers_and_errors_go_through() -> None:

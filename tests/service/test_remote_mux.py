@@ -47,13 +47,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(here: Served, seed: int) -> None:
+async def test_cut_connections_lose_and_repeat_no_event(here: Served, seed: int) -> None:
     cuts = random.Random(seed)  # noqa: S311  # to be played again
-    told: list[str] = []
+    body: list[str] = []
     with anyio.fail_after(60), cutting(here.server.url, lambda: cuts.randrange(500, 30_000)) as proxy:
         async with here.client(TALK), RemoteMux(proxy.url, default_agent="scripted", reconnect_for=20) as mux:
             run = await mux.start(prompt="hi", event_buffer_size=20, collect_events=True)
-            run.on("*", lambda event: told.append(event.type))
+            run.on("*", lambda event: body.append(event.type))
             events = [event async for event in run]
             result = await run
             late = [event async for event in run]
@@ -63,12 +63,10 @@ async def test_connections_that_are_cut_anywhere_cost_no_event_and_double_none(h
     expected = lines.text.splitlines()[:-1]
     for seen in (events, late, result.events or ()):
         assert [encode_event(event).decode() for event in seen] == expected
-    assert told == [event.type for event in events]
+    assert body == [event.type for event in events]
 
 
-async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_run(
-    here: Served, anyio_backend: str
-) -> None:
+async def test_a_lost_response_is_requested_again_and_starts_no_second_run(here: Served, anyio_backend: str) -> None:
     sizes = iter([0, 10, 1 << 60])
     here.client(WORKS)
     with anyio.fail_after(30), cutting(here.server.url, lambda: next(sizes, 1 << 60)) as proxy:
@@ -80,7 +78,7 @@ async def test_an_answer_that_is_lost_is_asked_for_again_and_starts_no_second_ru
     assert (await run).exit_reason == "aborted"
 
 
-async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_so(here: Served) -> None:
+async def test_retries_end_when_a_service_stays_unreachable_and_the_result_reports_it(here: Served) -> None:
     here.client(WORKS)
     with anyio.fail_after(30):
         async with RemoteMux(here.server.url, default_agent="scripted") as ours:
@@ -94,7 +92,7 @@ async def test_a_service_that_never_comes_back_is_given_up_and_the_result_says_s
                     result = await watched
                     last = [event async for event in watched][-1]
     assert (result.exit_reason, result.error and result.error.code) == ("truncated", "TIMEOUT")
-    assert result.text == "ready" or not result.text  # it never told that the message was over
+    assert result.text == "ready" or not result.text  # the end of the message was never reported
     assert last.type == "debug"
     assert "may go on" in last.message
     assert (await run).exit_reason == "aborted"  # it went on, until its own client left
@@ -106,12 +104,12 @@ from pathlib import Path
 from tests.process.scripted import scripted_adapter
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.serving import Server
-from agent_mux.service.instance import Settings
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
 registry = AdapterRegistry()
 registry.register(scripted_adapter(sys.argv[3]))
-settings = Settings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))
-Server(make_application(settings, registry), settings).run()
+settings = ServiceSettings(config_dir=Path(sys.argv[1]), port=int(sys.argv[2]))
+HttpServer(make_application(settings, registry), settings).run()
 """
 
 
@@ -136,7 +134,7 @@ async def until_up(url: str) -> None:
         await anyio.sleep(0.05)
 
 
-async def test_a_server_that_is_killed_and_restarted_tells_the_rest(tmp_path: Path) -> None:
+async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     server = start_server(tmp_path, port)
@@ -183,7 +181,7 @@ async def test_a_run_that_another_client_started_is_watched_and_left_alone(here:
 # -- how a run is, between its events
 
 
-async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) -> None:
+async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
     with anyio.fail_after(30), served(tmp_path, max_concurrent_runs=1) as there:
         async with there.client(WORKS) as mux:
             runs = [await mux.start(prompt="hi", grace_period=0.1) for _ in range(3)]
@@ -191,7 +189,7 @@ async def test_the_place_in_the_queue_is_told_when_it_changes(tmp_path: Path) ->
             runs[2].on_state(lambda _: begun.set())
             assert (runs[2].state, runs[2].queue_position) == ("spawned", 2)
             await runs[1].abort()
-            while runs[2].queue_position != 1:  # noqa: ASYNC110  # nobody tells of it
+            while runs[2].queue_position != 1:  # noqa: ASYNC110  # no callback reports it
                 await anyio.sleep(0.01)
             await runs[0].abort()
             await begun.wait()
@@ -248,7 +246,7 @@ async def test_problems_are_the_errors_that_they_were_there(here: Served) -> Non
     assert (unknown.value.code, unknown.value.recoverable) == ("RUN_NOT_FOUND", False)
 
 
-async def test_nobody_there_is_one_sentence() -> None:
+async def test_an_unreachable_service_raises_unavailable() -> None:
     async with RemoteMux(f"http://127.0.0.1:{free_port()}", default_agent="x") as mux:
         with pytest.raises(AgentMuxError, match="cannot be reached") as at_once:
             mux.run(prompt="hi")
@@ -284,7 +282,7 @@ def stranger() -> Iterator[str]:
     server.server_close()
 
 
-async def test_an_answer_of_somebody_else_is_told_as_one(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_response_of_another_server_is_reported_as_such(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_MUX_SERVER", stranger)
     monkeypatch.setenv("AGENT_MUX_SERVER_TOKEN", "amux_token")
     async with RemoteMux(default_agent="x") as mux:
@@ -308,7 +306,9 @@ async def test_an_answer_of_somebody_else_is_told_as_one(stranger: str, monkeypa
         ({"url": "http://host", "timeout": -1}, "timeout"),
     ],
 )
-def test_bad_arguments_are_told_at_once(monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], path: str) -> None:
+def test_bad_arguments_are_reported_at_once(
+    monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], path: str
+) -> None:
     monkeypatch.delenv("AGENT_MUX_SERVER", raising=False)
     with pytest.raises(ValidationError) as caught:
         RemoteMux(**arguments)
@@ -316,7 +316,7 @@ def test_bad_arguments_are_told_at_once(monkeypatch: pytest.MonkeyPatch, argumen
     assert "pass" not in str(caught.value).replace("password", "")
 
 
-async def test_what_a_service_cannot_do_for_us_is_said(here: Served) -> None:
+async def test_unsupported_remote_calls_raise(here: Served) -> None:
     async with here.client("") as mux:
         for fields in ({"journal": False}, {"journal": "/tmp/x.journal"}, {"owner": "me"}, {"nonsense": 1}):
             with pytest.raises(ValidationError):

@@ -1,4 +1,4 @@
-"""What a service tells of its machine is what `AgentMux` says there: the same calls, equal values."""
+"""The namespaces of a remote client return the same values as those of `AgentMux` on the service's machine."""
 
 import shutil
 import threading
@@ -29,7 +29,7 @@ from agent_mux.api.costs import CostView, ModelView, cost_from, cost_json, model
 from agent_mux.api.profiles import ProfileView, profile_from, profile_view
 from agent_mux.cli.main import main
 from agent_mux.client.remote.asking import path_of
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sdk.options import RunOptions
@@ -61,8 +61,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def served(place: Path) -> Iterator[Serving]:
-    record = new_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
-    append(place / "config" / "run-index.jsonl", line_of(record))
+    record = new_index_record(started_at=0, run_id="R", agent="claude", session_id=LONG, tags=("red",))
+    append_line(place / "config" / "run-index.jsonl", encode_line(record))
     with serving(place / "config") as server:
         yield server
 
@@ -195,7 +195,7 @@ def test_errors_of_events_come_when_they_are_read(both: Both) -> None:
     assert caught.value.code == "SESSION_NOT_FOUND"
 
 
-def test_events_that_are_cut_off_are_no_whole_session(served: Serving) -> None:
+def test_a_cut_off_event_stream_raises(served: Serving) -> None:
     sizes = iter([1 << 60, 3000])  # the first asks for the name of the agent
     with cutting(served.url, lambda: next(sizes, 0)) as proxy:
         events = RemoteMux(proxy.url).sessions.events(f"claude:{LONG}")
@@ -286,13 +286,13 @@ def test_profiles_are_written_and_removed_there(kept: Both) -> None:
 # -- agents
 
 
-def test_adapters_say_the_same_of_their_agents(both: Both) -> None:
+def test_adapters_are_the_same_as_locally(both: Both) -> None:
     here, there = both
     assert there.adapters.names() == here.adapters.names()
     assert there.adapters.problems == here.adapters.problems
-    told = list(there.adapters)
-    assert told == [there.adapters.get(one.agent) for one in told]
-    for known, one in zip(here.adapters, told, strict=True):
+    body = list(there.adapters)
+    assert body == [there.adapters.get(one.agent) for one in body]
+    for known, one in zip(here.adapters, body, strict=True):
         for name in ("agent", "display_name", "aliases", "min_version", "tested_version", "capabilities"):
             assert getattr(one, name) == getattr(known, name)
         assert sorted(one.protocols) == sorted(known.protocols)
@@ -304,7 +304,7 @@ def test_adapters_are_found_by_alias(both: Both) -> None:
         same(both, lambda mux, name: mux.adapters.get(name).agent, name)
 
 
-def test_what_is_installed_is_the_same(both: Both, place: Path) -> None:
+def test_installations_are_the_same_as_locally(both: Both, place: Path) -> None:
     program = place / "codex"
 
     async def look() -> None:
@@ -355,7 +355,7 @@ def test_what_makes_no_sense_from_afar_is_refused(both: Both, call: Callable[[An
 
 
 @pytest.mark.parametrize("name", ["config", "auth", "mcp", "skills", "subagents", "plugins", "hooks"])
-def test_what_is_about_a_machine_stays_there(both: Both, name: str) -> None:
+def test_machine_settings_stay_local(both: Both, name: str) -> None:
     with pytest.raises(AttributeError, match="ask on the machine of the service"):
         getattr(both[1], name)
 
@@ -366,14 +366,14 @@ def test_a_copy_of_a_directory_cannot_be_read_from_afar(both: Both, place: Path)
     assert caught.value.code == "VALIDATION_ERROR"
 
 
-def test_every_method_there_is_one_here_too(both: Both) -> None:
+def test_every_local_method_exists_remotely(both: Both) -> None:
     for name in ("sessions", "models", "profiles", "detector", "adapters"):
         here, there = (getattr(mux, name) for mux in both)
         methods = {one for one in dir(type(here)) if not one.startswith("_")}
         assert methods <= {one for one in dir(type(there)) if not one.startswith("_")} | set(vars(there))
 
 
-def test_scripts_have_them_too(served: Serving, both: Both) -> None:
+def test_blocking_clients_have_the_same_namespaces(served: Serving, both: Both) -> None:
     mux = BlockingRemoteMux(served.url)  # not opened: none of it needs that
     assert mux.sessions.list() == both[0].sessions.list()
     assert mux.models.catalog() == both[0].models.catalog()
@@ -381,7 +381,7 @@ def test_scripts_have_them_too(served: Serving, both: Both) -> None:
     assert mux.adapters.names() == both[0].adapters.names()
 
 
-def test_a_service_that_is_not_there_is_unavailable() -> None:
+def test_an_unreachable_service_is_unavailable() -> None:
     mux = RemoteMux("http://127.0.0.1:9")
     for call in (mux.sessions.list, mux.models.list, mux.profiles.list, lambda: next(mux.sessions.events("claude:x"))):
         with pytest.raises(AgentMuxError) as caught:
@@ -401,7 +401,7 @@ class Strange(BaseHTTPRequestHandler):
         """Not here."""
 
 
-def test_what_cannot_be_read_is_said() -> None:
+def test_unreadable_responses_are_reported() -> None:
     server = HTTPServer(("127.0.0.1", 0), Strange)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -507,7 +507,7 @@ def test_prices_come_back_whole() -> None:
     assert model_from(through(model_json(model, "x"), ModelView)) == model
 
 
-def test_what_an_older_service_does_not_tell_is_as_by_default() -> None:
+def test_fields_missing_from_an_older_service_have_defaults() -> None:
     assert capabilities_from({"agent": "x", "canFly": True}).approval_modes == ("yolo",)
 
 
@@ -527,9 +527,9 @@ def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
     assert profile_from(through(profile_view(profile), ProfileView)) == profile
     server = {"name": "s", "command": "x", "env": {"API_KEY": "sk-0123456789abcdef0123"}}
     kept[0].profiles.set_keys("secret", {"mcpServers": [server]})
-    (told,) = kept[1].profiles.get("secret").said["mcp_servers"]
-    assert told.command == "x"
-    assert "0123456789" not in repr(told)
+    (body,) = kept[1].profiles.get("secret").said["mcp_servers"]
+    assert body.command == "x"
+    assert "0123456789" not in repr(body)
 
 
 def test_names_are_parts_of_a_path_whatever_they_are() -> None:

@@ -24,8 +24,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def demo(served: Serving, **fields: Any) -> dict[str, Any]:
-    told = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, **fields}
-    answer = served.http.post("/v1/runs", json=told)
+    body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, **fields}
+    answer = served.http.post("/v1/runs", json=body)
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 
@@ -61,7 +61,7 @@ def test_the_lines_are_those_of_the_command(served: Serving) -> None:
 
 
 @pytest.mark.parametrize("seen", [0, 1, 57, 160])
-def test_a_reader_goes_on_behind_the_last_event_it_has(served: Serving, seen: int) -> None:
+def test_a_reader_resumes_after_its_last_event(served: Serving, seen: int) -> None:
     run = demo(served)
     path = f"/v1/runs/{run['runId']}/events"
     whole = sse(served.http.get(path).text)
@@ -71,17 +71,17 @@ def test_a_reader_goes_on_behind_the_last_event_it_has(served: Serving, seen: in
 
 
 def test_a_key_makes_one_run_of_the_same_request(served: Serving) -> None:
-    told = {"agent": "replay", "prompt": "demo"}
-    first = served.http.post("/v1/runs", json=told, headers={"idempotency-key": "k"})
-    again = served.http.post("/v1/runs", json=told, headers={"idempotency-key": "k"})
-    other = served.http.post("/v1/runs", json={**told, "tags": ["x"]}, headers={"idempotency-key": "k"})
+    body = {"agent": "replay", "prompt": "demo"}
+    first = served.http.post("/v1/runs", json=body, headers={"idempotency-key": "k"})
+    again = served.http.post("/v1/runs", json=body, headers={"idempotency-key": "k"})
+    other = served.http.post("/v1/runs", json={**body, "tags": ["x"]}, headers={"idempotency-key": "k"})
     assert (first.status_code, again.status_code, other.status_code) == (201, 200, 422)
     assert first.json()["runId"] == again.json()["runId"]
     served.http.post(f"/v1/runs/{first.json()['runId']}/abort").raise_for_status()
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "code"),
+    ("body", "status", "code"),
     [
         ({"agent": "nobody", "prompt": "hi"}, 404, "AGENT_NOT_FOUND"),
         ({"agent": "replay", "prompt": ""}, 422, "VALIDATION_ERROR"),
@@ -92,9 +92,9 @@ def test_a_key_makes_one_run_of_the_same_request(served: Serving) -> None:
         ([], 422, "VALIDATION_ERROR"),
     ],
 )
-def test_what_cannot_be_is_a_problem_and_no_run(served: Serving, told: Any, status: int, code: str) -> None:
+def test_what_cannot_be_is_a_problem_and_no_run(served: Serving, body: Any, status: int, code: str) -> None:
     before = served.http.get("/v1/runs", params={"limit": 200}).json()["runs"]
-    answer = served.http.post("/v1/runs", json=told)
+    answer = served.http.post("/v1/runs", json=body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
     assert served.http.get("/v1/runs", params={"limit": 200}).json()["runs"] == before
@@ -165,23 +165,21 @@ def test_a_client_lists_runs_page_by_page(
         ({"session_id": "none"}, 0),
     ],
 )
-def test_a_client_says_which_runs_it_wants(
-    served: Serving, three: list[str], wanted: dict[str, Any], count: int
-) -> None:
+def test_filters_select_runs(served: Serving, three: list[str], wanted: dict[str, Any], count: int) -> None:
     found = RemoteMux(served.url).runs.list(project_id="listed", **wanted)
     assert len(found) == count
     for run in found:
-        told = served.http.get(f"/v1/runs/{run.run_id}").json()
-        assert run == convert(told, RunSummary)
-        assert (run.state, run.cwd, run.ended_at) == ("completed", told["cwd"], told["endedAt"])
+        body = served.http.get(f"/v1/runs/{run.run_id}").json()
+        assert run == convert(body, RunSummary)
+        assert (run.state, run.cwd, run.ended_at) == ("completed", body["cwd"], body["endedAt"])
 
 
-def test_a_client_is_told_what_is_wrong_with_a_filter(served: Serving) -> None:
+def test_an_invalid_filter_is_a_problem_that_names_the_parameter(served: Serving) -> None:
     with BlockingRemoteMux(served.url) as mux, pytest.raises(ValidationError, match="state"):
         mux.runs.list(state="lost")  # type: ignore[arg-type]
 
 
-def test_a_run_that_is_over_can_be_forgotten(served: Serving, tmp_path: Path) -> None:
+def test_an_ended_run_can_be_deleted(served: Serving, tmp_path: Path) -> None:
     run = demo(served)
     path = f"/v1/runs/{run['runId']}"
     served.http.get(f"{path}/events")
@@ -193,9 +191,9 @@ def test_a_run_that_is_over_can_be_forgotten(served: Serving, tmp_path: Path) ->
 
 
 def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) -> None:
-    told = {"agent": "replay", "prompt": "demo"}
+    body = {"agent": "replay", "prompt": "demo"}
     with serving(tmp_path) as first:
-        run_id = first.http.post("/v1/runs", json=told).json()["runId"]
+        run_id = first.http.post("/v1/runs", json=body).json()["runId"]
         with httpx.stream("GET", f"{first.url}/v1/runs/{run_id}/events", timeout=30) as stream:
             assert next(stream.iter_lines()).startswith("id: 0")
     with serving(tmp_path) as second:
@@ -206,7 +204,7 @@ def test_runs_that_are_alive_when_the_server_stops_end_in_order(tmp_path: Path) 
     assert len(events) - 1 == run["eventCount"]
 
 
-def test_a_journal_that_is_gone_is_a_problem_and_no_broken_stream(tmp_path: Path) -> None:
+def test_a_missing_journal_is_a_problem_and_no_broken_stream(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
         run_id = demo(first)["runId"]
         first.http.get(f"/v1/runs/{run_id}/events")

@@ -29,7 +29,7 @@ def explored(directory: Path, monkeypatch: pytest.MonkeyPatch, *phases: str, exa
     return report
 
 
-def test_it_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzzing_finds_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = explored(tmp_path, monkeypatch, "examples", "fuzzing", "stateful", examples=FULL if IS_FULL else QUICK)
     assert report.statuses["POST /v1/runs"][201], "no run was started"
     assert report.statuses["PUT /v1/profiles/{name}"][200], "no profile was written"
@@ -37,7 +37,7 @@ def test_it_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(not IS_FULL, reason="takes a minute: make schemathesis")
-def test_it_finds_nothing_at_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzzing_at_the_limits_finds_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = explored(tmp_path, monkeypatch, "coverage", examples=FULL)
     assert report.statuses["POST /v1/runs"][422] > 100
 

@@ -1,4 +1,4 @@
-"""`amux serve` as a process: how it begins, how it refuses to, and how it ends."""
+"""`amux serve` as a process: start, refusal to start, and shutdown."""
 
 import json
 import os
@@ -19,14 +19,17 @@ from agent_mux import validate
 DEMO = {"agent": "replay", "prompt": "demo"}
 
 
-def test_it_says_where_it_listens_and_stops_in_order(tmp_path: Path) -> None:
+def test_serve_prints_its_url_and_stops_gracefully(tmp_path: Path) -> None:
     with serve(tmp_path) as served:
         assert served.told["roots"] == [str(tmp_path)]
         assert served.told["database"] == f"sqlite:///{tmp_path}/service/service.db"
         assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["status"] == "ok"
         run_id = httpx.post(f"{served.url}/v1/runs", json=DEMO, timeout=PATIENCE).json()["runId"]
         with httpx.stream(
-            "GET", f"{served.url}/v1/runs/{run_id}/events", headers={"accept": "application/jsonl"}, timeout=PATIENCE
+            "GET",
+            f"{served.url}/v1/runs/{run_id}/events",
+            headers={"accept": "application/jsonl"},
+            timeout=PATIENCE,
         ) as stream:
             lines = stream.iter_lines()
             events = [json.loads(next(lines))]
@@ -86,7 +89,7 @@ def test_another_server_in_the_directory_is_one_sentence(tmp_path: Path) -> None
     assert "another `amux serve` uses" in done.stderr
 
 
-def test_a_database_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unusable_database_is_one_line_on_stderr(tmp_path: Path) -> None:
     done = amux(tmp_path, "serve", "--port", "0", AGENT_MUX_DATABASE_URL="sqlite:////dev/null/x")
     assert (done.returncode, done.stderr.count("\n")) == (7, 1)
-    assert "the database sqlite:////dev/null/x cannot be used" in done.stderr
+    assert "cannot use the database sqlite:////dev/null/x" in done.stderr

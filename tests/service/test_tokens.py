@@ -1,4 +1,4 @@
-"""Who is let in, over real sockets."""
+"""Authentication and scopes, over real sockets."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from tests.service.keys import bearing, make_token, with_keyring
 from tests.service.serving import Serving, serving
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.instance import Settings
-from agent_mux.service.security.callers import FRESH
+from agent_mux.service.security.authenticator import CACHE_TIME
 from agent_mux.service.security.tokens import new_token
 from agent_mux.service.service import open_service
+from agent_mux.service.settings import ServiceSettings
 
 DEMO = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
 TRIES = 200
@@ -55,7 +55,7 @@ def test_everything_but_health_needs_a_token(guarded: Guarded) -> None:
     assert get(guarded, None, "/no/such/path").status_code == 401
 
 
-def test_what_is_wrong_with_a_token_is_not_told(guarded: Guarded) -> None:
+def test_refusals_of_tokens_do_not_differ(guarded: Guarded) -> None:
     good = guarded.tokens["read"]
     wrong = (None, "x", str(new_token()), good[:-1] + ("a" if good[-1] != "a" else "b"), good.swapcase())
     answers = [get(guarded, token) for token in (*wrong, guarded.tokens["expired"], guarded.tokens["revoked"])]
@@ -71,7 +71,7 @@ def test_two_tokens_at_once_are_none(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize(("scope", "reads", "runs"), [("read", 200, 403), ("run", 200, 201), ("admin", 200, 201)])
-def test_a_scope_says_what_a_token_is_good_for(guarded: Guarded, scope: str, reads: int, runs: int) -> None:
+def test_scopes_limit_tokens(guarded: Guarded, scope: str, reads: int, runs: int) -> None:
     assert get(guarded, guarded.tokens[scope]).status_code == reads
     answer = guarded.server.http.post("/v1/runs", json=DEMO, headers=bearing(guarded.tokens[scope]))
     assert answer.status_code == runs, answer.text
@@ -82,11 +82,11 @@ def test_a_scope_says_what_a_token_is_good_for(guarded: Guarded, scope: str, rea
 
 
 def test_owners_have_keys_of_their_own(guarded: Guarded) -> None:
-    told: list[Any] = []
+    body: list[Any] = []
     for scope in ("run", "admin", "run"):
         headers = {**bearing(guarded.tokens[scope]), "idempotency-key": "same"}
-        told.append(guarded.server.http.post("/v1/runs", json=DEMO, headers=headers).json()["runId"])
-    assert told[0] == told[2] != told[1]
+        body.append(guarded.server.http.post("/v1/runs", json=DEMO, headers=headers).json()["runId"])
+    assert body[0] == body[2] != body[1]
 
 
 def test_no_secret_of_a_token_is_at_rest(guarded: Guarded) -> None:
@@ -110,12 +110,12 @@ def test_use_is_noted(guarded: Guarded) -> None:
 
 def eventually(served: Serving, token: str, status: int) -> bool:
     """The service takes notice: it looks every `FRESH` seconds."""
-    assert FRESH <= 1.0
+    assert CACHE_TIME <= 1.0
     with httpx.Client(base_url=served.url, headers=bearing(token), timeout=30) as client:
         return any(client.get("/v1/runs").status_code == status for _ in range(TRIES * 10))
 
 
-def test_revoking_holds_for_a_service_that_is_up(tmp_path: Path) -> None:
+def test_a_running_service_refuses_a_revoked_token(tmp_path: Path) -> None:
     token, other = make_token(tmp_path, "ci", "run"), make_token(tmp_path, "other", "read")
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
@@ -149,7 +149,7 @@ def test_a_service_without_tokens_is_closed_by_the_first_one(tmp_path: Path) -> 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104  # it is refused
 def test_other_addresses_are_not_served_without_a_token(tmp_path: Path, host: str) -> None:
     async def opening() -> None:
-        async with open_service(Settings(config_dir=tmp_path, host=host)):
+        async with open_service(ServiceSettings(config_dir=tmp_path, host=host)):
             pass
 
     with pytest.raises(AgentMuxError, match="`amux token create NAME --scope run`") as refused:
@@ -175,19 +175,21 @@ def test_an_address_for_others_is_served_with_a_token(tmp_path: Path) -> None:
             assert client.get("/v1/runs").status_code == 401, "without any token it is open to nobody"
 
 
-def test_a_database_that_is_away_lets_in_whom_it_knew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_tokens_stay_valid_while_the_database_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = make_token(tmp_path, "ci", "read")
     with serving(tmp_path) as served:
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
-        callers = served.service.callers
+        authenticator = served.service.authenticator
 
         async def away() -> Any:
             raise AgentMuxError("UNAVAILABLE", "away")
 
-        monkeypatch.setattr(callers._store, "all", away)
-        monkeypatch.setattr(callers, "_read_at", callers._read_at - 2 * FRESH)
+        monkeypatch.setattr(authenticator._store, "all", away)
+        monkeypatch.setattr(authenticator, "_read_at", authenticator._read_at - 2 * CACHE_TIME)
         assert served.http.get("/v1/runs", headers=bearing(token)).status_code == 200
-        monkeypatch.setattr(callers, "_read_at", float("-inf"))
+        monkeypatch.setattr(authenticator, "_read_at", float("-inf"))
         answer = served.http.get("/v1/runs", headers=bearing(token))
         assert (answer.status_code, answer.json()["code"]) == (503, "UNAVAILABLE")
 

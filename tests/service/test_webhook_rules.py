@@ -1,4 +1,4 @@
-"""Where messages may go, and when they are tried again: without a server."""
+"""Permitted addresses and retry delays, without a server."""
 
 import subprocess
 from collections.abc import Sequence
@@ -11,10 +11,16 @@ import pytest
 from tests.service.receiver import receiving
 
 from agent_mux.service.store.webhooks import DeliveryRow, WebhookRow
-from agent_mux.service.webhooks import schedule
-from agent_mux.service.webhooks.delivering import after
-from agent_mux.service.webhooks.schedule import RefusedError, addresses_for, why_not
-from agent_mux.service.webhooks.sending import Answer, Sender
+from agent_mux.service.webhooks import delivery
+from agent_mux.service.webhooks.delivery import attempt_update
+from agent_mux.service.webhooks.sender import (
+    AddressRefusedError,
+    AttemptResult,
+    WebhookSender,
+    address_refusal,
+    addresses_for,
+    retry_after,
+)
 from agent_mux.webhooks import new_secret
 
 NEVER = [
@@ -27,28 +33,28 @@ PRIVATE = [
     "fc00::1", "fd12:3456::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
     "192.0.2.1", "198.18.0.1", "::127.0.0.1",
 ]  # fmt: skip
-PUBLIC = ["8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+PUBLIC_PATHS = ["8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 
 
 @pytest.mark.parametrize("address", NEVER)
 def test_some_addresses_are_never_sent_to(address: str) -> None:
-    assert why_not(address, allow_private=False)
-    assert why_not(address, allow_private=True)
+    assert address_refusal(address, allow_private=False)
+    assert address_refusal(address, allow_private=True)
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_private_addresses_are_sent_to_where_that_is_allowed(address: str) -> None:
-    assert why_not(address, allow_private=False)
-    assert why_not(address, allow_private=True) is None
+def test_private_addresses_are_permitted_where_allowed(address: str) -> None:
+    assert address_refusal(address, allow_private=False)
+    assert address_refusal(address, allow_private=True) is None
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@pytest.mark.parametrize("address", PUBLIC_PATHS)
 def test_public_addresses_are_sent_to(address: str) -> None:
-    assert why_not(address, allow_private=False) is None
+    assert address_refusal(address, allow_private=False) is None
 
 
 class Names:
-    """A name server that says something else each time."""
+    """A name server with a different answer each time."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -59,11 +65,11 @@ class Names:
 
 def test_only_the_addresses_that_may_be_are_left_of_a_name() -> None:
     async def look(names: Names) -> list[str]:
-        return await addresses_for("a.example", 80, allow_private=False, look_up=names)
+        return await addresses_for("a.example", 80, allow_private=False, resolver=names)
 
     assert anyio.run(look, Names(["127.0.0.1", "8.8.8.8", "10.0.0.1"])) == ["8.8.8.8"]
     for nothing in ([], ["127.0.0.1"], ["::1", "169.254.169.254"]):
-        with pytest.raises(RefusedError):
+        with pytest.raises(AddressRefusedError):
             anyio.run(look, Names(nothing))
 
 
@@ -77,7 +83,7 @@ def test_a_name_is_looked_up_once_and_never_by_the_connection(monkeypatch: pytes
 
     monkeypatch.setattr("anyio.connect_tcp", connect)
     names = Names(["8.8.8.8", "1.1.1.1"], ["127.0.0.1"])
-    sender = Sender(allow_private=False, look_up=names)
+    sender = WebhookSender(allow_private=False, resolver=names)
     answer = anyio.run(sender.send, "https://rebind.example/hook", [new_secret()], "msg_1", b"{}")
     assert connected == ["8.8.8.8", "1.1.1.1"]
     assert answer.status is None
@@ -96,7 +102,7 @@ def test_a_name_is_looked_up_once_and_never_by_the_connection(monkeypatch: pytes
     ],
 )
 def test_whatever_a_host_is_called_no_message_goes_to_this_machine(url: str, is_refused: bool) -> None:
-    answer = anyio.run(Sender(allow_private=False).send, url, [new_secret()], "msg_1", b"{}")
+    answer = anyio.run(WebhookSender(allow_private=False).send, url, [new_secret()], "msg_1", b"{}")
     assert (answer.status, answer.is_refused) == (None, is_refused)
     assert answer.error
 
@@ -109,11 +115,11 @@ def test_tls_is_checked_for_the_name_and_not_for_the_address(tmp_path: Path, mon
     both.write_text(key.read_text() + certificate.read_text())
     with receiving(both) as receiver:
         send = ("msg_1", b"{}")
-        stranger = anyio.run(Sender(allow_private=True).send, receiver.url, [new_secret()], *send)
+        stranger = anyio.run(WebhookSender(allow_private=True).send, receiver.url, [new_secret()], *send)
         assert stranger.status is None
         assert "CERTIFICATE_VERIFY_FAILED" in str(stranger.error)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        trusting = Sender(allow_private=True)
+        trusting = WebhookSender(allow_private=True)
         assert anyio.run(trusting.send, receiver.url, [new_secret()], *send).status == 204
         (message,) = receiver.messages
         assert message.headers["host"] == receiver.url.removeprefix("https://").removesuffix("/hook")
@@ -130,46 +136,46 @@ def row(attempts: int) -> DeliveryRow:
 
 
 def test_a_message_is_tried_eight_times_in_about_a_day() -> None:
-    delays = [schedule.delay_after(number, 0.0) for number in range(1, 9)]
+    delays = [delivery.retry_delay(number, 0.0) for number in range(1, 9)]
     assert delays[-1] is None
     waits = [delay for delay in delays if delay is not None]
     assert len(waits) == 7
     assert waits == sorted(waits)
     assert 20 * 3600 < sum(waits) < 30 * 3600
-    assert all(wait <= (schedule.delay_after(n, 1.0) or 0) <= wait * 1.2 for n, wait in enumerate(waits, 1))
+    assert all(wait <= (delivery.retry_delay(n, 1.0) or 0) <= wait * 1.2 for n, wait in enumerate(waits, 1))
 
 
 @pytest.mark.parametrize(
     ("answer", "attempts", "state", "outcome"),
     [
-        (Answer(200), 0, "delivered", "delivered"),
-        (Answer(204), 7, "delivered", "delivered"),
-        (Answer(500, "x"), 0, None, "retry"),
-        (Answer(302, "x"), 0, None, "retry"),
-        (Answer(404, "x"), 0, None, "retry"),
-        (Answer(None, "x"), 6, None, "retry"),
-        (Answer(None, "x", is_refused=True), 0, None, "refused"),
-        (Answer(500, "x"), 7, "failed", "given_up"),
-        (Answer(410, "x"), 0, "failed", "gone"),
+        (AttemptResult(200), 0, "delivered", "delivered"),
+        (AttemptResult(204), 7, "delivered", "delivered"),
+        (AttemptResult(500, "x"), 0, None, "retry"),
+        (AttemptResult(302, "x"), 0, None, "retry"),
+        (AttemptResult(404, "x"), 0, None, "retry"),
+        (AttemptResult(None, "x"), 6, None, "retry"),
+        (AttemptResult(None, "x", is_refused=True), 0, None, "refused"),
+        (AttemptResult(500, "x"), 7, "failed", "given_up"),
+        (AttemptResult(410, "x"), 0, "failed", "gone"),
     ],
 )
-def test_what_becomes_of_an_attempt(answer: Answer, attempts: int, state: str | None, outcome: str) -> None:
-    values, told = after(row(attempts), answer, 1000, 0.5)
-    assert (values.get("state"), told, values["attempts"]) == (state, outcome, attempts + 1)
+def test_what_becomes_of_an_attempt(answer: AttemptResult, attempts: int, state: str | None, outcome: str) -> None:
+    values, data = attempt_update(row(attempts), answer, 1000, 0.5)
+    assert (values.get("state"), data, values["attempts"]) == (state, outcome, attempts + 1)
     assert ("next_at" in values) == (state is None)
 
 
-def test_a_receiver_that_wants_to_be_left_alone_is() -> None:
-    asked = schedule.asked_delay(503, {"retry-after": "120"}, now=0)
-    assert after(row(0), Answer(503, "x", asked), 1000, 0.0)[0]["next_at"] == 121_000
+def test_retry_after_delays_the_next_attempt() -> None:
+    asked = retry_after(503, {"retry-after": "120"}, now=0)
+    assert attempt_update(row(0), AttemptResult(503, "x", asked), 1000, 0.0)[0]["next_at"] == 121_000
     when = format_datetime(datetime.fromtimestamp(600, UTC), usegmt=True)
-    assert schedule.asked_delay(429, {"retry-after": when}, now=0) == 600
-    assert schedule.asked_delay(429, {"retry-after": when}, now=700) == 0
-    assert schedule.asked_delay(500, {"retry-after": "120"}, now=0) is None
+    assert retry_after(429, {"retry-after": when}, now=0) == 600
+    assert retry_after(429, {"retry-after": when}, now=700) == 0
+    assert retry_after(500, {"retry-after": "120"}, now=0) is None
     for nonsense in ("soon", "-5", "", "1e9", "٣"):
-        assert schedule.asked_delay(503, {"retry-after": nonsense}, now=0) is None
-    longest = after(row(0), Answer(503, "x", 10.0**9), 0, 0.0)[0]["next_at"]
-    assert longest == schedule.LONGEST_WAIT * 1000
+        assert retry_after(503, {"retry-after": nonsense}, now=0) is None
+    longest = attempt_update(row(0), AttemptResult(503, "x", 10.0**9), 0, 0.0)[0]["next_at"]
+    assert longest == delivery.LONGEST_WAIT * 1000
 
 
 def test_the_secret_of_a_webhook_is_not_in_what_is_logged_of_it() -> None:

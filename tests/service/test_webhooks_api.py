@@ -1,4 +1,4 @@
-"""Webhooks as who makes them and who receives them sees them: over real sockets, on this machine."""
+"""Webhooks from the sides of their creator and their receiver, over real sockets."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from tests.service.test_websocket import TALKER, agents, started
 
 from agent_mux import webhooks
 from agent_mux.errors import AgentMuxError
-from agent_mux.service.webhooks.webhooks import MOST_WEBHOOKS
+from agent_mux.service.webhooks.manager import MAX_WEBHOOKS
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.webhooks.schedule.DELAYS", (0.0,) * 7)
+    monkeypatch.setattr("agent_mux.service.webhooks.delivery.DELAYS", (0.0,) * 7)
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def until_state(served: Serving, webhook: dict[str, Any], state: str, count: int
     return deliveries(served, webhook, state=state)
 
 
-# -- what is told
+# -- messages
 
 
-def test_a_run_is_told_of_when_it_starts_and_when_it_ends(served: Serving, receiver: Receiver) -> None:
+def test_messages_are_sent_when_a_run_starts_and_ends(served: Serving, receiver: Receiver) -> None:
     webhook = made(served, receiver)
     run = demo(served, tags=["review"])
     told = [message.told(webhook["secret"]) for message in receiver.wait_for(2)]
@@ -77,7 +77,7 @@ def test_a_run_is_told_of_when_it_starts_and_when_it_ends(served: Serving, recei
     assert all((one["attempts"], one["lastStatus"], one["runId"]) == (1, 204, run["runId"]) for one in shown)
 
 
-def test_a_person_is_asked_for_when_nothing_else_decides(tmp_path: Path, receiver: Receiver) -> None:
+def test_messages_are_sent_for_interactions_that_need_a_person(tmp_path: Path, receiver: Receiver) -> None:
     body = TALKER.replace("say(done=True)", 'say(question="which?"); hear(); say(done=True)', 1)
     with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
         wanted = ["run.approval_request", "run.input_required"]
@@ -154,7 +154,7 @@ def test_after_eight_attempts_it_is_given_up(served: Serving, receiver: Receiver
     assert 'agent_mux_webhook_attempts_total{outcome="given_up"} 1.0' in counted
 
 
-def test_a_receiver_that_is_gone_gets_no_more(served: Serving, receiver: Receiver) -> None:
+def test_a_receiver_that_answers_410_gets_no_further_messages(served: Serving, receiver: Receiver) -> None:
     receiver.statuses = [410]
     webhook = made(served, receiver)
     path = f"/v1/webhooks/{webhook['webhookId']}"
@@ -172,7 +172,7 @@ def test_a_receiver_that_is_gone_gets_no_more(served: Serving, receiver: Receive
     assert len(deliveries(served, webhook)) <= before + 2  # nothing of the second run but, at most, its end
 
 
-def test_a_receiver_that_is_slow_slows_nobody(served: Serving, receiver: Receiver) -> None:
+def test_a_slow_receiver_delays_no_other(served: Serving, receiver: Receiver) -> None:
     free = threading.Event()
 
     def slow() -> int:
@@ -208,17 +208,17 @@ SERVER = """
 import sys
 from pathlib import Path
 from agent_mux.service.application import make_application
-from agent_mux.service.serving import Server
-from agent_mux.service.instance import Settings
-settings = Settings(config_dir=Path(sys.argv[1]), port=0, allow_private_webhooks=True)
-server = Server(make_application(settings), settings)
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
+settings = ServiceSettings(config_dir=Path(sys.argv[1]), port=0, allow_private_webhooks=True)
+server = HttpServer(make_application(settings), settings)
 import threading
 threading.Thread(target=lambda: (server.started_event.wait(), print(server.url, flush=True))).start()
 server.run()
 """
 
 
-def test_a_server_that_is_killed_tells_of_everything_at_least_once(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_killed_server_delivers_every_message_at_least_once(tmp_path: Path, receiver: Receiver) -> None:
     free = threading.Event()
     receiver.statuses = [lambda: 200 if free.wait(PATIENCE) else 500] * 2  # the first attempts never end
     command = [sys.executable, "-c", SERVER, str(tmp_path)]
@@ -297,7 +297,7 @@ def test_while_a_secret_is_changed_both_are_good(served: Serving, receiver: Rece
         ({"url": 1}, "(body)"),
     ],
 )
-def test_a_webhook_that_cannot_be_is_a_problem(served: Serving, told: Any, field: str) -> None:
+def test_an_invalid_webhook_is_a_problem(served: Serving, told: Any, field: str) -> None:
     answer = served.http.post("/v1/webhooks", json=told)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_ERROR")
     assert [one["path"] for one in answer.json()["fields"]] == [field]
@@ -305,7 +305,7 @@ def test_a_webhook_that_cannot_be_is_a_problem(served: Serving, told: Any, field
     assert served.http.get("/v1/webhooks").json() == []
 
 
-def test_private_addresses_are_refused_unless_that_was_said(tmp_path: Path, receiver: Receiver) -> None:
+def test_private_addresses_are_refused_unless_allowed(tmp_path: Path, receiver: Receiver) -> None:
     with serving(tmp_path) as served:
         refused = served.http.post("/v1/webhooks", json={"url": receiver.url})
         assert refused.json()["fields"][0]["path"] == "url"
@@ -333,7 +333,7 @@ def test_webhooks_are_changed_and_forgotten(served: Serving, receiver: Receiver)
 
 
 def test_there_are_only_so_many(served: Serving, receiver: Receiver) -> None:
-    for _ in range(MOST_WEBHOOKS):
+    for _ in range(MAX_WEBHOOKS):
         made(served, receiver)
     assert served.http.post("/v1/webhooks", json={"url": receiver.url}).json()["code"] == "LIMIT_EXCEEDED"
 

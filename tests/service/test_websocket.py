@@ -18,11 +18,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from agent_mux import validate
-from agent_mux.run.commands import ANSWERS
+from agent_mux.run.commands import RESPONSE_TYPES
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.conversation import MOST_WAITING
-from agent_mux.service.listening import LARGEST_MESSAGE
+from agent_mux.service.connections import LARGEST_MESSAGE
+from agent_mux.service.websocket import MAX_WAITING_COMMANDS
 
 TALKER = """
 while (heard := hear()) is not None:
@@ -59,8 +59,8 @@ def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def started(served: Serving, **fields: Any) -> str:
-    told = {"agent": "scripted", "prompt": "hello", "interactive": True, **fields}
-    answer = served.http.post("/v1/runs", json=told)
+    data = {"agent": "scripted", "prompt": "hello", "interactive": True, **fields}
+    answer = served.http.post("/v1/runs", json=data)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["runId"])
 
@@ -83,7 +83,7 @@ def everything(websocket: ClientConnection) -> list[Any]:
 
 
 def heard(websocket: ClientConnection, type_: str, **fields: Any) -> Any:
-    """The next message of a type that says this."""
+    """Return the next message of a type with these fields."""
     while True:
         message = json.loads(websocket.recv(PATIENCE))
         if message["type"] == type_ and all(message.get(name) == value for name, value in fields.items()):
@@ -112,7 +112,7 @@ def test_messages_are_the_lines_of_the_command(recorded: Serving) -> None:
 
 
 @pytest.mark.parametrize("query", ["?accumulated=false", "?types=text_delta,session_end", "?types="])
-def test_what_is_wanted_is_chosen_as_for_other_readers(recorded: Serving, query: str) -> None:
+def test_event_selection_works_as_for_other_readers(recorded: Serving, query: str) -> None:
     run_id = demo(recorded)["runId"]
     with opened(recorded, run_id, query) as websocket:
         assert everything(websocket) == lines(recorded, run_id, query)
@@ -130,7 +130,7 @@ def test_numbered_messages_are_a_place_to_go_on_from_whatever_was_left_out(recor
         assert everything(websocket) == whole[place + 1 :]
 
 
-def test_behind_the_result_there_is_nothing(recorded: Serving) -> None:
+def test_nothing_follows_the_result(recorded: Serving) -> None:
     run_id = demo(recorded)["runId"]
     count = len(lines(recorded, run_id))
     with opened(recorded, run_id, f"?after={count - 1}") as websocket:
@@ -150,9 +150,7 @@ def test_behind_the_result_there_is_nothing(recorded: Serving) -> None:
         (None, "?since=1", 4422, "since"),
     ],
 )
-def test_what_cannot_be_is_told_by_the_closing_code(
-    recorded: Serving, run: str | None, query: str, code: int, word: str
-) -> None:
+def test_errors_are_close_codes(recorded: Serving, run: str | None, query: str, code: int, word: str) -> None:
     with opened(recorded, run or demo(recorded)["runId"], query) as websocket:
         assert everything(websocket) == []
     assert websocket.close_code == code
@@ -200,7 +198,7 @@ GARBAGE = [
 ]  # fmt: skip
 
 
-def test_garbage_is_answered_and_harms_nothing(talking: Serving) -> None:
+def test_garbage_is_answered_and_has_no_effect(talking: Serving) -> None:
     with opened(talking, started(talking)) as websocket:
         heard(websocket, "turn_end")
         for garbage in GARBAGE:
@@ -224,7 +222,7 @@ def test_a_message_that_is_too_big_closes_the_connection_and_not_the_run(talking
 
 
 class Watching:
-    """Middleware: everybody may watch, and nobody may say anything."""
+    """Middleware that admits every caller with the scope `read` only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -235,7 +233,7 @@ class Watching:
         await self._app(scope, receive, send)
 
 
-def test_who_may_only_watch_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_token_cannot_send_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def application(*arguments: Any) -> FastAPI:
         made = make_application(*arguments)
         made.add_middleware(Watching)
@@ -264,12 +262,12 @@ def test_a_client_that_leaves_harms_no_run_and_is_obeyed(talking: Serving) -> No
         assert everything(other)[-1]["exitReason"] == "completed"
 
 
-def test_commands_of_a_run_that_is_over_are_refused(recorded: Serving) -> None:
+def test_commands_to_an_ended_run_are_refused(recorded: Serving) -> None:
     run_id = demo(recorded)["runId"]
     lines(recorded, run_id)
     with opened(recorded, run_id) as websocket:
         say(websocket, type="prompt", text="hello")
-        answers = [message for message in everything(websocket) if message["type"] in ANSWERS]
+        answers = [message for message in everything(websocket) if message["type"] in RESPONSE_TYPES]
     assert all(answer["error"]["code"] == "RUN_NOT_ACTIVE" for answer in answers)
 
 
@@ -277,7 +275,7 @@ def test_commands_that_wait_are_bounded_and_an_abort_overtakes_them(tmp_path: Pa
     with serving(tmp_path, agents(TALKER), max_concurrent_runs=1) as served:
         first, waiting = started(served), started(served)
         with opened(served, waiting) as websocket:
-            for number in range(MOST_WAITING + 3):  # the run has not begun: the first one waits for that
+            for number in range(MAX_WAITING_COMMANDS + 3):  # the run has not begun: the first one waits for that
                 say(websocket, type="prompt", text="x", id=number)
             refused = [heard(websocket, "command_error")["error"]["code"] for _ in range(2)]
             assert refused == ["LIMIT_EXCEEDED"] * 2
@@ -328,7 +326,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
 
 
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.service.listening.LAST_WORDS", 0.1)
+    monkeypatch.setattr("agent_mux.service.connections.CLOSE_DELAY", 0.1)
     with serving(tmp_path, agents(MUCH + "rest()")) as served:
         served.server.config.ws_ping_interval = served.server.config.ws_ping_timeout = 0.1
         run_id = started(served)
@@ -362,7 +360,7 @@ def test_a_run_that_still_waits_when_the_server_stops_has_no_result_yet(tmp_path
             heard(websocket, "turn_end")
 
 
-def test_what_is_no_websocket_gets_an_answer(recorded: Serving) -> None:
+def test_a_plain_request_to_the_websocket_is_answered(recorded: Serving) -> None:
     assert recorded.http.get("/v1/runs/x/ws").status_code in {404, 426}
     with opened(recorded, demo(recorded)["runId"]) as websocket:
         websocket.socket.sendall(b"\xff" * 100)

@@ -1,4 +1,4 @@
-"""Errors store data, say whole sentences, and are told apart by code."""
+"""Errors: codes, stored data, messages without secrets."""
 
 import pytest
 
@@ -17,18 +17,18 @@ OWN = "own-k3y-of-this-process"
 KEY = "npm" + "_" + "aB3dE5gH7jK9" * 3
 
 
-def test_the_codes_are_those_of_the_run_api() -> None:
-    told = """CAPABILITY_ERROR VALIDATION_ERROR AUTH_ERROR AGENT_NOT_FOUND AGENT_NOT_INSTALLED
+def test_codes_match_the_run_api() -> None:
+    codes = """CAPABILITY_ERROR VALIDATION_ERROR AUTH_ERROR AGENT_NOT_FOUND AGENT_NOT_INSTALLED
         AGENT_CRASH SPAWN_ERROR TIMEOUT INACTIVITY_TIMEOUT PARSE_ERROR CONFIG_ERROR CONFIG_LOCK_ERROR SESSION_NOT_FOUND
         PROFILE_NOT_FOUND PLUGIN_ERROR RATE_LIMITED CONTEXT_EXCEEDED ABORTED RUN_NOT_ACTIVE STDIN_NOT_AVAILABLE
         NO_PENDING_INTERACTION INTERACTION_NOT_FOUND INVALID_STATE_TRANSITION PTY_NOT_AVAILABLE BUDGET_EXCEEDED
         INTERNAL"""
-    assert list(ERROR_CODES) == told.split()
+    assert list(ERROR_CODES) == codes.split()
     assert {*ERROR_CODES, *SERVICE_CODES} >= RECOVERABLE
 
 
 @pytest.mark.parametrize("code", ERROR_CODES)
-def test_an_error_is_recoverable_by_its_code_unless_it_says_so(code: str) -> None:
+def test_code_determines_recoverability_unless_overridden(code: str) -> None:
     error = AgentMuxError(code, "what happened")  # type: ignore[arg-type]
     assert (error.code, str(error), error.message) == (code, "what happened", "what happened")
     assert error.recoverable == (code in RECOVERABLE)
@@ -36,7 +36,7 @@ def test_an_error_is_recoverable_by_its_code_unless_it_says_so(code: str) -> Non
     assert not AgentMuxError(code, "", recoverable=False).recoverable  # type: ignore[arg-type]
 
 
-def test_a_validation_error_lists_every_bad_field() -> None:
+def test_validation_error_lists_every_invalid_field() -> None:
     error = ValidationError([FieldError("top_p", 2, "a number from 0 to 1"), FieldError("agent", "", "a name")])
     assert error.code == "VALIDATION_ERROR"
     assert [field.path for field in error.fields] == ["top_p", "agent"]
@@ -44,31 +44,31 @@ def test_a_validation_error_lists_every_bad_field() -> None:
     assert str(error) == expected
 
 
-def test_a_long_value_is_cut_off() -> None:
-    shown = str(FieldError("prompt", "x" * 1000, "less"))
-    assert len(shown) < 250
-    assert "..." in shown
+def test_long_received_value_is_truncated() -> None:
+    text = str(FieldError("prompt", "x" * 1000, "less"))
+    assert len(text) < 250
+    assert "..." in text
 
 
-def test_a_capability_error_names_agent_model_and_way_out() -> None:
+def test_capability_error_names_agent_model_and_alternative() -> None:
     error = CapabilityError("someone", "images", "small-1", hint="use big-1")
     assert (error.agent, error.capability, error.model) == ("someone", "images", "small-1")
     assert str(error) == "someone with model small-1 does not support images; use big-1"
     assert str(CapabilityError("someone", "images")) == "someone does not support images"
 
 
-def test_an_auth_error_says_what_to_do() -> None:
+def test_auth_error_states_the_guidance() -> None:
     error = AuthError("someone", "expired", "run `someone login`")
     assert (error.code, error.status, error.guidance) == ("AUTH_ERROR", "expired", "run `someone login`")
     assert str(error) == "someone is not authenticated (expired); run `someone login`"
 
 
-def test_every_error_is_caught_as_one_kind() -> None:
+def test_every_error_is_an_agent_mux_error() -> None:
     for error in (ValidationError([]), CapabilityError("a", "b"), AuthError("a", "b", "c")):
         assert isinstance(error, AgentMuxError)
 
 
-def test_errors_say_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_contain_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", OWN)
     errors = [
         AgentMuxError("INTERNAL", f"cannot use {OWN} nor {KEY}"),
@@ -78,7 +78,7 @@ def test_errors_say_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         ValidationError([FieldError("model", OWN, "another"), FieldError("cwd", {"k": KEY}, "another")]),
     ]
     for error in errors:
-        for said in (str(error), repr(error), error.message, str(error.args), str(getattr(error, "fields", ""))):
-            assert not [secret for secret in (OWN, KEY, "'any'") if secret in said]
+        for text in (str(error), repr(error), error.message, str(error.args), str(getattr(error, "fields", ""))):
+            assert not [secret for secret in (OWN, KEY, "'any'") if secret in text]
     assert FieldError("top_p", 2, "").received == 2
     assert FieldError("api_key", None, "").received is None

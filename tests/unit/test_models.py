@@ -18,9 +18,9 @@ def stream(*told: facts.Fact, prices: dict[str, Price] | None = None, model: str
     context = StreamContext(run_id="r", agent="a", prices=PRICES if prices is None else prices, model=model)
     assembler = StreamAssembler(context)
     for fact in told:
-        assembler.tell(fact)
+        assembler.receive(fact)
     assembler.end(Ending(code=0))
-    return list(assembler.take())
+    return list(assembler.drain())
 
 
 def costs(events: list[object], kind: str) -> list[CostRecord | None]:

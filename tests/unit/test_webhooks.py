@@ -17,8 +17,8 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def headers(**other: str) -> dict[str, str]:
-    said = {"webhook-id": ID, "webhook-timestamp": str(TIME), "webhook-signature": SIGNATURE}
-    return said | {name.replace("_", "-"): value for name, value in other.items()}
+    text = {"webhook-id": ID, "webhook-timestamp": str(TIME), "webhook-signature": SIGNATURE}
+    return text | {name.replace("_", "-"): value for name, value in other.items()}
 
 
 def test_the_published_example_is_signed_and_verified() -> None:
@@ -70,7 +70,7 @@ def test_a_secret_has_24_to_64_bytes(size: int) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", SECRET.removeprefix("whsec_"), SECRET + "!", "whsec_" + "a" * 33])
-def test_what_is_no_secret_is_not_repeated(secret: str) -> None:
+def test_an_invalid_secret_is_not_repeated(secret: str) -> None:
     with pytest.raises(AgentMuxError) as wrong:
         webhooks.key_of(secret)
     assert secret not in str(wrong.value) or secret in {"", "whsec_"}

@@ -90,7 +90,7 @@ class EventStream:
         self._assembler.now = self._now()
         for fact in emitted:
             self._remember(fact)
-            self._assembler.tell(fact)
+            self._assembler.receive(fact)
             self._flush()
 
     def note(self, message: str, level: Literal["verbose", "info", "warn"] = "info") -> None:
@@ -117,7 +117,7 @@ class EventStream:
             self._cache_writes = fact.cache_creation_tokens or None
 
     def _flush(self) -> None:
-        events = self._assembler.take()
+        events = self._assembler.drain()
         if events:
             self._sink([EmittedEvent(event, self._extra_fields(event)) for event in events])
 

@@ -1,4 +1,4 @@
-"""What the fields of our classes mean: the strings below them in the source, which Python does not keep."""
+"""Descriptions of class fields, read from the string below each field in the source, which Python does not keep."""
 
 import ast
 import inspect
@@ -8,19 +8,19 @@ from itertools import pairwise
 
 
 @cache
-def meanings_of(kind: type) -> dict[str, str]:
-    """Attribute -> what it means, with those of the classes it is made of. Empty where the source is not at hand."""
-    known: dict[str, str] = {}
+def field_descriptions_of(kind: type) -> dict[str, str]:
+    """Return the description of each attribute of a class, inherited ones included; empty without source code."""
+    inherited: dict[str, str] = {}
     for base in reversed(kind.__mro__[1:]):
         if base.__module__.startswith("agent_mux"):
-            known |= meanings_of(base)
-    return known | _own(kind)
+            inherited |= field_descriptions_of(base)
+    return inherited | _own_descriptions(kind)
 
 
-def _own(kind: type) -> dict[str, str]:
+def _own_descriptions(kind: type) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    except (OSError, TypeError, SyntaxError):  # made at run time, or installed without its source
+    except (OSError, TypeError, SyntaxError):  # created at run time, or installed without its source
         return {}
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
     return {

@@ -1,7 +1,7 @@
-"""Writing files that others read too: whole or not at all, one writer at a time.
+"""Read, atomically replace, remove and lock files that other programs use too. See docs/spec/run-api.md, section 1.
 
-A file keeps its permissions, and a symbolic link stays one: what it points to is written. Locks are files in our own
-directory, so that nothing is left in those of the agents. Source: run API, section 1 (storage).
+Writing keeps a file's permissions and follows symbolic links. Lock files are created in our own directory, so that none
+remain in the directories of agents.
 """
 
 import contextlib
@@ -21,28 +21,28 @@ PRIVATE_DIRECTORY = 0o700
 
 
 def read_text(path: Path) -> str | None:
-    """What a file says, line endings as they are; None where there is none.
+    """Return the text of a file with its line endings unchanged; None when there is no such file.
 
-    Raises CONFIG_ERROR when it cannot be read, or is no text.
+    Raises CONFIG_ERROR when the file cannot be read or is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        broken = f"{path} is not UTF-8 (byte {error.start}); correct it or move it away"
-        raise AgentMuxError("CONFIG_ERROR", broken) from error
+        message = f"{path} is not UTF-8 (byte {error.start}); correct it or move it away"
+        raise AgentMuxError("CONFIG_ERROR", message) from error
     except OSError as error:
-        if not os.path.lexists(path):  # where no more files can be opened, one that is not there is no problem
+        if not os.path.lexists(path):  # with too many open files, the error for a missing file is another
             return None
         raise AgentMuxError("CONFIG_ERROR", f"cannot read {path}: {error.strerror or error}") from error
 
 
 def write_text(path: Path, text: str, *, private: bool = True) -> None:
-    """Replace what a file says, in one step. Directories that are missing are made.
+    """Replace the content of a file atomically, creating missing directories. Raises CONFIG_ERROR.
 
-    What is there keeps its permissions; what is new is for its owner only, or for whom the umask says where it is not
-    `private` (files of a project that are shared with it). Raises CONFIG_ERROR.
+    An existing file keeps its permissions. A new file is accessible to its owner only if `private`; otherwise the umask
+    determines its permissions (files of a project that are shared with it).
     """
     try:
         _replace(Path(os.path.realpath(path)), text.encode(), private=private)
@@ -51,7 +51,7 @@ def write_text(path: Path, text: str, *, private: bool = True) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file; for a symbolic link, the link. Raises CONFIG_ERROR."""
+    """Remove a file if it exists; of a symbolic link, only the link. Raises CONFIG_ERROR."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -60,29 +60,30 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, *, locks: Path | None = None, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
-    """Be the only writer of a file, among those who ask.
+    """Hold the advisory lock of a file, which every writer of agent-mux acquires first.
 
     Args:
-        path: Of the file that is written; need not be there.
-        locks: Where the lock goes; default: `locks` in our own directory.
-        timeout: Seconds to wait for others.
+        path: The file to be written; it need not exist.
+        locks: Directory of the lock files; default: `locks` in our own directory.
+        timeout: Seconds to wait for other writers.
 
     Raises:
-        AgentMuxError: CONFIG_LOCK_ERROR when it took longer, CONFIG_ERROR when there can be no lock.
+        AgentMuxError: CONFIG_LOCK_ERROR after the timeout, CONFIG_ERROR when the lock file cannot be created.
     """
-    from filelock import FileLock, Timeout  # noqa: PLC0415  # who only reads does without
+    from filelock import FileLock, Timeout  # noqa: PLC0415  # readers do not need it
 
-    place = locks if locks is not None else config_dir() / "locks"
+    directory = locks if locks is not None else config_dir() / "locks"
     name = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
     try:
-        make_directory(place)
-        lock = FileLock(place / f"{name}.lock", timeout=timeout, mode=PRIVATE_FILE)
+        make_directory(directory)
+        lock = FileLock(directory / f"{name}.lock", timeout=timeout, mode=PRIVATE_FILE)
         lock.acquire()
     except Timeout as error:
-        waited = f"somebody else is writing {path}, for more than {timeout:g} s; try again"
-        raise AgentMuxError("CONFIG_LOCK_ERROR", waited) from error
+        message = f"another process has been writing {path} for more than {timeout:g} s; try again"
+        raise AgentMuxError("CONFIG_LOCK_ERROR", message) from error
     except OSError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"cannot make a lock in {place}: {error.strerror or error}") from error
+        message = f"cannot create a lock in {directory}: {error.strerror or error}"
+        raise AgentMuxError("CONFIG_ERROR", message) from error
     try:
         yield
     finally:
@@ -90,7 +91,7 @@ def locked(path: Path, *, locks: Path | None = None, timeout: float = LOCK_TIMEO
 
 
 def make_directory(path: Path, *, private: bool = True) -> None:
-    """Make a directory and those above it that are missing. Raises `OSError`."""
+    """Create a directory and its missing parents, with mode 0700 if `private`. Raises `OSError`."""
     if not path.is_dir():
         make_directory(path.parent, private=private)
         path.mkdir(mode=PRIVATE_DIRECTORY if private else 0o777, exist_ok=True)
@@ -120,6 +121,6 @@ def _mode_of(target: Path, *, private: bool) -> int:
 
 
 def _umask() -> int:
-    mask = os.umask(0o077)  # it cannot be asked for without setting it
+    mask = os.umask(0o077)  # the umask can only be read by setting it
     os.umask(mask)
     return mask

@@ -1,7 +1,8 @@
-"""What a run goes through, as log entries: never what is said in it.
+"""Logging of run milestones, never of prompts or answers.
 
-Silent until somebody wants to hear: whoever has configured structlog gets the entries there; whoever has set the
-standard logger `agent_mux` to a level gets them there. structlog is imported then and not before: it is slow to load.
+Nothing is logged by default. An application receives the entries through structlog once it has configured structlog,
+otherwise through the standard logger `agent_mux` once it has set a level. structlog is imported only then, because
+importing it is slow.
 """
 
 import json
@@ -20,60 +21,25 @@ LOGGER = "agent_mux"
 logging.getLogger(LOGGER).addHandler(logging.NullHandler())
 
 Style = Literal["text", "json"]
-Entry = MutableMapping[str, Any]
+LogEntry = MutableMapping[str, Any]
 
 
-def hide_secrets(logger: Any, method: str, entry: Entry) -> Entry:  # noqa: ARG001  # the signature of a processor
-    """A structlog processor: values under secret names are hidden, and keys in texts."""
+def hide_secrets(logger: Any, method: str, entry: LogEntry) -> LogEntry:  # noqa: ARG001  # the signature of a processor
+    """Hide values under secret names, and keys inside of other texts. A structlog processor."""
     for name, value in entry.items():
         if isinstance(value, str):
             entry[name] = HIDDEN if is_secret_name(name) else redact_text(value)
     return entry
 
 
-@contextmanager
-def logs_on(stream: TextIO, style: Style, *, level: int = logging.DEBUG, others: Sequence[str] = ()) -> Iterator[None]:
-    """Write the entries from a level on to a stream, one a line; a reader of it that is slow stops nobody.
-
-    `others`: further loggers, whose warnings and errors go there too.
-    """
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(_Lines(style))
-    waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
-    front, listener = _Handing(waiting), QueueListener(waiting, handler)
-    levels = {LOGGER: level, **dict.fromkeys(others, logging.WARNING)}
-    before = {name: logging.getLogger(name).level for name in levels}
-    for name, chosen in levels.items():
-        logging.getLogger(name).addHandler(front)
-        logging.getLogger(name).setLevel(chosen)
-    listener.start()
-    try:
-        yield
-    finally:
-        for name, chosen in before.items():
-            logging.getLogger(name).removeHandler(front)
-            logging.getLogger(name).setLevel(chosen)
-        listener.stop()
-
-
-class _Handing(QueueHandler):
-    """As it is: the other end formats, in the same process."""
-
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record
-
-
-def _is_heard() -> bool:
+def is_logging_enabled() -> bool:
+    """Return whether the application configured structlog or enabled the standard logger."""
     return _is_structlog_configured() or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
 
 
-def _is_structlog_configured() -> bool:
-    structlog = sys.modules.get("structlog")
-    return structlog is not None and bool(structlog.is_configured())
-
-
-def _logger() -> Any:
-    import structlog  # noqa: PLC0415  # slow to load, and nobody listens as a rule
+def get_logger() -> Any:
+    """Return a structlog logger that hides secrets and writes to the application's logging."""
+    import structlog  # noqa: PLC0415  # slow to import, and usually not needed
 
     if structlog.is_configured():
         processors = [hide_secrets, *structlog.get_config()["processors"]]
@@ -85,16 +51,57 @@ def _logger() -> Any:
     )
 
 
-def _as_record(logger: Any, method: str, entry: Entry) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001
-    """For the standard library: the message is readable alone, and the fields are there for formatters."""
+@contextmanager
+def log_to(stream: TextIO, style: Style, *, level: int = logging.DEBUG, others: Sequence[str] = ()) -> Iterator[None]:
+    """Write log entries to a stream while the block runs, one line each, in a thread of their own.
+
+    A slow reader of the stream delays no run.
+
+    Args:
+        stream: Receives the lines.
+        style: Lines for people, or one JSON object per line.
+        level: Lowest level that is written.
+        others: Names of further loggers whose warnings and errors are written too.
+    """
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_LineFormatter(style))
+    records: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
+    enqueuing, listener = _PlainQueueHandler(records), QueueListener(records, handler)
+    levels = {LOGGER: level, **dict.fromkeys(others, logging.WARNING)}
+    previous = {name: logging.getLogger(name).level for name in levels}
+    for name, new_level in levels.items():
+        logging.getLogger(name).addHandler(enqueuing)
+        logging.getLogger(name).setLevel(new_level)
+    listener.start()
+    try:
+        yield
+    finally:
+        for name, old_level in previous.items():
+            logging.getLogger(name).removeHandler(enqueuing)
+            logging.getLogger(name).setLevel(old_level)
+        listener.stop()
+
+
+class _PlainQueueHandler(QueueHandler):
+    """Enqueues records unformatted: the listener formats them in the same process."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        return record
+
+
+def _is_structlog_configured() -> bool:
+    structlog = sys.modules.get("structlog")
+    return structlog is not None and bool(structlog.is_configured())
+
+
+def _as_record(logger: Any, method: str, entry: LogEntry) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001
+    """Convert an entry for the standard library: a readable message, and the fields as `record.entry`."""
     fields = {name: value for name, value in entry.items() if name != "event"}
     message = " ".join((entry["event"], *(f"{name}={value}" for name, value in fields.items())))
     return (message,), {"extra": {"entry": dict(entry)}}
 
 
-class _Lines(logging.Formatter):
-    """One entry, one line."""
-
+class _LineFormatter(logging.Formatter):
     def __init__(self, style: Style) -> None:
         super().__init__()
         self._is_json = style == "json"
@@ -104,13 +111,13 @@ class _Lines(logging.Formatter):
         level = record.levelname.lower()
         trace = redact_text(self.formatException(record.exc_info)) if record.exc_info else ""
         if self._is_json:
-            said = getattr(record, "entry", {"event": _message(record)})
-            told = {"timestamp": when, "level": level, "event": said["event"], **said}
-            return json.dumps({**told, "exception": trace} if trace else told, default=str)
+            entry = getattr(record, "entry", {"event": _message(record)})
+            line = {"timestamp": when, "level": level, "event": entry["event"], **entry}
+            return json.dumps({**line, "exception": trace} if trace else line, default=str)
         return f"{when} {level:<7} {_message(record)}" + (f"\n{trace}" if trace else "")
 
 
 def _message(record: logging.LogRecord) -> str:
-    """What it says. Entries are without secrets already; what others say may have some."""
+    """Return the message without secrets. Our own entries have none; records of other loggers may."""
     message = record.getMessage()
     return message if hasattr(record, "entry") else redact_text(message)

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-# ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their end. An unfinished one loses its introducer only:
-# the rest is harmless text, and may be text indeed.
+# ECMA-48: CSI, and the strings OSC, DCS, SOS, PM, APC with their terminator. Of an unterminated one only the introducer
+# is removed: the rest is harmless and may be ordinary text.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    # Stops at the next introducer: many of them must not cost quadratic time.
+    # Stops at the next introducer, so that many of them do not take quadratic time.
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -22,29 +22,29 @@ _BLANKS = re.compile(r"\s+")
 
 
 def sanitize(text: str) -> str:
-    r"""Keep text, tabs and newlines; drop escape sequences, C0 and C1 controls, and bidirectional overrides."""
+    r"""Remove escape sequences, C0 and C1 controls, and bidirectional overrides; keep tabs and newlines."""
     if text.isascii() and text.isprintable():
         return text
     return _CONTROLS.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, width: int) -> str:
-    """The text on one line, cut to `width` characters with an ellipsis."""
+    """Return the text on one line, cut to `width` characters with an ellipsis."""
     flat = _BLANKS.sub(" ", sanitize(text[: width * 8])).strip()
     return flat if len(flat) <= width else flat[: max(width - 1, 0)] + "…"
 
 
-MAX_DEPTH = 100  # well below the recursion limit of the encoder, whoever calls it from wherever
+MAX_DEPTH = 100  # well below the recursion limit of the encoder, from any call depth
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """Each lone surrogate becomes one U+FFFD."""
+    """Replace each unpaired surrogate with U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def sanitize_unicode(value: Any, depth: int = 0) -> Any:
-    """A copy of a value, or of an event, that can be encoded."""
+    """Return a copy of a plain value or an event that can be encoded as JSON; `depth` is its own nesting depth."""
     match value:
         case str():
             return replace_surrogates(value)
@@ -62,7 +62,7 @@ def sanitize_unicode(value: Any, depth: int = 0) -> Any:
 
 
 def to_json_bytes(value: Any) -> bytes:
-    """Compact JSON of plain values. What JSON cannot hold is mended."""
+    """Encode plain values as compact JSON. Values that cannot be encoded are sanitized first."""
     try:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, RecursionError):
@@ -70,5 +70,5 @@ def to_json_bytes(value: Any) -> bytes:
 
 
 def to_json(value: Any) -> str:
-    """The same as text."""
+    """Encode as `to_json_bytes`, and return text."""
     return to_json_bytes(value).decode()

@@ -1,3 +1,3 @@
-"""The version of this package, as data: reading it from the installed metadata would cost a tenth of a second."""
+"""The version of this package. It is a constant because reading the installed metadata takes a tenth of a second."""
 
 __version__ = "0.1.0"

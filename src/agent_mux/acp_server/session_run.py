@@ -8,7 +8,7 @@ import anyio
 from agent_mux import events
 from agent_mux.acp_server.turns import EditorTurn, run_outcome, turn_outcome
 from agent_mux.acp_server.updates import RunUpdates
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 
@@ -39,7 +39,7 @@ class SessionRun:
     @property
     def is_over(self) -> bool:
         """Whether it accepts no more prompts."""
-        return not self._stays_open or self.handle.state in TERMINAL
+        return not self._stays_open or self.handle.state in TERMINAL_STATES
 
     async def follow(self, send_update: SendUpdate) -> RunResult:
         """Send updates for all events until the run is over. Return its result."""

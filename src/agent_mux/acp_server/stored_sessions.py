@@ -23,7 +23,7 @@ from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.options import RUN_ID
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sessions.conversation import Session, SessionMessage, ToolUse
-from agent_mux.sessions.library import Known
+from agent_mux.sessions.library import StoredSession
 from agent_mux.sessions.summary import SessionFilter, SessionSummary
 
 _TAG = "acp-session:"
@@ -40,14 +40,14 @@ def editor_session_id(summary: SessionSummary) -> str:
     return tagged[-1] if tagged else summary.native_id
 
 
-def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
+def find_stored(mux: AgentMux, agent: str, session_id: str) -> StoredSession:
     """Return the stored session with this id. Blocking.
 
     Raises SESSION_NOT_FOUND, or CAPABILITY_ERROR if the agent's sessions cannot be read.
     """
     sessions = mux.sessions
     tagged = SessionFilter(agent=agent, tags=(session_tag(session_id),))
-    found = sorted(sessions.known(tagged), key=lambda known: known.made.summary.updated_at)
+    found = sorted(sessions.known(tagged), key=lambda known: known.summary.updated_at)
     if found:
         return found[-1]
     recorded = (
@@ -61,7 +61,7 @@ def find_stored(mux: AgentMux, agent: str, session_id: str) -> Known:
 def find_native(mux: AgentMux, agent: str, session_id: str) -> str:
     """Return the agent's own id of a session. Blocking. If its sessions cannot be read, the given id is used."""
     try:
-        return find_stored(mux, agent, session_id).made.summary.native_id
+        return find_stored(mux, agent, session_id).summary.native_id
     except AgentMuxError as error:
         if error.code != "CAPABILITY_ERROR":
             raise

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.process.command import ask
+from agent_mux.process.command import run_program
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter, InstallMethod
 
@@ -114,11 +114,11 @@ def carry_out(plan: InstallPlan, environ: Mapping[str, str] | None = None) -> No
     given = b""
     for index, step in enumerate(plan.steps):
         is_last = index == len(plan.steps) - 1
-        answer = ask(
-            step, environ=os.environ if environ is None else environ, timeout=TIMEOUT, given=given, shows=is_last
+        answer = run_program(
+            step, environ=os.environ if environ is None else environ, timeout=TIMEOUT, stdin=given, show_output=is_last
         )
         if answer.exit_code != 0:
             failed = f"`{' '.join(step)}` failed (exit code {answer.exit_code})"
-            why = f": {answer.complaint}" if not is_last else "; it says above why"
+            why = f": {answer.error_line}" if not is_last else "; it says above why"
             raise AgentMuxError("AGENT_NOT_INSTALLED", f"{plan.agent} was not installed: {failed}{why}")
         given = answer.stdout.encode()

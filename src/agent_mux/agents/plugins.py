@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
-from agent_mux.process.command import Answer, ask
+from agent_mux.process.command import ProgramResult, run_program
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.installation import Plugin, PluginCommands, Words
@@ -23,7 +23,7 @@ class PluginChange:
 
     agent: str
     argv: tuple[str, ...]
-    answer: Answer | None = None
+    answer: ProgramResult | None = None
     """None: nothing was run."""
 
 
@@ -85,9 +85,9 @@ class Plugins:
         answer = self._run(adapter, commands, words, CHANGE_TIMEOUT)
         return PluginChange(adapter.agent, answer.argv, answer)
 
-    def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> Answer:
+    def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> ProgramResult:
         place = self._homes.place()
-        answer = ask(
+        answer = run_program(
             (self._program(adapter), *words),
             environ={**self._homes.environ, **commands.environment},
             timeout=timeout,
@@ -95,7 +95,7 @@ class Plugins:
         )
         if answer.exit_code != 0:
             ran = " ".join((Path(answer.argv[0]).name, *words))
-            raise AgentMuxError("PLUGIN_ERROR", f"`{ran}` failed (exit code {answer.exit_code}): {answer.complaint}")
+            raise AgentMuxError("PLUGIN_ERROR", f"`{ran}` failed (exit code {answer.exit_code}): {answer.error_line}")
         return answer
 
     def _parsed(

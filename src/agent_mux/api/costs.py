@@ -13,7 +13,7 @@ from agent_mux.models.matching import Status
 from agent_mux.models.registry import Models
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sessions.queries import CostReport, GroupBy
-from agent_mux.sessions.spending import Sum
+from agent_mux.sessions.spending import UsageTotals
 from agent_mux.settings.fields import camel
 
 FIELDS = (
@@ -79,11 +79,11 @@ def cost_from(told: CostView) -> CostReport:
     return CostReport(groups, _sum_from(told.total))
 
 
-def _sum_from(told: CostSum) -> Sum:
-    return Sum(**{name: getattr(told, name) for name in FIELDS})
+def _sum_from(told: CostSum) -> UsageTotals:
+    return UsageTotals(**{name: getattr(told, name) for name in FIELDS})
 
 
-def _sum(total: Sum) -> dict[str, Any]:
+def _sum(total: UsageTotals) -> dict[str, Any]:
     known = structs.asdict(total)
     return {camel(name): known[name] for name in FIELDS}
 

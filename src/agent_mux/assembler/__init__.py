@@ -1,4 +1,4 @@
-"""Facts to contract-conforming events: the one place that builds what section 25 of the event spec demands."""
+"""Conversion of facts to a conforming event stream. See docs/spec/events.md, section 25."""
 
 from agent_mux.assembler.emitter import StreamContext
 from agent_mux.assembler.interactions import OpenInteraction

@@ -1,6 +1,10 @@
-"""Sums of tokens and money over a run: the agent's own figures first, never counted twice."""
+"""Token counts and costs: replacing impossible numbers, adding records, and the running total of a run.
+
+See docs/spec/events.md, sections 2.1, 3.1 and 17.
+"""
 
 from collections.abc import Mapping
+from math import isfinite
 
 from msgspec.structs import replace
 
@@ -8,14 +12,90 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import Usage
 from agent_mux.sdk.models import Price, cost_in_usd, find_price
 
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_creation_tokens")
 
-def add_optional(left: int | None, right: int | None) -> int | None:
-    """Sum of two counts that may be unknown; unknown only when both are."""
-    return right if left is None else left if right is None else left + right
+
+class CostTally:
+    """The cost of a run so far, from the best source available.
+
+    The order of preference is the agent's cumulative figure, the sum of the turns, the sum of the model calls. Usage
+    that the agent reports without an amount is priced here if the model has a price.
+    """
+
+    __slots__ = ("_calls", "_calls_of_turn", "_prices", "_run", "_turns", "model")
+
+    def __init__(self, prices: Mapping[str, Price], model: str | None) -> None:
+        self._prices = prices
+        self.model = model
+        """The model in use, whose price applies."""
+        self._run: CostRecord | None = None
+        self._turns: CostRecord | None = None
+        self._calls: CostRecord | None = None
+        self._calls_of_turn: CostRecord | None = None
+
+    def set_run_cost(self, cost: CostRecord | None) -> CostRecord | None:
+        """Store the agent's cumulative figure and return it with an amount if one can be computed."""
+        self._run = self._with_amount(cost, self._calls)
+        return self._run
+
+    def end_turn(self, cost: CostRecord | None) -> CostRecord | None:
+        """Add a turn and return its cost: the agent's figure, else the sum of the turn's model calls."""
+        known = self._with_amount(cost, self._calls_of_turn) if cost is not None else self._calls_of_turn
+        self._turns = add_costs(self._turns, known)
+        self._calls_of_turn = None
+        return known
+
+    def add_model_call(self, usage: Usage) -> None:
+        """Add the tokens of one model call."""
+        cost = self._priced(cost_of_usage(usage), of_one_call=usage.of_one_call)
+        self._calls = add_costs(self._calls, cost)
+        self._calls_of_turn = add_costs(self._calls_of_turn, cost)
+
+    @property
+    def total(self) -> CostRecord | None:
+        """The best figure for the run so far; None when the agent reported neither costs nor tokens."""
+        return self._run or add_costs(self._turns, self._calls_of_turn)
+
+    @property
+    def has_cumulative_cost(self) -> bool:
+        """Whether the agent reports cumulative figures itself."""
+        return self._run is not None
+
+    def _with_amount(self, cost: CostRecord | None, calls: CostRecord | None) -> CostRecord | None:
+        if cost is None or cost.source not in {None, "unknown"}:
+            return cost
+        if calls is not None and calls.source == "computed" and _tokens(calls) == _tokens(cost):
+            # Prices may depend on the length of each call, so the sum over the calls is more precise.
+            return replace(cost, total_usd=calls.total_usd, source="computed")
+        return self._priced(cost, of_one_call=False)
+
+    def _priced(self, cost: CostRecord, *, of_one_call: bool) -> CostRecord:
+        price = find_price(self._prices, self.model)
+        if price is None:
+            return cost
+        tokens = dict(zip(_COUNTS, _tokens(cost), strict=True))
+        return replace(cost, total_usd=cost_in_usd(price, **tokens, of_one_call=of_one_call), source="computed")
+
+
+def _tokens(cost: CostRecord) -> tuple[int, ...]:
+    return tuple(getattr(cost, name) or 0 for name in _COUNTS)
+
+
+def cost_of_usage(usage: Usage) -> CostRecord:
+    """Return a record with these tokens and an unknown amount."""
+    return CostRecord(
+        total_usd=0.0,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        thinking_tokens=usage.thinking_tokens,
+        cached_tokens=usage.cached_tokens,
+        cache_creation_tokens=usage.cache_creation_tokens,
+        source="unknown",
+    )
 
 
 def add_costs(left: CostRecord | None, right: CostRecord | None) -> CostRecord | None:
-    """Sum of two records; a sum with an unknown part is unknown."""
+    """Return the sum of two records. A sum with an `unknown` part is `unknown`."""
     if left is None or right is None:
         return left or right
     sources = {left.source, right.source}
@@ -30,81 +110,48 @@ def add_costs(left: CostRecord | None, right: CostRecord | None) -> CostRecord |
     )
 
 
-def cost_of_usage(usage: Usage) -> CostRecord:
-    """Tokens without a price."""
-    return CostRecord(
-        total_usd=0.0,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        thinking_tokens=usage.thinking_tokens,
-        cached_tokens=usage.cached_tokens,
-        cache_creation_tokens=usage.cache_creation_tokens,
-        source="unknown",
+def add_optional(left: int | None, right: int | None) -> int | None:
+    """Return the sum of two counts that may be unknown; None only when both are None."""
+    return right if left is None else left if right is None else left + right
+
+
+# -- numbers as an agent may print them
+
+
+def non_negative(value: int) -> int:
+    """Return the number, or 0 if it is negative."""
+    return max(value, 0)
+
+
+def non_negative_or_none(value: int | None) -> int | None:
+    """Return the number, 0 if it is negative, or None if it is unknown."""
+    return None if value is None else max(value, 0)
+
+
+def sanitize_usage(usage: Usage) -> Usage:
+    """Return the usage with negative counts replaced by 0."""
+    return Usage(
+        non_negative(usage.input_tokens),
+        non_negative(usage.output_tokens),
+        non_negative_or_none(usage.thinking_tokens),
+        non_negative_or_none(usage.cached_tokens),
+        non_negative_or_none(usage.cache_creation_tokens),
+        usage.of_one_call,
     )
 
 
-class CostTally:
-    """What a run cost so far, from the best source there is: the run's own total, its turns, or its model calls.
-
-    What the agent does not price is priced here, where the model has a price.
-    """
-
-    __slots__ = ("_calls", "_calls_of_turn", "_prices", "_run", "_turns", "model")
-
-    def __init__(self, prices: Mapping[str, Price], model: str | None) -> None:
-        self._prices = prices
-        self.model = model
-        """The one that is used now."""
-        self._run: CostRecord | None = None
-        self._turns: CostRecord | None = None
-        self._calls: CostRecord | None = None
-        self._calls_of_turn: CostRecord | None = None
-
-    def of_run(self, cost: CostRecord | None) -> CostRecord | None:
-        """The agent's cumulative figure. Returns it, priced."""
-        self._run = self._priced_sum(cost, self._calls)
-        return self._run
-
-    def of_turn(self, cost: CostRecord | None) -> CostRecord | None:
-        """A turn is over: its own figure, or what its calls add up to. Returns it, priced."""
-        known = self._priced_sum(cost, self._calls_of_turn) if cost is not None else self._calls_of_turn
-        self._turns = add_costs(self._turns, known)
-        self._calls_of_turn = None
-        return known
-
-    def of_call(self, usage: Usage) -> None:
-        """The tokens of a model call."""
-        cost = self._priced(cost_of_usage(usage), of_one_call=usage.of_one_call)
-        self._calls = add_costs(self._calls, cost)
-        self._calls_of_turn = add_costs(self._calls_of_turn, cost)
-
-    @property
-    def total(self) -> CostRecord | None:
-        """The best figure; None when the agent said nothing."""
-        return self._run or add_costs(self._turns, self._calls_of_turn)
-
-    @property
-    def is_told_by_agent(self) -> bool:
-        """The agent gives its own cumulative figures."""
-        return self._run is not None
-
-    def _priced_sum(self, cost: CostRecord | None, calls: CostRecord | None) -> CostRecord | None:
-        if cost is None or cost.source not in {None, "unknown"}:
-            return cost
-        if calls is not None and calls.source == "computed" and _tokens(calls) == _tokens(cost):
-            return replace(cost, total_usd=calls.total_usd, source="computed")  # long calls may cost more than short
-        return self._priced(cost, of_one_call=False)
-
-    def _priced(self, cost: CostRecord, *, of_one_call: bool) -> CostRecord:
-        price = find_price(self._prices, self.model)
-        if price is None:
-            return cost
-        tokens = dict(zip(_COUNTS, _tokens(cost), strict=True))
-        return replace(cost, total_usd=cost_in_usd(price, **tokens, of_one_call=of_one_call), source="computed")
-
-
-_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_creation_tokens")
-
-
-def _tokens(cost: CostRecord) -> tuple[int, ...]:
-    return tuple(getattr(cost, name) or 0 for name in _COUNTS)
+def sanitize_cost(cost: CostRecord | None) -> CostRecord | None:
+    """Return the record with negative counts replaced by 0; a negative or infinite amount becomes unknown."""
+    if cost is None:
+        return None
+    is_valid = isfinite(cost.total_usd) and cost.total_usd >= 0
+    return replace(
+        cost,
+        total_usd=cost.total_usd if is_valid else 0.0,
+        source=cost.source if is_valid else "unknown",
+        input_tokens=non_negative(cost.input_tokens),
+        output_tokens=non_negative(cost.output_tokens),
+        thinking_tokens=non_negative_or_none(cost.thinking_tokens),
+        cached_tokens=non_negative_or_none(cost.cached_tokens),
+        cache_creation_tokens=non_negative_or_none(cost.cache_creation_tokens),
+    )

@@ -1,13 +1,6 @@
-"""What the assembler knows about its run: plain data, handed in and journaled.
-
-Where events come out: run id, agent, time and scope are put on them here.
-
-
-Figures as an agent may print them, as figures that can be: never negative, never infinite.
-"""
+"""The settings of an event stream, and the emitter that adds run id, agent, time and labels to each event."""
 
 from hashlib import blake2b
-from math import isfinite
 from typing import Any
 
 import msgspec
@@ -15,44 +8,44 @@ from msgspec.structs import replace
 from ulid import ULID
 
 from agent_mux.events import AgentEvent
-from agent_mux.events.base import BaseEvent, CostRecord
-from agent_mux.sdk.facts import Capability, Usage
+from agent_mux.events.base import BaseEvent
+from agent_mux.sdk.facts import Capability
 from agent_mux.sdk.models import Price
 
 
 class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that shape the event stream of one run."""
+    """The settings that shape the event stream of one run. The journal stores them."""
 
     run_id: str
     agent: str
     display_name: str = ""
     cwd: str = ""
     streams: frozenset[Capability] = frozenset({"text", "tool_calls", "thinking"})
-    """What the native protocol delivers in fragments."""
+    """The kinds of output that the native protocol delivers in fragments."""
     buffered: bool = False
-    """`stream=False`: every message, thought and tool input comes whole."""
+    """Whether every message, thinking block and tool input is emitted whole (`stream=False`)."""
     show_approvals: bool = True
-    """False in plain `yolo` mode: nothing is asked, so nothing is shown."""
+    """Whether approval events are emitted; False in plain `yolo` mode."""
     show_requests: bool = True
-    """False in `deny` mode: only the denial is shown."""
+    """Whether `approval_request` and `approval_granted` are emitted; False in `deny` mode, which shows denials only."""
     permission_pending: bool = False
-    """A tool may still be denied after it is ready: its command has not started before there is evidence."""
+    """Whether a ready tool call may still be denied; its `shell_start` then waits for evidence that it runs."""
     interactive: bool = False
-    """The run goes on after a failed or interrupted turn."""
+    """Whether the run continues after a failed or interrupted turn."""
     include_subagent_events: bool = False
     resumed: bool = False
     forked_from: str | None = None
     max_turns: int = 0
     model: str | None = None
-    """What was asked for; the agent may say that it uses another one."""
+    """The requested model; the agent may report another one."""
     prices: dict[str, Price] = {}
-    """By model, for what the agent does not price itself."""
+    """Prices by model name, for usage that the agent reports without an amount."""
     auth_guidance: str = ""
-    """What a person does about an authentication failure of this agent."""
+    """What a person can do about an authentication failure of this agent."""
 
 
 class Emitter:
-    """Collects the events of one run. Time is handed in and never goes back."""
+    """Collects the events of one run. The caller sets the time, which never decreases."""
 
     __slots__ = ("_ids", "agent", "now", "out", "raw", "run_id")
 
@@ -61,63 +54,24 @@ class Emitter:
         self.agent = agent
         self.now = 1
         self.raw: str | None = None
-        """The native line that is being read, in debug mode."""
+        """The native line that produces the next events; None unless the run is in debug mode."""
         self.out: list[AgentEvent] = []
         self._ids = 0
 
     def emit(self, kind: type[BaseEvent], *values: Any, subagent: str | None = None) -> None:
-        """Make an event of its own fields, in order."""
+        """Append an event. `values` are the event's own fields, in order."""
         event: Any = kind(self.run_id, self.agent, self.now, *values)
         if subagent is not None or self.raw is not None:
-            event = _labelled(event, subagent, self.raw)
+            event = _with_labels(event, subagent, self.raw)
         self.out.append(event)
 
     def new_id(self) -> str:
-        """A ULID that depends on nothing but the run, the time and how many there were: deriving gives the same."""
+        """Return a new ULID, derived from run id, time and a counter only, so that replaying yields the same ids."""
         self._ids += 1
         seed = blake2b(f"{self.run_id}/{self._ids}".encode(), digest_size=10).digest()
         return str(ULID.from_bytes(self.now.to_bytes(6, "big") + seed))
 
 
-def _labelled(event: BaseEvent, subagent: str | None, raw: str | None) -> BaseEvent:
+def _with_labels(event: BaseEvent, subagent: str | None, raw: str | None) -> BaseEvent:
     labels = {"raw": raw} if raw is not None else {}
     return replace(event, **labels, **({"subagent_id": subagent} if subagent is not None else {}))
-
-
-def possible(value: int) -> int:
-    """A count that can be."""
-    return max(value, 0)
-
-
-def possible_or_none(value: int | None) -> int | None:
-    """A count that can be, or that nobody said."""
-    return None if value is None else max(value, 0)
-
-
-def possible_usage(usage: Usage) -> Usage:
-    """Tokens that can be."""
-    return Usage(
-        possible(usage.input_tokens),
-        possible(usage.output_tokens),
-        possible_or_none(usage.thinking_tokens),
-        possible_or_none(usage.cached_tokens),
-        possible_or_none(usage.cache_creation_tokens),
-        usage.of_one_call,
-    )
-
-
-def possible_cost(cost: CostRecord | None) -> CostRecord | None:
-    """A cost that can be; money that cannot be is unknown."""
-    if cost is None:
-        return None
-    sound = isfinite(cost.total_usd) and cost.total_usd >= 0
-    return replace(
-        cost,
-        total_usd=cost.total_usd if sound else 0.0,
-        source=cost.source if sound else "unknown",
-        input_tokens=possible(cost.input_tokens),
-        output_tokens=possible(cost.output_tokens),
-        thinking_tokens=possible_or_none(cost.thinking_tokens),
-        cached_tokens=possible_or_none(cost.cached_tokens),
-        cache_creation_tokens=possible_or_none(cost.cache_creation_tokens),
-    )

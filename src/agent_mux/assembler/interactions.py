@@ -1,4 +1,7 @@
-"""Approvals and questions: asked once, settled once. §18, §25.4."""
+"""Approval and question events: each interaction is requested once and resolved once.
+
+See docs/spec/events.md, sections 18 and 25.4.
+"""
 
 from typing import Literal
 
@@ -10,19 +13,21 @@ from agent_mux.sdk import facts
 
 
 class OpenInteraction(msgspec.Struct, frozen=True, kw_only=True):
-    """Something the agent waits for."""
+    """An approval or question that the agent waits for."""
 
     interaction_id: str
+    """ULID of the interaction, which its events carry."""
     request_id: str
-    """The codec's own key."""
+    """The codec's key of the request."""
     kind: Literal["approval", "input"]
     asked: facts.ApprovalAsked | facts.InputAsked
+    """The agent's request."""
     created_at: int
-    """Milliseconds since the epoch."""
+    """Milliseconds since the epoch, when the agent asked."""
 
 
-class Interactions:
-    """The open requests of a run, in the order they came."""
+class InteractionAssembler:
+    """Emits the interaction events of a run and keeps the open interactions in order."""
 
     def __init__(self, emitter: Emitter, *, show_approvals: bool, show_requests: bool) -> None:
         self._emitter = emitter
@@ -32,55 +37,55 @@ class Interactions:
 
     @property
     def open(self) -> tuple[OpenInteraction, ...]:
-        """What the agent waits for now."""
+        """The interactions that the agent waits for, oldest first."""
         return tuple(self._open.values())
 
     def is_open(self, request_id: str) -> bool:
-        """The agent still waits for this."""
+        """Return whether the agent waits for an answer to this request."""
         return request_id in self._open
 
-    def ask_approval(self, fact: facts.ApprovalAsked) -> None:
-        """The agent asks for permission."""
+    def open_approval(self, fact: facts.ApprovalAsked) -> None:
+        """Open an approval, unless its key is open already."""
         if fact.request_id in self._open:
             return
-        asked = self._remember("approval", fact, fact.request_id)
+        interaction = self._add("approval", fact, fact.request_id)
         if self._show_requests:
             self._emitter.emit(
                 ApprovalRequestEvent,
-                asked.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name,
+                interaction.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name,
             )  # fmt: skip
 
-    def ask_input(self, fact: facts.InputAsked) -> None:
-        """The agent asks a question."""
+    def open_question(self, fact: facts.InputAsked) -> None:
+        """Open a question, unless its key is open already."""
         if fact.request_id in self._open:
             return
-        asked = self._remember("input", fact, fact.request_id)
-        self._emitter.emit(InputRequiredEvent, asked.interaction_id, fact.question, fact.source, fact.context)
+        interaction = self._add("input", fact, fact.request_id)
+        self._emitter.emit(InputRequiredEvent, interaction.interaction_id, fact.question, fact.source, fact.context)
 
-    def settle(self, request_id: str, *, granted: bool, reason: str | None = None) -> OpenInteraction | None:
-        """A request is over. Returns it, or None when nothing was open under this key."""
-        asked = self._open.pop(request_id, None)
-        if asked is None or asked.kind != "approval" or not self._show_approvals:
-            return asked
+    def resolve(self, request_id: str, *, granted: bool, reason: str | None = None) -> OpenInteraction | None:
+        """Close a request and emit the decision on an approval. Returns it, or None when no request has this key."""
+        interaction = self._open.pop(request_id, None)
+        if interaction is None or interaction.kind != "approval" or not self._show_approvals:
+            return interaction
         if not granted:
-            self._emitter.emit(ApprovalDeniedEvent, asked.interaction_id, reason)
+            self._emitter.emit(ApprovalDeniedEvent, interaction.interaction_id, reason)
         elif self._show_requests:
-            self._emitter.emit(ApprovalGrantedEvent, asked.interaction_id)
-        return asked
+            self._emitter.emit(ApprovalGrantedEvent, interaction.interaction_id)
+        return interaction
 
-    def close(self, why: str) -> None:
-        """Nobody will answer any more."""
+    def close(self, reason: str) -> None:
+        """Close all open requests; approvals are denied for this reason."""
         for request_id in list(self._open):
-            self.settle(request_id, granted=False, reason=why)
+            self.resolve(request_id, granted=False, reason=reason)
 
-    def _remember(
+    def _add(
         self, kind: Literal["approval", "input"], fact: facts.ApprovalAsked | facts.InputAsked, request_id: str
     ) -> OpenInteraction:
-        asked = self._open[request_id] = OpenInteraction(
+        interaction = self._open[request_id] = OpenInteraction(
             interaction_id=self._emitter.new_id(),
             request_id=request_id,
             kind=kind,
             asked=fact,
             created_at=self._emitter.now,
         )
-        return asked
+        return interaction

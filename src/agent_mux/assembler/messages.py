@@ -1,4 +1,7 @@
-"""Messages and thoughts: opened by their first fragment, closed once, never both at a time. §7, §8, §25.3.1."""
+"""Text and thinking events: opened by their first fragment, closed once, never both open at the same time.
+
+See docs/spec/events.md, sections 7, 8 and 25.3.1.
+"""
 
 from agent_mux.assembler.emitter import Emitter
 from agent_mux.events.content import (
@@ -12,10 +15,10 @@ from agent_mux.events.content import (
 )
 
 
-class Prose:
-    """The open message or thought of one scope (the main agent, or one sub-agent)."""
+class MessageAssembler:
+    """Emits the messages and thinking blocks of the main agent, or of one sub-agent."""
 
-    __slots__ = ("_buffered", "_emitter", "_is_plain", "_message", "_subagent", "_thought")
+    __slots__ = ("_buffered", "_emitter", "_is_plain", "_message", "_subagent", "_thinking")
 
     def __init__(self, emitter: Emitter, *, buffered: bool, subagent: str | None = None) -> None:
         self._emitter = emitter
@@ -23,45 +26,48 @@ class Prose:
         self._subagent = subagent
         self._is_plain = not buffered and subagent is None
         self._message: GrowingText | None = None
-        self._thought: GrowingText | None = None
+        self._thinking: GrowingText | None = None
 
-    def go_on(self, text: str) -> bool:
-        """A fragment of the message that is open: the hot path. False when there is none, or more is to be done."""
+    def append_text(self, text: str) -> bool:
+        """Append to the open message, on the hot path.
+
+        Returns False, and emits nothing, when no message is open or the event needs more than run id, agent and time.
+        """
         message, emitter = self._message, self._emitter
         if message is None or not text or not self._is_plain or emitter.raw is not None:
             return False
         emitter.out.append(TextDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, message.append(text)))
         return True
 
-    def think_on(self, text: str) -> bool:
-        """A fragment of the thought that is open: as `go_on`."""
-        thought, emitter = self._thought, self._emitter
-        if thought is None or not text or not self._is_plain or emitter.raw is not None:
+    def append_thinking(self, text: str) -> bool:
+        """Append to the open thinking block, on the hot path. Returns False under the conditions of `append_text`."""
+        thinking, emitter = self._thinking, self._emitter
+        if thinking is None or not text or not self._is_plain or emitter.raw is not None:
             return False
-        emitter.out.append(ThinkingDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, thought.append(text)))
+        emitter.out.append(ThinkingDeltaEvent(emitter.run_id, emitter.agent, emitter.now, text, thinking.append(text)))
         return True
 
-    def say(self, text: str) -> None:
-        """A fragment of a message."""
+    def add_text(self, text: str) -> None:
+        """Add a fragment to the message; open one if none is open."""
         message = self._message if self._message is not None else self._open_message()
         view = message.append(text)
         if not self._buffered:
             self._emitter.emit(TextDeltaEvent, text, view, subagent=self._subagent)
 
-    def think(self, text: str, effort: str | None = None) -> None:
-        """A fragment of a thought."""
-        thought = self._thought
-        if thought is None:
+    def add_thinking(self, text: str, effort: str | None = None) -> None:
+        """Add a fragment to the thinking block; open one if none is open."""
+        thinking = self._thinking
+        if thinking is None:
             self.end_message()
-            thought = self._thought = GrowingText()
+            thinking = self._thinking = GrowingText()
             if not self._buffered:
                 self._emitter.emit(ThinkingStartEvent, effort, subagent=self._subagent)
-        view = thought.append(text)
+        view = thinking.append(text)
         if not self._buffered:
             self._emitter.emit(ThinkingDeltaEvent, text, view, subagent=self._subagent)
 
     def end_message(self) -> None:
-        """Close the message as it is."""
+        """Close the message, if one is open, with the text that it has."""
         message, self._message = self._message, None
         if message is None:
             return
@@ -71,24 +77,24 @@ class Prose:
             self._emitter.emit(TextDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
         self._emitter.emit(MessageStopEvent, text, subagent=self._subagent)
 
-    def end_thought(self) -> None:
-        """Close the thought as it is."""
-        thought, self._thought = self._thought, None
-        if thought is None:
+    def end_thinking(self) -> None:
+        """Close the thinking block, if one is open, with the text that it has."""
+        thinking, self._thinking = self._thinking, None
+        if thinking is None:
             return
-        text = str(thought)
+        text = str(thinking)
         if self._buffered:
             self._emitter.emit(ThinkingStartEvent, None, subagent=self._subagent)
             self._emitter.emit(ThinkingDeltaEvent, text, GrowingText().append(text), subagent=self._subagent)
         self._emitter.emit(ThinkingStopEvent, text, subagent=self._subagent)
 
     def close(self) -> None:
-        """Close whatever is open."""
-        self.end_thought()
+        """Close the message or thinking block that is open, if any."""
+        self.end_thinking()
         self.end_message()
 
     def _open_message(self) -> GrowingText:
-        self.end_thought()
+        self.end_thinking()
         message = self._message = GrowingText()
         if not self._buffered:
             self._emitter.emit(MessageStartEvent, subagent=self._subagent)

@@ -1,10 +1,13 @@
-"""What happens around the work of a turn: usage, limits, troubles that pass, diagnostics. §16, §17, §19, §22."""
+"""Events that open and close nothing: usage, limits, recoverable errors, plugins, images and diagnostics.
+
+See docs/spec/events.md, sections 14 to 17, 19 and 22.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
-from agent_mux.assembler.costs import CostTally
-from agent_mux.assembler.emitter import Emitter, possible, possible_cost, possible_or_none, possible_usage
+from agent_mux.assembler.costs import CostTally, non_negative, non_negative_or_none, sanitize_cost, sanitize_usage
+from agent_mux.assembler.emitter import Emitter
 from agent_mux.events.base import CostEvent, TokenUsageEvent
 from agent_mux.events.content import ImageInputAckEvent, ImageOutputEvent
 from agent_mux.events.run import (
@@ -18,8 +21,8 @@ from agent_mux.events.run import (
 from agent_mux.events.session import PluginErrorEvent, PluginInvokedEvent, SkillInvokedEvent
 from agent_mux.sdk import facts
 
-_PLAIN: dict[type, Any] = {
-    # facts whose fields are the event's own, in order
+_SAME_FIELDS: dict[type, Any] = {
+    # fact -> the event that has the same fields in the same order
     facts.PluginInvoked: PluginInvokedEvent,
     facts.PluginFailed: PluginErrorEvent,
     facts.SkillInvoked: SkillInvokedEvent,
@@ -28,67 +31,70 @@ _PLAIN: dict[type, Any] = {
 }
 
 
-class Notices:
-    """Facts that open nothing and close nothing. The stream sees to it that their session or turn is open."""
+class NoticeAssembler:
+    """Emits events that are independent of messages and tool calls.
+
+    `StreamAssembler` opens the session or turn in which they must lie.
+    """
 
     def __init__(self, emitter: Emitter, costs: CostTally) -> None:
         self._emitter = emitter
         self._costs = costs
 
     def in_turn(self) -> dict[type, Callable[[Any], None]]:
-        """Facts that belong into a turn."""
+        """Return the handlers of facts whose events must lie inside a turn."""
         return {
-            **dict.fromkeys(_PLAIN, self._plain),
-            facts.ContextCompacted: self._context_compacted,
-            facts.ContextFilling: self._context_filling,
+            **dict.fromkeys(_SAME_FIELDS, self._emit_same_fields),
+            facts.ContextCompacted: self._emit_context_compacted,
+            facts.ContextFilling: self._emit_context_filling,
         }
 
     def in_session(self) -> dict[type, Callable[[Any], None]]:
-        """Facts that may come at any time between the start of the session and its end."""
+        """Return the handlers of facts whose events may occur anywhere between `session_start` and `session_end`."""
         return {
-            facts.Usage: self._usage,
-            facts.RunCost: self._run_cost,
-            facts.RateLimited: self._rate_limited,
-            facts.Trouble: self._trouble,
+            facts.Usage: self._emit_usage,
+            facts.RunCost: self._emit_run_cost,
+            facts.RateLimited: self._emit_rate_limited,
+            facts.Trouble: self._emit_trouble,
         }
 
     def anywhere(self) -> dict[type, Callable[[Any], None]]:
-        """Diagnostics, which are allowed before the session starts and after it ends, too."""
-        return {facts.Note: self._note, facts.LogLine: self._log, facts.Unknown: self._unknown}
+        """Return the handlers of diagnostics, which may also occur before the session starts and after it ends."""
+        return {facts.Note: self._emit_note, facts.LogLine: self._emit_log, facts.Unknown: self._emit_unknown}
 
-    def _plain(self, fact: Any) -> None:
-        self._emitter.emit(_PLAIN[fact.__class__], *(getattr(fact, name) for name in fact.__struct_fields__))
+    def _emit_same_fields(self, fact: Any) -> None:
+        self._emitter.emit(_SAME_FIELDS[fact.__class__], *(getattr(fact, name) for name in fact.__struct_fields__))
 
-    def _rate_limited(self, fact: facts.RateLimited) -> None:
-        self._emitter.emit(RateLimitedEvent, possible_or_none(fact.retry_after_ms))
+    def _emit_rate_limited(self, fact: facts.RateLimited) -> None:
+        self._emitter.emit(RateLimitedEvent, non_negative_or_none(fact.retry_after_ms))
 
-    def _context_compacted(self, fact: facts.ContextCompacted) -> None:
-        self._emitter.emit(ContextCompactedEvent, fact.summary, possible(fact.tokens_saved))
+    def _emit_context_compacted(self, fact: facts.ContextCompacted) -> None:
+        self._emitter.emit(ContextCompactedEvent, fact.summary, non_negative(fact.tokens_saved))
 
-    def _context_filling(self, fact: facts.ContextFilling) -> None:
+    def _emit_context_filling(self, fact: facts.ContextFilling) -> None:
         if fact.max_tokens > 0 and fact.used_tokens >= 0:
             share = 100 * fact.used_tokens / fact.max_tokens
             self._emitter.emit(ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
 
-    def _trouble(self, fact: facts.Trouble) -> None:
+    def _emit_trouble(self, fact: facts.Trouble) -> None:
         self._emitter.emit(ErrorEvent, fact.code, fact.message, True)
 
-    def _usage(self, fact: facts.Usage) -> None:
-        usage = possible_usage(fact)
-        self._costs.of_call(usage)
+    def _emit_usage(self, fact: facts.Usage) -> None:
+        usage = sanitize_usage(fact)
+        self._costs.add_model_call(usage)
         self._emitter.emit(
             TokenUsageEvent,
             usage.input_tokens, usage.output_tokens, usage.thinking_tokens, usage.cached_tokens,
         )  # fmt: skip
 
-    def _run_cost(self, fact: facts.RunCost) -> None:
-        self._emitter.emit(CostEvent, self._costs.of_run(possible_cost(fact.cost)))
+    def _emit_run_cost(self, fact: facts.RunCost) -> None:
+        self._emitter.emit(CostEvent, self._costs.set_run_cost(sanitize_cost(fact.cost)))
 
-    def _note(self, fact: facts.Note) -> None:
+    def _emit_note(self, fact: facts.Note) -> None:
         self._emitter.emit(DebugEvent, fact.level, fact.message)
 
-    def _log(self, fact: facts.LogLine) -> None:
+    def _emit_log(self, fact: facts.LogLine) -> None:
         self._emitter.emit(LogEvent, fact.source, fact.line)
 
-    def _unknown(self, fact: facts.Unknown) -> None:
+    def _emit_unknown(self, fact: facts.Unknown) -> None:
         self._emitter.emit(DebugEvent, "warn", f"unknown native line ({fact.kind}): {fact.raw}")

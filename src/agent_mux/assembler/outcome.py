@@ -1,17 +1,16 @@
-"""How a run ended, and why: never a guess. Run API, section 2 (RunResult) and section 9; design, "Verdicts".
+"""How a run ended: the exit reason, and the terminal event between the last turn and `session_end`.
 
-`completed` needs the agent's own closing message. What the mux did itself (abort, time-out) comes first; then the
-agent's closing message; then how the process died.
-
-
-The event that says how a run ended, between the last turn and `session_end`. §20, §21, §25.5.
+The exit reason comes from the first of these that applies: what agent-mux did itself (abort, timeout), the agent's last
+closing message, the exit of the process. `completed` requires the agent's own closing message.
+See docs/spec/run-api.md, sections 2 and 3.3, and docs/spec/events.md, sections 20, 21 and 25.5.
 """
 
 from typing import Literal
 
 import msgspec
 
-from agent_mux.assembler.emitter import Emitter, StreamContext, possible, possible_or_none
+from agent_mux.assembler.costs import non_negative, non_negative_or_none
+from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.events.run import (
     AbortedEvent,
     AuthErrorEvent,
@@ -39,48 +38,56 @@ ExitReason = Literal[
     "killed",
 ]
 Cause = Literal["abort", "timeout", "inactivity", "turn_limit", "budget", "interrupt", "close", "spawn_error"]
-"""What the mux itself did to the run."""
+"""What agent-mux itself did to the run."""
 
 Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
+"""The agent's closing message of a turn."""
 
-# Shells and many CLIs report a signal as 128 + its number; these are the ones somebody sends on purpose.
+# Shells and many CLIs report a signal as exit code 128 + number. These signals are sent on purpose, not by a crash.
 SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known when the run is over."""
+    """What agent-mux knows about the end of a run."""
 
     code: int | None = None
-    """Exit code; None when a signal ended the process, or when there was none."""
+    """Exit code; None when a signal ended the process, or no process ran."""
     signal: int | None = None
     stderr: str = ""
-    """The tail of standard error."""
+    """The end of standard error."""
     cause: Cause | None = None
     unanswered: bool = False
-    """A prompt was sent after the last turn ended, and no turn took it up."""
+    """Whether a prompt was sent after the last turn and no turn started for it."""
     message: str = ""
-    """Of the cause: what the operating system said to a start that failed, or what was spent."""
+    """Details of the cause: the operating system's error for a failed start, or the amount spent."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """How the run ended."""
+    """The exit reason of a run and its error."""
 
     exit_reason: ExitReason
     failure: facts.Failure | None = None
-    """The error, unless the run completed."""
+    """The error; None when the run completed."""
 
 
 TURN_LIMIT_REACHED = "the turn limit was reached"
-"""What the error says of a turn that stopped at the limit, where the run goes on."""
+"""The error message of a turn that stopped at the limit."""
 _TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", TURN_LIMIT_REACHED))
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 
 
-def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str) -> Verdict:
-    """Decide. `outcome` is the closing message of the last turn; `turn_open` says that something came after it."""
-    imposed = _imposed(ending, agent)
-    if imposed is not None:
-        return imposed
+def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: str) -> Verdict:
+    """Determine how the run ended.
+
+    Args:
+        ending: What agent-mux knows about the end.
+        outcome: The closing message of the last turn; None when the agent printed none.
+        turn_open: Whether the agent did something after that message.
+        agent: The agent's name for error messages.
+    """
+    verdict = _verdict_of_cause(ending, agent)
+    if verdict is not None:
+        return verdict
     turn_open = turn_open or ending.unanswered
     if turn_open or outcome is None:
         return _without_closing_message(ending, agent, began=turn_open or outcome is not None)
@@ -95,15 +102,14 @@ def judge(ending: Ending, outcome: Outcome | None, *, turn_open: bool, agent: st
             return _INTERRUPTED
 
 
-def _imposed(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
-    """What the mux did itself."""
+def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
     match ending.cause:
         case "abort":
             return Verdict(exit_reason="aborted", failure=facts.Failure("ABORTED", "the run was aborted"))
         case "timeout":
-            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run ran out of time"))
+            return Verdict(exit_reason="timeout", failure=facts.Failure("TIMEOUT", "the run exceeded its time limit"))
         case "inactivity":
-            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} printed nothing for too long")
+            why = facts.Failure("INACTIVITY_TIMEOUT", f"{agent} produced no output for too long")
             return Verdict(exit_reason="inactivity", failure=why)
         case "turn_limit":
             return _TURN_LIMIT
@@ -127,7 +133,7 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
         why = f"{agent} was ended by signal {ending.signal} before its closing message"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     if ending.code:
-        tail = ending.stderr.strip().splitlines()[-1:] or ["it said nothing on stderr"]
+        tail = ending.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
         why = f"{agent} exited with code {ending.code} before its closing message: {tail[0][:500]}"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     how = "exited with code 0" if ending.code == 0 else "ended"
@@ -138,7 +144,7 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
 def emit_terminal(
     emitter: Emitter, context: StreamContext, verdict: Verdict, ending: Ending, outcome: Outcome | None
 ) -> None:
-    """Say it. A run that completed says nothing more."""
+    """Emit the terminal event. A completed run has none."""
     emit = emitter.emit
     match verdict.exit_reason:
         case "aborted":
@@ -151,7 +157,7 @@ def emit_terminal(
             emit(TimeoutEvent, "inactivity")
         case "turn_limit":
             hit = outcome.max_turns if isinstance(outcome, facts.TurnLimitHit) else 0
-            emit(TurnLimitEvent, possible(hit) or context.max_turns)
+            emit(TurnLimitEvent, non_negative(hit) or context.max_turns)
         case "crashed" | "killed":
             emit(CrashEvent, _crash_code(ending), ending.stderr or ending.message)
         case _ if verdict.failure is not None:
@@ -164,9 +170,9 @@ def _emit_failure(emitter: Emitter, failure: facts.Failure, auth_guidance: str) 
         case "AUTH_ERROR":
             emit(AuthErrorEvent, failure.message, failure.guidance or auth_guidance)
         case "RATE_LIMITED":
-            emit(RateLimitErrorEvent, failure.message, possible_or_none(failure.retry_after_ms))
+            emit(RateLimitErrorEvent, failure.message, non_negative_or_none(failure.retry_after_ms))
         case "CONTEXT_EXCEEDED":
-            emit(ContextExceededEvent, possible(failure.used_tokens), possible(failure.max_tokens))
+            emit(ContextExceededEvent, non_negative(failure.used_tokens), non_negative(failure.max_tokens))
         case _:
             emit(ErrorEvent, failure.code, failure.message, False)
 

@@ -1,6 +1,7 @@
-"""Commands that the agent tells of apart from their tool calls: nested in the calls that are open. §11, §25.3.4.
+"""Tool events of one agent: native calls with their commands and files, and MCP calls.
 
-Tool calls of one scope: start -> ready -> exactly one end, with the shell inside and the files after. §9-12.
+Each call is started, made ready and ended exactly once. Shell events are emitted inside their call, file events after
+it. See docs/spec/events.md, sections 9 to 12 and 25.3.
 """
 
 from collections.abc import Callable
@@ -8,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.assembler.emitter import Emitter, StreamContext, possible
+from agent_mux.assembler.costs import non_negative
+from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.events.content import GrowingText
 from agent_mux.events.tools import (
     FileCreateEvent,
@@ -32,120 +34,80 @@ from agent_mux.events.tools import (
 from agent_mux.sdk import facts
 
 NEVER_EXITED = -1
-
-
-class Commands:
-    """The open commands of one scope that belong to no call in particular: never more than there is room for."""
-
-    def __init__(self, emit: Callable[..., None], now: Callable[[], int], room: Callable[[], int]) -> None:
-        """`room`: how many may run, which is how many calls are ready and have no command of their own."""
-        self._emit = emit
-        self._now = now
-        self._room = room
-        self._began: list[int] = []
-
-    def begin(self, fact: facts.CommandBegan) -> None:
-        """A command runs."""
-        if len(self._began) < self._room():
-            self._began.append(self._now())
-            self._emit(ShellStartEvent, fact.command, fact.cwd)
-
-    def show(self, fact: facts.CommandOutput) -> None:
-        """Output of one of them."""
-        if self._began and fact.text:
-            kind: Any = ShellStderrDeltaEvent if fact.stream == "stderr" else ShellStdoutDeltaEvent
-            self._emit(kind, fact.text)
-
-    def end(self, fact: facts.CommandEnded) -> None:
-        """One of them is over: the oldest, as far as anybody knows."""
-        if self._began:
-            since = self._began.pop(0)
-            said = fact.duration_ms
-            duration = said if said is not None and said >= 0 else self._now() - since
-            self._emit(ShellExitEvent, fact.exit_code, duration)
-
-    def make_room(self, left: int) -> None:
-        """End those for which there is no room any more."""
-        while len(self._began) > max(left, 0):
-            self.end(facts.CommandEnded(NEVER_EXITED))
-
-
 UNFINISHED = "no result: the agent ended, or moved on, before this call did"
 
 
-class _Call:
+class _NativeCall:
     """An open call of a native tool."""
 
-    __slots__ = ("input", "name", "ready", "ready_at", "shell", "shell_started_at", "streamed")
+    __slots__ = ("input", "is_ready", "name", "ready_at", "shell", "shell_started_at", "streamed")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.input = GrowingText()
-        self.ready = False
+        self.is_ready = False
         self.ready_at = 0
         self.shell: facts.Shell | None = None
         self.shell_started_at: int | None = None
         self.streamed: dict[str, GrowingText] = {}
+        """The output that was emitted, by stream."""
 
 
-class Tools:
-    """The open calls of one scope, native and MCP."""
+class ToolCallAssembler:
+    """Emits the tool, shell, file and MCP events of the main agent, or of one sub-agent."""
 
     def __init__(
         self, emitter: Emitter, context: StreamContext, used_ids: set[str], subagent: str | None = None
     ) -> None:
+        """Share `used_ids` between all agents of the run: a call id is used once in a run."""
         self._emitter = emitter
         self._cwd = context.cwd
         self._buffered = context.buffered
         self._permission_pending = context.permission_pending
         self._subagent = subagent
-        self._calls: dict[str, _Call] = {}
+        self._native: dict[str, _NativeCall] = {}
         self._mcp: dict[str, facts.McpBegin] = {}
         self._used = used_ids
-        """Of all scopes: a call id is used once in a run."""
-        self._any_ready = False
-        """A call was ready in this turn."""
-        self.commands = Commands(self._emit, lambda: emitter.now, self._room)
-        """Those that were told of apart from their calls."""
-
-    def _emit(self, kind: Any, *values: Any) -> None:
-        self._emitter.emit(kind, *values, subagent=self._subagent)
+        self._has_ready_call = False
+        """Whether a call became ready in this turn."""
+        self.commands = CommandAssembler(self._emit, lambda: emitter.now, self._command_capacity)
+        """The commands that the agent reports apart from their calls."""
 
     def is_new(self, call_id: str) -> bool:
-        """No call had this id yet."""
+        """Return whether no call of the run has had this id."""
         return call_id not in self._used
 
     def is_open(self, call_id: str) -> bool:
-        """A call with this id waits for its end."""
-        return call_id in self._calls or call_id in self._mcp
+        """Return whether a call with this id has started and not ended."""
+        return call_id in self._native or call_id in self._mcp
 
     # -- native calls
 
     def begin(self, call_id: str, name: str) -> None:
-        """The input begins to stream."""
+        """Start a call whose input follows in fragments."""
         if self.is_new(call_id):
             self._open(call_id, name)
             if not self._buffered:
                 self._emit(ToolCallStartEvent, call_id, name, "")
 
     def add_input(self, call_id: str, delta: str) -> None:
-        """A fragment of the input."""
-        call = self._calls.get(call_id)
-        if call is None or call.ready or not delta:
+        """Add a fragment of the input."""
+        call = self._native.get(call_id)
+        if call is None or call.is_ready or not delta:
             return
         view = call.input.append(delta)
         if not self._buffered:
             self._emitter.emit(ToolInputDeltaEvent, call_id, delta, view, subagent=self._subagent)
 
     def make_ready(self, fact: facts.ToolReady) -> None:
-        """The input is complete."""
-        call = self._calls.get(fact.call_id)
+        """Complete the input; start the call first if it is new."""
+        call = self._native.get(fact.call_id)
         if call is None:
             if not self.is_new(fact.call_id):
                 return
             call = self._open(fact.call_id, fact.name)
             self._emit(ToolCallStartEvent, fact.call_id, fact.name, _as_text(fact.input))
-        elif call.ready:
+        elif call.is_ready:
             return
         elif self._buffered:
             self._emit(ToolCallStartEvent, fact.call_id, call.name, str(call.input) or _as_text(fact.input))
@@ -155,55 +117,55 @@ class Tools:
             self._start_shell(call)
 
     def permit(self, call_id: str) -> None:
-        """The call was approved: its command runs."""
-        call = self._calls.get(call_id)
+        """Start the command of a call that was approved."""
+        call = self._native.get(call_id)
         if call is not None:
             self._start_shell(call)
 
     def add_output(self, fact: facts.ToolOutput) -> None:
-        """A chunk of a running command's output."""
-        call = self._calls.get(fact.call_id)
+        """Add a chunk of a running command's output."""
+        call = self._native.get(fact.call_id)
         if call is None or call.shell is None or not fact.text:
             return
         self._start_shell(call)
-        self._show_output(call, fact.stream, fact.text)
+        self._emit_output(call, fact.stream, fact.text)
 
     def end(self, fact: facts.ToolDone) -> None:
-        """The call ended."""
-        call = self._calls.pop(fact.call_id, None)
+        """End a call. A result without a call opens and ends one."""
+        call = self._native.pop(fact.call_id, None)
         if call is None:
             if not self.is_new(fact.call_id):
                 return
             name = fact.name or "unknown"
             self.make_ready(facts.ToolReady(fact.call_id, name, None))
-            call = self._calls.pop(fact.call_id)
+            call = self._native.pop(fact.call_id)
         self._ensure_ready(fact.call_id, call)
         self._end_shell(call, fact)
-        self.commands.make_room(self._room())
+        self.commands.end_excess(self._command_capacity())
         if fact.error is None:
             duration = self._duration(fact, call.ready_at)
             self._emit(ToolResultEvent, fact.call_id, call.name, fact.output, duration)
         else:
             self._emit(ToolErrorEvent, fact.call_id, call.name, fact.error)
         for effect in fact.files:
-            self._show_file(effect)
+            self._emit_file(effect)
 
-    def touch(self, effect: facts.FileEffect) -> None:
-        """A file was touched: nobody says by which call."""
-        if self._any_ready:
-            self._show_file(effect)
+    def touch_file(self, effect: facts.FileEffect) -> None:
+        """Emit a file effect that names no call. It is dropped while no call of the turn has been ready."""
+        if self._has_ready_call:
+            self._emit_file(effect)
 
     # -- MCP calls
 
     def begin_mcp(self, fact: facts.McpBegin) -> None:
-        """An MCP tool is called."""
+        """Start a call of an MCP tool."""
         if self.is_new(fact.call_id):
             self._used.add(fact.call_id)
             self._mcp[fact.call_id] = fact
             self._emit(McpToolCallStartEvent, fact.call_id, fact.server, fact.tool, fact.input)
 
     def end_mcp(self, fact: facts.McpDone) -> None:
-        """An MCP tool ended."""
+        """End a call of an MCP tool; ignore an id that is not open."""
         call = self._mcp.pop(fact.call_id, None)
         if call is None:
             return
@@ -214,89 +176,132 @@ class Tools:
 
     # -- closing
 
-    def abandon_inputs(self, why: str) -> None:
-        """Close the calls whose input never became complete."""
-        for call_id in [call_id for call_id, call in self._calls.items() if not call.ready]:
-            self.end(facts.ToolDone(call_id, error=why))
+    def abandon_inputs(self, reason: str) -> None:
+        """End the calls whose input is incomplete."""
+        for call_id in [call_id for call_id, call in self._native.items() if not call.is_ready]:
+            self.end(facts.ToolDone(call_id, error=reason))
 
-    def close(self, why: str = UNFINISHED) -> None:
-        """Close every open call."""
-        for call_id in list(self._calls):
-            self.end(facts.ToolDone(call_id, error=why))
+    def close(self, reason: str = UNFINISHED) -> None:
+        """End every open call with an error."""
+        for call_id in list(self._native):
+            self.end(facts.ToolDone(call_id, error=reason))
         for call_id in list(self._mcp):
-            self.end_mcp(facts.McpDone(call_id, error=why))
-        self._any_ready = False
+            self.end_mcp(facts.McpDone(call_id, error=reason))
+        self._has_ready_call = False
 
-    # -- inside
+    # -- internals
 
-    def _room(self) -> int:
-        return sum(call.ready and call.shell_started_at is None for call in self._calls.values())
+    def _emit(self, kind: Any, *values: Any) -> None:
+        self._emitter.emit(kind, *values, subagent=self._subagent)
 
-    def _open(self, call_id: str, name: str) -> _Call:
+    def _command_capacity(self) -> int:
+        return sum(call.is_ready and call.shell_started_at is None for call in self._native.values())
+
+    def _open(self, call_id: str, name: str) -> _NativeCall:
         self._used.add(call_id)
-        call = self._calls[call_id] = _Call(name)
+        call = self._native[call_id] = _NativeCall(name)
         return call
 
-    def _mark_ready(self, call_id: str, call: _Call, value: Any) -> None:
-        call.ready = self._any_ready = True
+    def _mark_ready(self, call_id: str, call: _NativeCall, value: Any) -> None:
+        call.is_ready = self._has_ready_call = True
         call.ready_at = self._emitter.now
         self._emit(ToolCallReadyEvent, call_id, call.name, value)
 
-    def _ensure_ready(self, call_id: str, call: _Call) -> None:
-        if call.ready:
+    def _ensure_ready(self, call_id: str, call: _NativeCall) -> None:
+        if call.is_ready:
             return
         text = str(call.input)
         if self._buffered:
             self._emit(ToolCallStartEvent, call_id, call.name, text)
-        # The contract promises a ready before every end; an input that never became complete is shown as its text.
+        # The contract requires a ready event before every end; an incomplete input is shown as its text.
         self._mark_ready(call_id, call, text)
 
-    def _start_shell(self, call: _Call) -> None:
+    def _start_shell(self, call: _NativeCall) -> None:
         if call.shell is not None and call.shell_started_at is None:
             call.shell_started_at = self._emitter.now
-            self.commands.make_room(self._room())
+            self.commands.end_excess(self._command_capacity())
             cwd = call.shell.cwd if call.shell.cwd is not None else self._cwd
             self._emit(ShellStartEvent, call.shell.command, cwd)
 
-    def _show_output(self, call: _Call, stream: str, text: str) -> None:
-        call.streamed.setdefault(stream, GrowingText()).append(text)
-        kind = ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent
-        self._emit(kind, text)
-
-    def _duration(self, fact: facts.ToolDone, since: int) -> int:
-        said = fact.duration_ms
-        return said if said is not None and said >= 0 else self._emitter.now - since
-
-    def _end_shell(self, call: _Call, fact: facts.ToolDone) -> None:
+    def _end_shell(self, call: _NativeCall, fact: facts.ToolDone) -> None:
         if call.shell is None:
             return
         since = call.shell_started_at
         if since is None:
             if fact.error is not None and fact.exit_code is None and not fact.stdout and not fact.stderr:
-                return  # it never ran
-            self._start_shell(call)  # it did run, though nobody said so before: since it was ready, as far as we know
+                return  # the command never ran
+            # The result is the first evidence that the command ran. It may have started when the call became ready.
+            self._start_shell(call)
             since = call.ready_at
-        self._show_rest(call, "stdout", fact.stdout)
-        self._show_rest(call, "stderr", fact.stderr)
-        unsaid = 0 if fact.error is None else NEVER_EXITED
-        exit_code = unsaid if fact.exit_code is None else fact.exit_code
+        self._emit_rest(call, "stdout", fact.stdout)
+        self._emit_rest(call, "stderr", fact.stderr)
+        unreported = 0 if fact.error is None else NEVER_EXITED
+        exit_code = unreported if fact.exit_code is None else fact.exit_code
         self._emit(ShellExitEvent, exit_code, self._duration(fact, since))
 
-    def _show_rest(self, call: _Call, stream: str, whole: str | None) -> None:
+    def _emit_output(self, call: _NativeCall, stream: str, text: str) -> None:
+        call.streamed.setdefault(stream, GrowingText()).append(text)
+        kind = ShellStderrDeltaEvent if stream == "stderr" else ShellStdoutDeltaEvent
+        self._emit(kind, text)
+
+    def _emit_rest(self, call: _NativeCall, stream: str, whole: str | None) -> None:
         streamed = str(call.streamed.get(stream, ""))
         if whole and whole.startswith(streamed) and len(whole) > len(streamed):
-            self._show_output(call, stream, whole[len(streamed) :])
+            self._emit_output(call, stream, whole[len(streamed) :])
 
-    def _show_file(self, effect: facts.FileEffect) -> None:
+    def _duration(self, fact: facts.ToolDone, since: int) -> int:
+        reported = fact.duration_ms
+        return reported if reported is not None and reported >= 0 else self._emitter.now - since
+
+    def _emit_file(self, effect: facts.FileEffect) -> None:
         match effect:
             case facts.FileRead(path):
                 self._emit(FileReadEvent, path)
             case facts.FileWritten(path, byte_count, created):
-                self._emit(FileCreateEvent if created else FileWriteEvent, path, possible(byte_count))
+                self._emit(FileCreateEvent if created else FileWriteEvent, path, non_negative(byte_count))
             case facts.FilePatched(path, diff):
                 self._emit(FilePatchEvent, path, diff)
             case facts.FileDeleted(path):
                 self._emit(FileDeleteEvent, path)
+
+
+class CommandAssembler:
+    """Emits the shell events of commands that the agent reports without naming their tool call.
+
+    Shell events must be nested in tool calls that are ready, so no more commands run than such calls are open.
+    """
+
+    def __init__(self, emit: Callable[..., None], now: Callable[[], int], capacity: Callable[[], int]) -> None:
+        """`capacity` returns how many commands may run: the number of ready calls without a command of their own."""
+        self._emit = emit
+        self._now = now
+        self._capacity = capacity
+        self._started_at: list[int] = []
+
+    def begin(self, fact: facts.CommandBegan) -> None:
+        """Start a command, unless the capacity is reached."""
+        if len(self._started_at) < self._capacity():
+            self._started_at.append(self._now())
+            self._emit(ShellStartEvent, fact.command, fact.cwd)
+
+    def add_output(self, fact: facts.CommandOutput) -> None:
+        """Add output of one of the running commands."""
+        if self._started_at and fact.text:
+            kind: Any = ShellStderrDeltaEvent if fact.stream == "stderr" else ShellStdoutDeltaEvent
+            self._emit(kind, fact.text)
+
+    def end(self, fact: facts.CommandEnded) -> None:
+        """End one command. Commands have no ids, so the oldest one is assumed."""
+        if self._started_at:
+            since = self._started_at.pop(0)
+            reported = fact.duration_ms
+            duration = reported if reported is not None and reported >= 0 else self._now() - since
+            self._emit(ShellExitEvent, fact.exit_code, duration)
+
+    def end_excess(self, capacity: int) -> None:
+        """End commands until no more than `capacity` are running."""
+        while len(self._started_at) > max(capacity, 0):
+            self.end(facts.CommandEnded(NEVER_EXITED))
 
 
 def _as_text(value: Any) -> str:

@@ -154,7 +154,7 @@ def _print_for_people(
     builder = ResultBuilder(collect=False, bounded=False)
     times: list[int] = []
     for event in events:
-        builder.see([event])
+        builder.observe([event])
         times = [times[0] if times else event.timestamp, event.timestamp]
         _write_chunks(renderer.show(event))
     result = _build_result(recording, builder, duration_ms=times[-1] - times[0] if times else 0)

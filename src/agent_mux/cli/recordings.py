@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
 from agent_mux.events import AgentEvent
-from agent_mux.run.derivation import JournalEvents, codec_maker
+from agent_mux.run.derivation import JournalEvents, codec_factory
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
 from agent_mux.run.transcripts import detect_protocol, observing_normalizer, read_transcript, records_of
@@ -72,7 +72,7 @@ def open_recording(path: Path, adapters: AdapterRegistry) -> OpenRecording:
 def open_journal(path: Path, adapters: AdapterRegistry) -> OpenRecording:
     """Open the journal of a run. One without an exit record belongs to a run that was cut off."""
     try:
-        derived = JournalEvents(path, codec_maker(adapters))
+        derived = JournalEvents(path, codec_factory(adapters))
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
     stream = derived.header.stream

@@ -157,7 +157,7 @@ def _continue_session(context: typer.Context, flags: RunFlags, origin: str, text
         raise usage_error("--session, --fork and --no-session cannot be used here: SESSION selects the session")
     with open_sessions(flags.config_dir, flags.project_dir) as library:
         known = library.find(origin, session_filter(agent=flags.agent))
-    summary = known.made.summary
+    summary = known.summary
     cwd = flags.cwd
     if cwd is None and summary.cwd is not None:
         cwd = Path(summary.cwd)

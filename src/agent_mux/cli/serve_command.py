@@ -19,8 +19,8 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import ConfigDir
 
 if TYPE_CHECKING:
-    from agent_mux.service.instance import Settings
-    from agent_mux.service.serving import Server
+    from agent_mux.service.server import HttpServer
+    from agent_mux.service.settings import ServiceSettings
 
 
 DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
@@ -172,11 +172,11 @@ def serve(
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
-    from agent_mux.service.instance import Settings
+    from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import Roots as Allowed
 
     invocation: Invocation = context.obj
-    settings = Settings(
+    settings = ServiceSettings(
         config_dir=config_directory(config_dir),
         host=host,
         port=port,
@@ -196,11 +196,11 @@ def serve(
     return 0
 
 
-def _serve(settings: "Settings", invocation: Invocation) -> None:
+def _serve(settings: "ServiceSettings", invocation: Invocation) -> None:
     from agent_mux.service.application import make_application
-    from agent_mux.service.serving import Server
+    from agent_mux.service.server import HttpServer
 
-    server = Server(make_application(settings), settings, on_start=lambda: _announce(server, invocation))
+    server = HttpServer(make_application(settings), settings, on_start=lambda: _announce(server, invocation))
     server.run()
 
 
@@ -218,7 +218,7 @@ def parse_agent_limits(values: Iterable[str]) -> dict[str, int]:
     return limits
 
 
-def _announce(server: "Server", invocation: Invocation) -> None:
+def _announce(server: "HttpServer", invocation: Invocation) -> None:
     """Print the address and first steps on standard error, or one JSON line on standard output."""
     from agent_mux.cli.command_output import json_envelope
 
@@ -227,7 +227,7 @@ def _announce(server: "Server", invocation: Invocation) -> None:
         "url": server.url,
         "database": service.database.shown,
         "roots": [str(root) for root in service.settings.roots],
-        "needsToken": service.callers.need_token,
+        "needsToken": service.authenticator.requires_token,
     }
     if invocation.json:
         sys.stdout.write(json_envelope(details) + "\n")

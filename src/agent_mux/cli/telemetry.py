@@ -9,7 +9,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from agent_mux._util.logs import logs_on
+from agent_mux._util.logs import log_to
 from agent_mux.cli.errors import usage_error
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def logs_for(*, debug: bool) -> AbstractContextManager[None]:
     """Return a context that writes logs if they are enabled."""
     match os.environ.get(LOG_VARIABLE) or ("text" if debug else "off"):
         case "text" | "json" as style:
-            return logs_on(sys.stderr, style)
+            return log_to(sys.stderr, style)
         case "off":
             return nullcontext()
         case other:
@@ -38,7 +38,7 @@ def logs_for_server(level: int | None, *, debug: bool) -> AbstractContextManager
     if style not in {"text", "json"}:
         raise usage_error(f"{LOG_VARIABLE} is {style!r}; allowed: text, json, off")
     wanted = logging.DEBUG if debug else logging.WARNING if level is None else level
-    return logs_on(sys.stderr, "json" if style == "json" else "text", level=wanted, others=("asyncio", "sqlalchemy"))
+    return log_to(sys.stderr, "json" if style == "json" else "text", level=wanted, others=("asyncio", "sqlalchemy"))
 
 
 def instrument_if_traced(mux: "AgentMux") -> None:

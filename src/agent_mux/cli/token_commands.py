@@ -137,12 +137,12 @@ def _with_keyring(
     require_extra("amux token")
     import anyio
 
-    from agent_mux.service.instance import Settings
     from agent_mux.service.security.keyring import Keyring
     from agent_mux.service.service import open_database
+    from agent_mux.service.settings import ServiceSettings
     from agent_mux.service.store.tokens import TokenStore
 
-    settings = Settings(config_dir=config_directory(config_dir), database=database_url(database))
+    settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))
 
     async def work() -> _Result:
         async with open_database(settings) as found:

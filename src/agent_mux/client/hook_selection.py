@@ -21,7 +21,7 @@ def hooks_of(plan: RunPlan, own: Path, project: Path | None = None) -> RunHooks 
 
     `own`: the global directory; `project`: that of the project, instead of looking for it.
     """
-    files, agent = HookFiles.around(Path(plan.asked.working_directory()), own, project), plan.adapter.agent
+    files, agent = HookFiles.around(Path(plan.requested_options.working_directory()), own, project), plan.adapter.agent
     registrations = [one for one in files.effective() if one.enabled and one.agent in (ANY_AGENT, agent)]
     untrusted = files.untrusted
     if not registrations and untrusted is None:
@@ -40,10 +40,10 @@ def planned_to_ask(plan: RunPlan, find_adapter: Callable[[str], Adapter], own: P
     """
     try:
         return plan_run(
-            replace(plan.asked, run_id=plan.run_id),
+            replace(plan.requested_options, run_id=plan.run_id),
             find_adapter,
             own / "runs",
-            asks=True,
+            must_ask=True,
             worktrees=own / "worktrees",
             model_notes=model_notes,
         )

@@ -20,10 +20,10 @@ from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
-from agent_mux.run.concurrency import ConcurrencyLimiter, read_limits
+from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.hooks import RunHooks, execute_hooked
-from agent_mux.run.log import write_into_index
+from agent_mux.run.hooks import RunHooks, execute_with_hooks
+from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
@@ -97,7 +97,7 @@ class AgentMux(Namespaces):
         self.detector = Detector(self.adapters)
         self._reaper = Reaper()
         self.places = ConcurrencyLimiter(
-            read_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
+            parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
         )
         """How many runs work and wait, and when that changes."""
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -154,8 +154,8 @@ class AgentMux(Namespaces):
         handle = RunHandle(Runner(plan, self._reaper, place, hooks))
         self._live.add(handle)
         for warning in settled.warnings:
-            handle._runner.recording.note(warning)  # noqa: SLF001  # the handle is this module's own kind
-        endings = self._observers.tell(handle, handle._runner.recording.note)  # noqa: SLF001
+            handle._runner.recorder.note(warning)  # noqa: SLF001  # the handle is this module's own kind
+        endings = self._observers.tell(handle, handle._runner.recorder.note)  # noqa: SLF001
         self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
         return handle
 
@@ -179,7 +179,7 @@ class AgentMux(Namespaces):
         from agent_mux.client.hook_selection import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
 
         hooks = hooks_of(plan, own, self._project_config_dir)
-        if hooks is not None and hooks.asks:
+        if hooks is not None and hooks.can_deny_tools:
             plan = planned_to_ask(plan, self.adapters.get, own)
         return plan, hooks
 
@@ -208,14 +208,14 @@ class AgentMux(Namespaces):
     ) -> None:
         runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
         try:
-            await (runner.execute() if runner.hooks is None else execute_hooked(runner, runner.hooks))
+            await (runner.execute() if runner.hooks is None else execute_with_hooks(runner, runner.hooks))
         except Exception:  # an error of ours in one run: awaiting that run raises INTERNAL, and other runs go on
             logging.getLogger(LOGGER).exception("run %s cannot be carried out", handle.run_id)
         finally:
             self._live.discard(handle)
             tell_of_end(endings, handle.run_id)
             if runner.result is not None and settled.index is not None:
-                await write_into_index(settled.index, runner.plan, handle.header.started_at, runner.result)
+                await append_to_index(settled.index, runner.plan, handle.header.started_at, runner.result)
 
     def _settled(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:

@@ -1,4 +1,4 @@
-"""Taking in one event in any of its forms, and whether its fields are what the spec says. Sections 2 to 22."""
+"""Reading one event, as an object or in JSON form, and checking its fields. See docs/spec/events.md, section 2.1."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,54 +9,58 @@ import msgspec
 from msgspec import inspect
 
 from agent_mux.events.base import BaseEvent
-from agent_mux.events.wire import GROWING, UnknownEvent, event_from_dict
+from agent_mux.events.wire import ACCUMULATED_FIELDS, UnknownEvent, event_from_dict
 
 Check = Callable[[Any], bool]
-SHOWN = 80  # characters of a bad value that a message quotes
+MAX_SHOWN = 80  # characters of an invalid value that a message quotes
 
 
-class Reading(msgspec.Struct, frozen=True):
-    """An event, or why it is none."""
+class EventReading(msgspec.Struct, frozen=True):
+    """An event, or the reasons why the input is none."""
 
     type: str
     event: BaseEvent | None
-    """None when its fields are wrong, or its type is not known: then it counts as if it were not there."""
+    """The event; None when its fields are invalid or its type is unknown. No further rule then applies to it."""
     compact: bool = False
-    """The text so far was left off the wire."""
+    """Whether the input omits the accumulated text."""
     problems: tuple[str, ...] = ()
 
 
-def read(event: BaseEvent | Mapping[str, Any]) -> Reading:
-    """Take an event object or an object in wire form."""
+def read(event: BaseEvent | Mapping[str, Any]) -> EventReading:
+    """Read an event object, or an object in JSON form."""
     if isinstance(event, UnknownEvent):
-        return Reading(event.native_type, None)
+        return EventReading(event.native_type, None)
     if isinstance(event, BaseEvent):
-        problems = _problems(event)
-        return Reading(event.type, None if problems else event, problems=problems)
-    return _read_wire(dict(event))
+        problems = _find_problems(event)
+        return EventReading(event.type, None if problems else event, problems=problems)
+    return _read_json_form(dict(event))
 
 
-def _read_wire(plain: dict[str, Any]) -> Reading:
-    kind = plain.get("type")
-    name = kind if isinstance(kind, str) else ""
+def _read_json_form(plain: dict[str, Any]) -> EventReading:
+    value = plain.get("type")
+    event_type = value if isinstance(value, str) else ""
     try:
         event = event_from_dict(plain)
-    except msgspec.ValidationError as problem:
-        return Reading(name, None, problems=(str(problem),))
+    except msgspec.ValidationError as error:
+        return EventReading(event_type, None, problems=(str(error),))
     if isinstance(event, UnknownEvent):
-        return Reading(name, None)
-    return Reading(name, event, compact=name in GROWING and GROWING[name] not in plain)
+        return EventReading(event_type, None)
+    return EventReading(
+        event_type, event, compact=event_type in ACCUMULATED_FIELDS and ACCUMULATED_FIELDS[event_type] not in plain
+    )
 
 
-def _problems(event: BaseEvent) -> tuple[str, ...]:
-    # Constructing an event checks nothing; reading one from the wire does.
+# -- fields of event objects, which msgspec does not check when an object is constructed
+
+
+def _find_problems(event: BaseEvent) -> tuple[str, ...]:
     checks = _checks_of(type(event))
-    return tuple(_problem(event, field) for field, fits in checks if not fits(getattr(event, field.name)))
+    return tuple(_describe(event, field) for field, is_valid in checks if not is_valid(getattr(event, field.name)))
 
 
-def _problem(event: BaseEvent, field: inspect.Field) -> str:
+def _describe(event: BaseEvent, field: inspect.Field) -> str:
     value = repr(getattr(event, field.name))
-    return f"{field.encode_name} is {value if len(value) <= SHOWN else value[:SHOWN] + '...'}"
+    return f"{field.encode_name} is {value if len(value) <= MAX_SHOWN else value[:MAX_SHOWN] + '...'}"
 
 
 @cache
@@ -71,7 +75,7 @@ def _check_of(shape: inspect.Type) -> Check:
     return make(shape) if make is not None else lambda _: True
 
 
-def _number(shape: inspect.IntType | inspect.FloatType) -> Check:
+def _check_of_number(shape: inspect.IntType | inspect.FloatType) -> Check:
     kinds = (int,) if isinstance(shape, inspect.IntType) else (int, float)
     low = shape.ge if shape.ge is not None else -math.inf
     above = shape.gt if shape.gt is not None else -math.inf
@@ -80,15 +84,17 @@ def _number(shape: inspect.IntType | inspect.FloatType) -> Check:
     )
 
 
-def _union(shape: inspect.UnionType) -> Check:
+def _check_of_union(shape: inspect.UnionType) -> Check:
     choices = [_check_of(choice) for choice in shape.types if not isinstance(choice, inspect.NoneType)]
     nullable = shape.includes_none
-    return lambda value: nullable if value is None else any(fits(value) for fits in choices)
+    return lambda value: nullable if value is None else any(is_valid(value) for is_valid in choices)
 
 
-def _struct(shape: inspect.StructType) -> Check:
-    parts = [(field.name, _check_of(field.type)) for field in shape.fields]
-    return lambda value: isinstance(value, shape.cls) and all(fits(getattr(value, name)) for name, fits in parts)
+def _check_of_struct(shape: inspect.StructType) -> Check:
+    fields = [(field.name, _check_of(field.type)) for field in shape.fields]
+    return lambda value: (
+        isinstance(value, shape.cls) and all(is_valid(getattr(value, name)) for name, is_valid in fields)
+    )
 
 
 _MAKERS: dict[type[inspect.Type], Callable[[Any], Check]] = {
@@ -96,10 +102,10 @@ _MAKERS: dict[type[inspect.Type], Callable[[Any], Check]] = {
     inspect.NoneType: lambda _: lambda value: value is None,
     inspect.StrType: lambda _: lambda value: isinstance(value, str),
     inspect.BoolType: lambda _: lambda value: isinstance(value, bool),
-    inspect.IntType: _number,
-    inspect.FloatType: _number,
+    inspect.IntType: _check_of_number,
+    inspect.FloatType: _check_of_number,
     inspect.LiteralType: lambda shape: lambda value: value in shape.values,
-    inspect.UnionType: _union,
+    inspect.UnionType: _check_of_union,
     inspect.CustomType: lambda shape: lambda value: isinstance(value, shape.cls),
-    inspect.StructType: _struct,
+    inspect.StructType: _check_of_struct,
 }

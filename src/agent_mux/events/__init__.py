@@ -1,6 +1,6 @@
-"""The 67 event types, their union, and how they travel as JSON. Source: agent-events spec.
+"""The 67 event classes, their union, predicates on them, and their JSON form. See docs/spec/events.md.
 
-One module per family; `ALL_EVENTS` lists the classes in the order of the spec.
+Each module contains related categories; `ALL_EVENTS` lists the classes in the order of the specification.
 """
 
 from agent_mux.events.base import BaseEvent, CostEvent, CostRecord, CostSource, TokenUsageEvent

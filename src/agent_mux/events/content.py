@@ -1,16 +1,7 @@
-"""Text that grows delta by delta, shared by the events that show it so far.
+"""Accumulated text, and the text, thinking and image events. See docs/spec/events.md, sections 7, 8 and 16.
 
-`text_delta.accumulated` and its like are required on the wire and quadratic when stored. Here each event keeps a
-view on one growing buffer, O(1) in time and memory, which becomes a string only when somebody reads it.
-
-
-Text streaming events. Source: agent-events spec, section 7.
-
-
-Thinking events. Source: agent-events spec, section 8.
-
-
-Images events. Source: agent-events spec, section 16.
+`text_delta.accumulated` and similar fields are required on the wire and would take quadratic memory if stored. Each
+event has a view on one growing buffer instead, with constant cost per delta; the view becomes a string when it is read.
 """
 
 from typing import Any, ClassVar, Literal
@@ -23,7 +14,7 @@ _new = object.__new__
 
 
 class GrowingText:
-    """An append-only text, kept as UTF-8: one byte per ASCII character, whatever the number of deltas."""
+    """An append-only text, stored as UTF-8: one byte per ASCII character, whatever the number of deltas."""
 
     __slots__ = ("_utf8",)
 
@@ -31,12 +22,12 @@ class GrowingText:
         self._utf8 = bytearray()
 
     def append(self, delta: str) -> "Accumulated":
-        """Add a delta and return the view that ends with it."""
+        """Append a delta and return the view that ends with it."""
         utf8 = self._utf8
         utf8 += delta.encode("utf-8", "surrogatepass")
-        # Every delta has a view: made without a call of `__init__`, which costs as much as all the rest.
+        # Every delta creates a view. Calling `__init__` would double the cost of this method.
         view = _new(Accumulated)
-        view._utf8, view._end = utf8, len(utf8)  # noqa: SLF001  # its own kind
+        view._utf8, view._end = utf8, len(utf8)  # noqa: SLF001  # same module
         return view
 
     def __str__(self) -> str:
@@ -47,7 +38,7 @@ class GrowingText:
 
 
 class Accumulated:
-    """The first `end` bytes of a growing text, as a string on demand. Immutable; equal to a string with its text."""
+    """An immutable view on the beginning of a growing text. Equal to a string with the same text."""
 
     __slots__ = ("_end", "_utf8")
 
@@ -55,9 +46,9 @@ class Accumulated:
     _end: int
 
     def extends(self, before: "Accumulated", delta: str) -> bool:
-        """This is `before` and then `delta`: O(delta) for views on one text, O(text) for others."""
+        """Return whether this text is `before` plus `delta`, in O(delta) for views on the same text, else O(text)."""
         added = delta.encode("utf-8", "surrogatepass")
-        if self._utf8 is not before._utf8:  # noqa: SLF001  # its own kind
+        if self._utf8 is not before._utf8:  # noqa: SLF001  # same class
             return str(self) == str(before) + delta
         start = self._end - len(added)
         return len(before) == start and self._utf8[start : self._end] == added
@@ -69,7 +60,7 @@ class Accumulated:
         return repr(str(self))
 
     def __len__(self) -> int:
-        """In bytes of UTF-8, as of the growing text."""
+        """Return the length in bytes of UTF-8, like the length of the growing text."""
         return self._end
 
     def __eq__(self, other: object) -> bool:
@@ -86,92 +77,92 @@ class Accumulated:
 
     @classmethod
     def of(cls, text: str) -> "Accumulated":
-        """A view on a complete text."""
+        """Return a view on a complete text."""
         return GrowingText().append(text)
 
 
 class MessageStartEvent(BaseEvent, frozen=True):
-    """The agent begins to answer in text. Source: agent-events spec, section 7.1."""
+    """A text message of the agent starts. See docs/spec/events.md, section 7.1."""
 
     type: ClassVar[Literal["message_start"]] = "message_start"
 
 
 class TextDeltaEvent(BaseEvent, frozen=True):
-    """A fragment of the answer, in order. Source: agent-events spec, section 7.2."""
+    """A fragment of a text message. See docs/spec/events.md, section 7.2."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
 
     delta: str
     """The new text."""
     accumulated_view: Accumulated = field(name="accumulated")
-    """The text so far, as a view; read `accumulated` for the string."""
+    """The text of the message so far, this delta included."""
 
     @property
     def accumulated(self) -> str:
-        """All text so far, this delta included."""
+        """The accumulated text as a string."""
         return str(self.accumulated_view)
 
 
 class MessageStopEvent(BaseEvent, frozen=True):
-    """The message is complete. Source: agent-events spec, section 7.3."""
+    """A text message is complete. See docs/spec/events.md, section 7.3."""
 
     type: ClassVar[Literal["message_stop"]] = "message_stop"
 
     text: str
-    """The whole message."""
+    """The whole text of the message."""
 
 
 class ThinkingStartEvent(BaseEvent, frozen=True):
-    """A reasoning phase begins. Source: agent-events spec, section 8.1."""
+    """A thinking block of the agent starts. See docs/spec/events.md, section 8.1."""
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
 
     effort: str | None = None
-    """The effective effort level, where the agent reports one."""
+    """The effective effort level, where the agent reports it."""
 
 
 class ThinkingDeltaEvent(BaseEvent, frozen=True):
-    """A fragment of the reasoning, in order. Source: agent-events spec, section 8.2."""
+    """A fragment of a thinking block. See docs/spec/events.md, section 8.2."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
 
     delta: str
     """The new text."""
     accumulated_view: Accumulated = field(name="accumulated")
-    """The text so far, as a view; read `accumulated` for the string."""
+    """The text of the thinking block so far, this delta included."""
 
     @property
     def accumulated(self) -> str:
-        """All text so far, this delta included."""
+        """The accumulated text as a string."""
         return str(self.accumulated_view)
 
 
 class ThinkingStopEvent(BaseEvent, frozen=True):
-    """The reasoning phase is complete. Source: agent-events spec, section 8.3."""
+    """A thinking block is complete. See docs/spec/events.md, section 8.3."""
 
     type: ClassVar[Literal["thinking_stop"]] = "thinking_stop"
 
     thinking: str
-    """The whole reasoning text."""
+    """The whole text of the thinking block."""
 
 
 class ImageOutputEvent(BaseEvent, frozen=True):
-    """The agent or a tool produced an image. Source: agent-events spec, section 16."""
+    """The agent or a tool produced an image. See docs/spec/events.md, section 16."""
 
     type: ClassVar[Literal["image_output"]] = "image_output"
 
     mime_type: str
-    """For example `image/png`."""
+    """MIME type, for example `image/png`."""
     base64: str | None = None
-    """The image itself."""
+    """The image as base64."""
     file_path: str | None = None
-    """Where it was written."""
+    """Path of the file to which the image was written."""
 
 
 class ImageInputAckEvent(BaseEvent, frozen=True):
-    """The agent took an input image. Source: agent-events spec, section 16."""
+    """The agent accepted an input image. See docs/spec/events.md, section 16."""
 
     type: ClassVar[Literal["image_input_ack"]] = "image_input_ack"
 
     mime_type: str
-    """For example `image/png`."""
+    """MIME type, for example `image/png`."""

@@ -1,4 +1,4 @@
-"""Which family an event belongs to, and whether it ends the run. Source: agent-events spec, sections 23 and 28."""
+"""The categories of events and the predicates on events. See docs/spec/events.md, sections 23, 28 and 29."""
 
 from typing import TypeGuard, TypeVar, get_args
 
@@ -121,7 +121,7 @@ CATEGORIES: dict[str, tuple[type[AgentEvent], ...]] = {
     "error": get_args(FailureEvent),
     "debug": get_args(DiagnosticEvent),
 }
-"""The 18 categories of the spec (section 29), in its order."""
+"""The event classes of each of the 18 categories, in the order of the specification (section 29)."""
 
 _CATEGORY_BY_TYPE: dict[str, str] = {event.type: name for name, events in CATEGORIES.items() for event in events}
 _TERMINAL = frozenset({"interrupted", "aborted", "timeout", "turn_limit", "auth_error", "context_exceeded", "crash"})
@@ -129,112 +129,115 @@ _WIRE_NAMES: dict[str, frozenset[str]] = {event.type: frozenset(event.__struct_e
 
 
 def category_of(event_type: str) -> str | None:
-    """The category of a type literal; None for a type this version does not know."""
+    """Return the category of a type literal, or None for a type that this version does not know."""
     return _CATEGORY_BY_TYPE.get(event_type)
 
 
 def is_event_type(event: BaseEvent, kind: type[E]) -> TypeGuard[E]:
-    """Narrow an event to one class."""
+    """Return whether the event is of this class, and narrow its type."""
     return isinstance(event, kind)
 
 
 def is_session_event(event: BaseEvent) -> TypeGuard[SessionEvent]:
-    """One of the `session` category."""
+    """Return whether the event belongs to the `session` category."""
     return isinstance(event, SessionEvent)
 
 
 def is_turn_event(event: BaseEvent) -> TypeGuard[TurnEvent]:
-    """One of the `turn` category."""
+    """Return whether the event belongs to the `turn` category."""
     return isinstance(event, TurnEvent)
 
 
 def is_text_event(event: BaseEvent) -> TypeGuard[TextEvent]:
-    """One of the `text` category."""
+    """Return whether the event belongs to the `text` category."""
     return isinstance(event, TextEvent)
 
 
 def is_thinking_event(event: BaseEvent) -> TypeGuard[ThinkingEvent]:
-    """One of the `thinking` category."""
+    """Return whether the event belongs to the `thinking` category."""
     return isinstance(event, ThinkingEvent)
 
 
 def is_tool_event(event: BaseEvent) -> TypeGuard[ToolEvent]:
-    """One of the `tool` category."""
+    """Return whether the event belongs to the `tool` category."""
     return isinstance(event, ToolEvent)
 
 
 def is_file_event(event: BaseEvent) -> TypeGuard[FileEvent]:
-    """One of the `file` category."""
+    """Return whether the event belongs to the `file` category."""
     return isinstance(event, FileEvent)
 
 
 def is_shell_event(event: BaseEvent) -> TypeGuard[ShellEvent]:
-    """One of the `shell` category."""
+    """Return whether the event belongs to the `shell` category."""
     return isinstance(event, ShellEvent)
 
 
 def is_mcp_event(event: BaseEvent) -> TypeGuard[McpEvent]:
-    """One of the `mcp` category."""
+    """Return whether the event belongs to the `mcp` category."""
     return isinstance(event, McpEvent)
 
 
 def is_subagent_event(event: BaseEvent) -> TypeGuard[SubagentEvent]:
-    """One of the `subagent` category."""
+    """Return whether the event belongs to the `subagent` category."""
     return isinstance(event, SubagentEvent)
 
 
 def is_plugin_event(event: BaseEvent) -> TypeGuard[PluginEvent]:
-    """One of the `plugin` category."""
+    """Return whether the event belongs to the `plugin` category."""
     return isinstance(event, PluginEvent)
 
 
 def is_skill_event(event: BaseEvent) -> TypeGuard[SkillEvent]:
-    """One of the `skill` category."""
+    """Return whether the event belongs to the `skill` category."""
     return isinstance(event, SkillEvent)
 
 
 def is_multimodal_event(event: BaseEvent) -> TypeGuard[MultimodalEvent]:
-    """One of the `multimodal` category."""
+    """Return whether the event belongs to the `multimodal` category."""
     return isinstance(event, MultimodalEvent)
 
 
 def is_cost_event(event: BaseEvent) -> TypeGuard[CostOrTokenEvent]:
-    """One of the `cost` category."""
+    """Return whether the event belongs to the `cost` category."""
     return isinstance(event, CostOrTokenEvent)
 
 
 def is_interaction_event(event: BaseEvent) -> TypeGuard[InteractionEvent]:
-    """One of the `interaction` category."""
+    """Return whether the event belongs to the `interaction` category."""
     return isinstance(event, InteractionEvent)
 
 
 def is_rate_limit_event(event: BaseEvent) -> TypeGuard[RateLimitEvent]:
-    """One of the `rate_limit` category."""
+    """Return whether the event belongs to the `rate_limit` category."""
     return isinstance(event, RateLimitEvent)
 
 
 def is_run_lifecycle_event(event: BaseEvent) -> TypeGuard[RunLifecycleEvent]:
-    """One of the `run_lifecycle` category."""
+    """Return whether the event belongs to the `run_lifecycle` category."""
     return isinstance(event, RunLifecycleEvent)
 
 
 def is_error_event(event: BaseEvent) -> TypeGuard[FailureEvent]:
-    """One of the `error` category."""
+    """Return whether the event belongs to the `error` category."""
     return isinstance(event, FailureEvent)
 
 
 def is_debug_event(event: BaseEvent) -> TypeGuard[DiagnosticEvent]:
-    """One of the `debug` category."""
+    """Return whether the event belongs to the `debug` category."""
     return isinstance(event, DiagnosticEvent)
 
 
 def is_terminal_event(event: BaseEvent) -> bool:
-    """The run ends after this event. An exhausted `rate_limit_error` is told by the `session_end` that follows it."""
+    """Return whether the run ends after this event.
+
+    False for `rate_limit_error`, which a `retry` may follow; the `session_end` after it marks the end.
+    """
     return event.type in _TERMINAL or (isinstance(event, ErrorEvent) and not event.recoverable)
 
 
 def has_correlation_key(event: BaseEvent, key: str) -> bool:
-    """The event carries this key (wire name: `toolCallId`, `subagentId`, ...) with a value."""
+    """Return whether the event has a value for a correlation key, given by its JSON name such as `toolCallId`."""
     if key not in _WIRE_NAMES.get(event.type, ()):
         return False
     return key != "subagentId" or event.subagent_id is not None

@@ -1,12 +1,6 @@
-"""Session lifecycle events. Source: agent-events spec, section 5.
+"""The events of sessions, turns, steps, plugins, skills and agent documents.
 
-Turn and step lifecycle events. Source: agent-events spec, section 6.
-
-
-Plugins events. Source: agent-events spec, section 14.
-
-
-Skills and agent documents events. Source: agent-events spec, section 15.
+See docs/spec/events.md, sections 5, 6, 14 and 15.
 """
 
 from typing import ClassVar, Literal
@@ -15,169 +9,172 @@ from agent_mux.events.base import BaseEvent, CostRecord, Index
 
 
 class SessionStartEvent(BaseEvent, frozen=True):
-    """Once per run, before any other domain event. Source: agent-events spec, section 5.1."""
+    """The first domain event of a run; emitted exactly once. See docs/spec/events.md, section 5.1."""
 
     type: ClassVar[Literal["session_start"]] = "session_start"
 
     session_id: str
-    """The agent's own session id; `transient-...` when it never said one."""
+    """The agent's own session id, or `transient-<runId>` if the agent has not reported one."""
     resumed: bool
-    """The run continues an existing session."""
+    """Whether the run continues a stored session."""
     forked_from: str | None = None
-    """The session this one was forked from."""
+    """Id of the session from which this one was forked."""
 
 
 class SessionResumeEvent(BaseEvent, frozen=True):
-    """A session goes on; only after a `session_start` with `resumed`. Source: agent-events spec, section 5.2."""
+    """The run continues a stored session; follows a `session_start` with `resumed`.
+
+    See docs/spec/events.md, section 5.2.
+    """
 
     type: ClassVar[Literal["session_resume"]] = "session_resume"
 
     session_id: str
-    """The resumed session."""
+    """Id of the resumed session."""
     prior_turn_count: Index
-    """Turns in the session before this run's first."""
+    """Number of turns in the session before this run; 0 when unknown."""
 
 
 class SessionForkEvent(BaseEvent, frozen=True):
-    """The session was made by forking another. Source: agent-events spec, section 5.3."""
+    """The session was created as a fork of another session. See docs/spec/events.md, section 5.3."""
 
     type: ClassVar[Literal["session_fork"]] = "session_fork"
 
     session_id: str
-    """The new session."""
+    """Id of the new session."""
     forked_from: str
-    """The source session."""
+    """Id of the source session."""
 
 
 class SessionCheckpointEvent(BaseEvent, frozen=True):
-    """The agent saved a point that a later run can go back to. Source: agent-events spec, section 5.4."""
+    """The agent saved a state to which a later run can return. See docs/spec/events.md, section 5.4."""
 
     type: ClassVar[Literal["session_checkpoint"]] = "session_checkpoint"
 
     session_id: str
-    """The session."""
+    """Id of the session."""
     checkpoint_id: str
     """The agent's own id of the checkpoint."""
 
 
 class SessionEndEvent(BaseEvent, frozen=True):
-    """The last domain event of a run. Source: agent-events spec, section 5.5."""
+    """The last domain event of a run. See docs/spec/events.md, section 5.5."""
 
     type: ClassVar[Literal["session_end"]] = "session_end"
 
     session_id: str
-    """The session that ended, as in `session_start`."""
+    """Id of the session, as in `session_start`."""
     turn_count: Index
-    """Turns completed in this session, earlier runs included where known."""
+    """Number of turns in this session, those of earlier runs included where known."""
     cost: CostRecord | None = None
-    """All turns of this run together, earlier runs not included."""
+    """Cost of all turns of this run; earlier runs are not included."""
 
 
 class TurnStartEvent(BaseEvent, frozen=True):
-    """The agent takes up a prompt. Source: agent-events spec, section 6.1."""
+    """The agent starts to work on a prompt. See docs/spec/events.md, section 6.1."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
 
     turn_index: Index
-    """Position in this run."""
+    """Position of the turn within the run."""
 
 
 class TurnEndEvent(BaseEvent, frozen=True):
-    """The agent hands back. Source: agent-events spec, section 6.2."""
+    """The agent finished its work on a prompt. See docs/spec/events.md, section 6.2."""
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
 
     turn_index: Index
-    """As in `turn_start`."""
+    """Index of the turn, as in `turn_start`."""
     cost: CostRecord | None = None
-    """This turn alone."""
+    """Cost of this turn only."""
 
 
 class StepStartEvent(BaseEvent, frozen=True):
-    """One model call and the tools it asks for begin. Source: agent-events spec, section 6.3."""
+    """A step starts: one model call and the tool calls that it requests. See docs/spec/events.md, section 6.3."""
 
     type: ClassVar[Literal["step_start"]] = "step_start"
 
     turn_index: Index
-    """The turn."""
+    """Index of the turn."""
     step_index: Index
-    """Position within the turn."""
+    """Position of the step within the turn."""
     step_type: str
-    """What the step did first: `thinking`, `generation`, `tool_use`; agents may add their own."""
+    """Kind of the step's first content: `thinking`, `generation` or `tool_use`; adapters may use other values."""
 
 
 class StepEndEvent(BaseEvent, frozen=True):
-    """A step ends. Source: agent-events spec, section 6.4."""
+    """A step ends. See docs/spec/events.md, section 6.4."""
 
     type: ClassVar[Literal["step_end"]] = "step_end"
 
     turn_index: Index
-    """The turn."""
+    """Index of the turn."""
     step_index: Index
-    """As in `step_start`."""
+    """Index of the step, as in `step_start`."""
 
 
 class PluginLoadedEvent(BaseEvent, frozen=True):
-    """A plugin was loaded while the session started. Source: agent-events spec, section 14.1."""
+    """The agent loaded a plugin while the session started. See docs/spec/events.md, section 14.1."""
 
     type: ClassVar[Literal["plugin_loaded"]] = "plugin_loaded"
 
     plugin_id: str
-    """As registered with the agent."""
+    """Id under which the agent registers the plugin."""
     plugin_name: str
-    """For people."""
+    """Display name of the plugin."""
     version: str
-    """Its version."""
+    """Version of the plugin."""
 
 
 class PluginInvokedEvent(BaseEvent, frozen=True):
-    """A plugin was used. Source: agent-events spec, section 14.1."""
+    """The agent used a plugin. See docs/spec/events.md, section 14.1."""
 
     type: ClassVar[Literal["plugin_invoked"]] = "plugin_invoked"
 
     plugin_id: str
-    """The plugin."""
+    """Id under which the agent registers the plugin."""
     plugin_name: str
-    """For people."""
+    """Display name of the plugin."""
 
 
 class PluginErrorEvent(BaseEvent, frozen=True):
-    """A plugin failed; the run goes on. Source: agent-events spec, section 14.1."""
+    """A plugin failed; the run continues. See docs/spec/events.md, section 14.1."""
 
     type: ClassVar[Literal["plugin_error"]] = "plugin_error"
 
     plugin_id: str
-    """The plugin."""
+    """Id under which the agent registers the plugin."""
     plugin_name: str
-    """For people."""
+    """Display name of the plugin."""
     error: str
-    """What went wrong."""
+    """Error message of the plugin."""
 
 
 class SkillLoadedEvent(BaseEvent, frozen=True):
-    """A skill became available while the session started. Source: agent-events spec, section 15."""
+    """A skill became available while the session started. See docs/spec/events.md, section 15."""
 
     type: ClassVar[Literal["skill_loaded"]] = "skill_loaded"
 
     skill_name: str
-    """The skill."""
+    """Name of the skill."""
     source: str
-    """A path, a package, or `built-in`."""
+    """Origin of the skill: a path, a package, or `built-in`."""
 
 
 class SkillInvokedEvent(BaseEvent, frozen=True):
-    """A skill was used. Source: agent-events spec, section 15."""
+    """The agent used a skill. See docs/spec/events.md, section 15."""
 
     type: ClassVar[Literal["skill_invoked"]] = "skill_invoked"
 
     skill_name: str
-    """The skill."""
+    """Name of the skill."""
 
 
 class AgentdocReadEvent(BaseEvent, frozen=True):
-    """An AGENTS.md-like document was read. Source: agent-events spec, section 15."""
+    """The agent read a document such as AGENTS.md. See docs/spec/events.md, section 15."""
 
     type: ClassVar[Literal["agentdoc_read"]] = "agentdoc_read"
 
     path: str
-    """The document."""
+    """Path of the document."""

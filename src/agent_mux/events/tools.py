@@ -1,16 +1,4 @@
-"""Tool calling events. Source: agent-events spec, section 9.
-
-File operations events. Source: agent-events spec, section 10.
-
-
-Shell operations events. Source: agent-events spec, section 11.
-
-
-MCP tool calling events. Source: agent-events spec, section 12.
-
-
-Sub-agent dispatch events. Source: agent-events spec, section 13.
-"""
+"""The events of tool calls, files, commands, MCP calls and sub-agents. See docs/spec/events.md, sections 9 to 13."""
 
 from typing import Any, ClassVar, Literal
 
@@ -21,141 +9,141 @@ from agent_mux.events.content import Accumulated
 
 
 class ToolCallStartEvent(BaseEvent, frozen=True):
-    """The agent begins to construct a call of one of its native tools. Source: agent-events spec, section 9.2."""
+    """The agent starts a call of one of its native tools. See docs/spec/events.md, section 9.2."""
 
     type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
 
     tool_call_id: str
-    """Shared by all events of this call; unique within the run."""
+    """Id of the call, which all of its events carry; unique within the run."""
     tool_name: str
     """The agent's own name of the tool."""
     input_accumulated: str
-    """JSON text of the input so far: empty while streaming, complete otherwise."""
+    """The input so far as JSON text: empty if it follows in fragments, complete otherwise."""
 
 
 class ToolInputDeltaEvent(BaseEvent, frozen=True):
-    """A fragment of the tool's input (JSON text). Source: agent-events spec, section 9.3."""
+    """A fragment of a tool call's input. See docs/spec/events.md, section 9.3."""
 
     type: ClassVar[Literal["tool_input_delta"]] = "tool_input_delta"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     delta: str
-    """The new text."""
+    """The new JSON text."""
     input_accumulated_view: Accumulated = field(name="inputAccumulated")
-    """The text so far, as a view; read `input_accumulated` for the string."""
+    """The input so far, this delta included."""
 
     @property
     def input_accumulated(self) -> str:
-        """All text so far, this delta included."""
+        """The accumulated input as a string."""
         return str(self.input_accumulated_view)
 
 
 class ToolCallReadyEvent(BaseEvent, frozen=True):
-    """The input is complete; the tool is about to run. Source: agent-events spec, section 9.4."""
+    """The input of a tool call is complete; the tool is about to run. See docs/spec/events.md, section 9.4."""
 
     type: ClassVar[Literal["tool_call_ready"]] = "tool_call_ready"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     tool_name: str
-    """The tool."""
+    """The agent's own name of the tool."""
     input: Any
     """The parsed input."""
 
 
 class ToolResultEvent(BaseEvent, frozen=True):
-    """The tool succeeded. Source: agent-events spec, section 9.5."""
+    """A tool call succeeded. See docs/spec/events.md, section 9.5."""
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     tool_name: str
-    """The tool."""
+    """The agent's own name of the tool."""
     output: Any
-    """What the tool gave the model."""
+    """The output that the model receives."""
     duration_ms: Milliseconds
-    """From ready to result where the agent does not say."""
+    """Duration that the agent reports, else the time since `tool_call_ready`."""
 
 
 class ToolErrorEvent(BaseEvent, frozen=True):
-    """The tool failed, was denied, or never finished. Source: agent-events spec, section 9.6."""
+    """A tool call failed, was denied, or never finished. See docs/spec/events.md, section 9.6."""
 
     type: ClassVar[Literal["tool_error"]] = "tool_error"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     tool_name: str
-    """The tool."""
+    """The agent's own name of the tool."""
     error: str
-    """What the tool gave the model."""
+    """The error text that the model receives."""
 
 
 class FileReadEvent(BaseEvent, frozen=True):
-    """A tool read a file. Source: agent-events spec, section 10."""
+    """A tool read a file. See docs/spec/events.md, section 10."""
 
     type: ClassVar[Literal["file_read"]] = "file_read"
 
     path: str
-    """Absolute or workspace-relative."""
+    """Path of the file, absolute or relative to the working directory."""
 
 
 class FileWriteEvent(BaseEvent, frozen=True):
-    """A tool overwrote a file. Source: agent-events spec, section 10."""
+    """A tool overwrote a file. See docs/spec/events.md, section 10."""
 
     type: ClassVar[Literal["file_write"]] = "file_write"
 
     path: str
-    """Absolute or workspace-relative."""
+    """Path of the file, absolute or relative to the working directory."""
     byte_count: Bytes
-    """Size of what was written."""
+    """Number of bytes written."""
 
 
 class FileCreateEvent(BaseEvent, frozen=True):
-    """A tool made a file that was not there before. Source: agent-events spec, section 10."""
+    """A tool created a file that did not exist before. See docs/spec/events.md, section 10."""
 
     type: ClassVar[Literal["file_create"]] = "file_create"
 
     path: str
-    """Absolute or workspace-relative."""
+    """Path of the file, absolute or relative to the working directory."""
     byte_count: Bytes
     """Size of the new file."""
 
 
 class FileDeleteEvent(BaseEvent, frozen=True):
-    """A tool deleted a file. Source: agent-events spec, section 10."""
+    """A tool deleted a file. See docs/spec/events.md, section 10."""
 
     type: ClassVar[Literal["file_delete"]] = "file_delete"
 
     path: str
-    """Absolute or workspace-relative."""
+    """Path of the file, absolute or relative to the working directory."""
 
 
 class FilePatchEvent(BaseEvent, frozen=True):
-    """A tool changed part of a file. Source: agent-events spec, section 10."""
+    """A tool changed a part of a file. See docs/spec/events.md, section 10."""
 
     type: ClassVar[Literal["file_patch"]] = "file_patch"
 
     path: str
-    """Absolute or workspace-relative."""
+    """Path of the file, absolute or relative to the working directory."""
     diff: str
     """Unified diff (`--- a/...`, `+++ b/...`, `@@` hunks)."""
 
 
 class ShellStartEvent(BaseEvent, frozen=True):
-    """A command begins, inside its tool call. Source: agent-events spec, section 11.1."""
+    """A tool call starts a command. See docs/spec/events.md, section 11.1."""
 
     type: ClassVar[Literal["shell_start"]] = "shell_start"
 
     command: str
-    """As the agent executed it."""
+    """The command line as the agent executed it."""
     cwd: str
-    """Its working directory."""
+    """Working directory of the command."""
 
 
 class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
-    """A chunk of the command's standard output. Source: agent-events spec, section 11.2."""
+    """A chunk of a command's standard output. See docs/spec/events.md, section 11.2."""
 
     type: ClassVar[Literal["shell_stdout_delta"]] = "shell_stdout_delta"
 
@@ -164,7 +152,7 @@ class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
 
 
 class ShellStderrDeltaEvent(BaseEvent, frozen=True):
-    """A chunk of the command's standard error. Source: agent-events spec, section 11.3."""
+    """A chunk of a command's standard error. See docs/spec/events.md, section 11.3."""
 
     type: ClassVar[Literal["shell_stderr_delta"]] = "shell_stderr_delta"
 
@@ -173,97 +161,97 @@ class ShellStderrDeltaEvent(BaseEvent, frozen=True):
 
 
 class ShellExitEvent(BaseEvent, frozen=True):
-    """The command ended. Source: agent-events spec, section 11.4."""
+    """A command ended. See docs/spec/events.md, section 11.4."""
 
     type: ClassVar[Literal["shell_exit"]] = "shell_exit"
 
     exit_code: int
-    """0 is success; -1: killed by a signal, or never reported."""
+    """Exit code; -1 when a signal ended the command or the agent reported no end."""
     duration_ms: Milliseconds
-    """Wall clock."""
+    """Duration that the agent reports, else the time since the command started."""
 
 
 class McpToolCallStartEvent(BaseEvent, frozen=True):
-    """A tool of an MCP server is called. Source: agent-events spec, section 12.1."""
+    """The agent calls a tool of an MCP server. See docs/spec/events.md, section 12.1."""
 
     type: ClassVar[Literal["mcp_tool_call_start"]] = "mcp_tool_call_start"
 
     tool_call_id: str
-    """Shared by the events of this call."""
+    """Id of the call, which all of its events carry; unique within the run."""
     server: str
-    """The MCP server."""
+    """Name of the MCP server."""
     tool_name: str
-    """The tool within the server."""
+    """Name of the tool within the server."""
     input: Any
     """The complete parsed input."""
 
 
 class McpToolResultEvent(BaseEvent, frozen=True):
-    """The MCP tool succeeded. Source: agent-events spec, section 12.1."""
+    """A call of an MCP tool succeeded. See docs/spec/events.md, section 12.1."""
 
     type: ClassVar[Literal["mcp_tool_result"]] = "mcp_tool_result"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     server: str
-    """The MCP server."""
+    """Name of the MCP server."""
     tool_name: str
-    """The tool."""
+    """Name of the tool within the server."""
     output: Any
-    """What the tool gave the model."""
+    """The output that the model receives."""
 
 
 class McpToolErrorEvent(BaseEvent, frozen=True):
-    """The MCP tool or its transport failed. Source: agent-events spec, section 12.1."""
+    """A call of an MCP tool failed, in the tool or in its transport. See docs/spec/events.md, section 12.1."""
 
     type: ClassVar[Literal["mcp_tool_error"]] = "mcp_tool_error"
 
     tool_call_id: str
-    """The call."""
+    """Id of the call."""
     server: str
-    """The MCP server."""
+    """Name of the MCP server."""
     tool_name: str
-    """The tool."""
+    """Name of the tool within the server."""
     error: str
-    """What went wrong."""
+    """The error message."""
 
 
 class SubagentSpawnEvent(BaseEvent, frozen=True):
-    """The agent delegates a task to another agent. Source: agent-events spec, section 13.1."""
+    """The agent delegates a task to a sub-agent. See docs/spec/events.md, section 13.1."""
 
     type: ClassVar[Literal["subagent_spawn"]] = "subagent_spawn"
 
     subagent_id: str
-    """Shared by the events of this delegation."""
+    """Id of the delegation, which all of its events carry; unique within the run."""
     agent_name: str
-    """Which kind of agent."""
+    """Kind of the sub-agent."""
     prompt: str
-    """The task."""
+    """The delegated task."""
 
 
 class SubagentResultEvent(BaseEvent, frozen=True):
-    """The sub-agent finished. Source: agent-events spec, section 13.1."""
+    """A sub-agent finished its task. See docs/spec/events.md, section 13.1."""
 
     type: ClassVar[Literal["subagent_result"]] = "subagent_result"
 
     subagent_id: str
-    """The delegation."""
+    """Id of the delegation."""
     agent_name: str
-    """Which kind of agent."""
+    """Kind of the sub-agent."""
     summary: str
-    """What it reported."""
+    """The sub-agent's report."""
     cost: CostRecord | None = None
-    """What it cost."""
+    """Cost of the sub-agent, where known."""
 
 
 class SubagentErrorEvent(BaseEvent, frozen=True):
-    """The sub-agent failed or never reported. Source: agent-events spec, section 13.1."""
+    """A sub-agent failed or never reported. See docs/spec/events.md, section 13.1."""
 
     type: ClassVar[Literal["subagent_error"]] = "subagent_error"
 
     subagent_id: str
-    """The delegation."""
+    """Id of the delegation."""
     agent_name: str
-    """Which kind of agent."""
+    """Kind of the sub-agent."""
     error: str
-    """What went wrong."""
+    """The error message."""

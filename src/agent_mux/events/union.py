@@ -1,7 +1,4 @@
-"""The type literals by name, for iteration and exhaustiveness checks. Source: agent-events spec, section 27.
-
-The union of all events, and the classes in the order of the spec (section 4).
-"""
+"""The union of all events, and their type literals. See docs/spec/events.md, sections 4 and 27."""
 
 from enum import StrEnum
 from typing import get_args
@@ -83,7 +80,7 @@ from agent_mux.events.tools import (
 
 
 class AgentEventType(StrEnum):
-    """`AgentEventType.TEXT_DELTA == "text_delta"`. In the order of the spec."""
+    """All type literals, in the order of the specification: `AgentEventType.TEXT_DELTA == "text_delta"`."""
 
     SESSION_START = "session_start"
     SESSION_RESUME = "session_resume"
@@ -141,7 +138,7 @@ class AgentEventType(StrEnum):
     IMAGE_INPUT_ACK = "image_input_ack"
 
     COST = "cost"
-    TOKEN_USAGE = "token_usage"  # noqa: S105  # no password
+    TOKEN_USAGE = "token_usage"  # noqa: S105  # not a password
 
     INPUT_REQUIRED = "input_required"
     APPROVAL_REQUEST = "approval_request"
@@ -240,6 +237,7 @@ AgentEvent = (
     | DebugEvent
     | LogEvent
 )
-"""Any of the 67 events; `event.type` tells which."""
+"""Any of the 67 events. `event.type` is the tag."""
 
 ALL_EVENTS: tuple[type[AgentEvent], ...] = get_args(AgentEvent)
+"""The event classes in the order of the specification."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Records of what happened in a run, and the files that contain them."""

@@ -1,7 +1,7 @@
-"""What crosses the boundary of a run, as records. Everything that events depend on is one of these.
+"""Records: everything that crosses the boundary of a run and on which its events depend.
 
-The journal stores records and the normalizer reads them, live and later: that is why the events can be derived again,
-exactly. Each record has its time: microseconds since the recording began, from a monotonic clock.
+The journal stores records, and the normalizer reads them, live and later. Therefore the events of a run can be derived
+again exactly. The time of a record is in microseconds since the recording began, by a monotonic clock.
 """
 
 from enum import Enum
@@ -19,20 +19,20 @@ VERSION = 1
 
 
 class Kind(Enum):
-    """One letter each, as in the file."""
+    """The kind of a record; its value is the letter in the file."""
 
     HEADER = b"H"
     STDOUT = b"O"
     STDERR = b"E"
     STDIN = b"I"
-    """What we wrote. In a live run it follows from the codec; in a transcript of somebody else it is read."""
+    """What agent-mux wrote. In a live run it follows from the codec; in the transcript of another client it is read."""
     ACTION = b"A"
     CONTROL = b"C"
     EXIT = b"X"
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One thing that happened."""
+    """One thing that crossed the boundary of a run."""
 
     kind: Kind
     at: int
@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first record: everything that the normalizer needs besides the records. No secrets."""
+    """The first record: what the normalizer needs besides the other records. It contains no secrets."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -49,38 +49,38 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     started_at: int
     """When the recording began: wall clock, milliseconds since the epoch."""
     observing: bool = False
-    """The records are from a transcript that somebody else made: what went to stdin is news to the codec."""
+    """Whether the records come from another client's transcript: the codec then has to read standard input, too."""
     codec: CodecContext
     stream: StreamContext
     framing: Framing = "lines"
-    """How messages are told apart on stdin and stdout."""
+    """How messages are separated on stdin and stdout."""
     argv: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     options: dict[str, Any] = {}
-    """The options as given, redacted: for people."""
+    """The options as given, redacted; for display only."""
 
 
 class Exited(msgspec.Struct, frozen=True):
-    """The process is gone and its output is complete. The last record of a run that ended in order."""
+    """How the process ended, recorded once its output is complete. The last record of a run that ended in order."""
 
     code: int | None = None
     signal: int | None = None
 
 
 class Control(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that the mux did to the run, or that befell it."""
+    """Something that agent-mux did to the run, or an event such as a timeout or a failed start."""
 
     what: Literal["start", "quiet", "resize", "pause", "resume", "note", "attempt_over", "retry"] | Cause
     message: str = ""
     size: TerminalSize = TerminalSize()
-    """For `resize`."""
+    """Size of the terminal, for `resize`."""
     exited: Exited = Exited()
-    """For `attempt_over`: how the process ended that may not be the last."""
+    """How the process of a possibly not last attempt ended, for `attempt_over`."""
     attempt: int = 0
-    """For `retry`: the number of the attempt that failed, from 1."""
+    """Number of the attempt that failed, from 1, for `retry`."""
     max_attempts: int = 0
     delay_ms: int = 0
-    """For `retry`: milliseconds until the next attempt."""
+    """Milliseconds until the next attempt, for `retry`."""
 
 
 _ACTION = msgspec.json.Decoder(AnyAction)
@@ -90,15 +90,15 @@ _HEADER = msgspec.json.Decoder(Header)
 
 
 def encode(value: Header | Control | Exited | AnyAction) -> bytes:
-    """The payload of a record that holds a value."""
+    """Return the payload of a record that contains this value."""
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a directory whose name is no UTF-8
+    except UnicodeEncodeError:  # for example a directory whose name is not UTF-8
         return msgspec.json.encode(sanitize_unicode(value))
 
 
-def header_of(payload: bytes) -> Header:
-    """Read a header. Raises `msgspec.ValidationError` when it is not one, or one of a newer format."""
+def decode_header(payload: bytes) -> Header:
+    """Return the header of a journal. Raises `msgspec.ValidationError` for other data and for newer formats."""
     header = _HEADER.decode(payload)
     if header.format != FORMAT or header.version > VERSION:
         raise msgspec.ValidationError(
@@ -107,17 +107,17 @@ def header_of(payload: bytes) -> Header:
     return header
 
 
-def action_of(record: Record) -> AnyAction:
-    """The action in a record of that kind."""
+def decode_action(record: Record) -> AnyAction:
+    """Return the action in a record of kind ACTION."""
     action: AnyAction = _ACTION.decode(record.payload)
     return action
 
 
-def control_of(record: Record) -> Control:
-    """The control in a record of that kind."""
+def decode_control(record: Record) -> Control:
+    """Return the control in a record of kind CONTROL."""
     return _CONTROL.decode(record.payload)
 
 
-def exited_of(record: Record) -> Exited:
-    """The exit in a record of that kind."""
+def decode_exit(record: Record) -> Exited:
+    """Return the exit in a record of kind EXIT."""
     return _EXITED.decode(record.payload)

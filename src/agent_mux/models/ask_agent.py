@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from agent_mux.errors import AgentMuxError, AuthError, CapabilityError
-from agent_mux.process.command import ask
+from agent_mux.process.command import run_program
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
@@ -27,9 +27,9 @@ def ask_for_models(adapter: Adapter, environ: Mapping[str, str], *, timeout: flo
         raise CapabilityError(adapter.agent, told)
     command = (find_executable(adapter, environ), *listing.argv)
     asked = f"`{Path(command[0]).name} {' '.join(listing.argv)}`"
-    answer = ask(command, environ={**environ, **listing.env}, timeout=timeout)
+    answer = run_program(command, environ={**environ, **listing.env}, timeout=timeout)
     if answer.exit_code != 0:
-        failed = f"{asked} ended with exit code {answer.exit_code}: {answer.complaint}"
+        failed = f"{asked} ended with exit code {answer.exit_code}: {answer.error_line}"
         raise AgentMuxError("AGENT_CRASH", failed)
     models = _read(listing, "\n".join(getattr(answer, name) for name in listing.reads), asked)
     if not models:

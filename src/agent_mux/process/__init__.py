@@ -1,1 +1,1 @@
-"""The only rooms that start, signal and end processes."""
+"""Spawning, signalling and ending processes; no other package does this."""

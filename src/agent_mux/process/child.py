@@ -1,4 +1,4 @@
-"""A child process with pipes that we read ourselves: as it comes, at full speed, on asyncio and trio alike."""
+"""A child process whose pipes are read as data arrives, on asyncio and trio alike."""
 
 import os
 import signal
@@ -9,87 +9,90 @@ from typing import Protocol
 import anyio
 from anyio import to_thread
 
-from agent_mux.process.marker import Process, identify, kill_processes_of, mark, processes_of
+from agent_mux.process.marker import ProcessIdentity, identify, kill_processes_of, mark, processes_of
 from agent_mux.process.pump import pump
 
-PIPE_SIZE = 1 << 20  # ask for more, so that a busy reader does not stop the agent
+PIPE_SIZE = 1 << 20  # bytes; larger than the default, so that an agent does not block on a busy reader
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux; not in the fcntl module before Python 3.10 on every platform
 
 
 _NOT_INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGCHLD)
-"""Signals that an agent must hear, even when this process was told to ignore them (`nohup`, a shell's `&`)."""
+"""Signals that an agent handles by default even if this process ignores them (`nohup`, a shell's `&`)."""
 
 
-class Started(Protocol):
-    """A started program, as `subprocess` or a library for terminals has it."""
+class SpawnedProcess(Protocol):
+    """The part of `subprocess.Popen` that `Child` uses; terminal libraries offer it, too."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """Exit code, minus the signal number when killed, None while it runs."""
+        """Return the exit code, minus the signal number if killed, None while the process runs."""
         ...
 
     def wait(self) -> int:
-        """As above, when it has ended."""
+        """Wait for the end; return the exit code as `poll` does."""
         ...
 
 
 class Child:
-    """A started process, leader of a session and a process group of its own.
+    """A spawned process that leads its own session and process group.
 
-    It is reaped when it is closed and not before: until then its number, which is that of its group and its session,
-    is nobody else's.
+    The process is reaped in `close` and not earlier, so that until then no other process, group or session can get its
+    number.
     """
 
     def __init__(
-        self, started: Started, run_id: str, stdin: int | None, stdout: int | None, stderr: int | None
+        self, popen: SpawnedProcess, run_id: str, stdin: int | None, stdout: int | None, stderr: int | None
     ) -> None:
-        self._started = started
+        self._popen = popen
         self._run_id = run_id
         self._stdin = stdin
         self._stdout = stdout
         self._stderr = stderr
         self._code: int | None = None
-        self.pid = started.pid
-        self.process: Process | None = identify(started.pid)
-        """For telling it from whoever has its number later; None on systems without /proc."""
-        mark(started.pid, run_id)
+        self.pid = popen.pid
+        self.process: ProcessIdentity | None = identify(popen.pid)
+        """Identity that stays unique when the process id is reused; None on systems without /proc."""
+        mark(popen.pid, run_id)
 
     @property
     def returncode(self) -> int | None:
-        """Exit code, minus the signal number when killed, None while it runs."""
+        """Exit code, minus the signal number if killed; None while the process runs."""
         if self._code is None:
-            self._code = self._look()
+            self._code = self._poll()
         return self._code
 
-    def _look(self) -> int | None:
-        if not hasattr(os, "waitid"):  # macOS, before Python 3.13: looking at it reaps it
-            return self._started.poll()
+    def _poll(self) -> int | None:
+        if not hasattr(os, "waitid"):  # macOS, before Python 3.13: polling reaps the process
+            return self._popen.poll()
         try:
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:  # somebody else in this program waits for all children
-            return self._started.poll()
+        except ChildProcessError:  # other code in this process waits for all children
+            return self._popen.poll()
         if ended is None:
             return None
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     @property
-    def stdin_open(self) -> bool:
-        """More can be written."""
+    def is_stdin_open(self) -> bool:
+        """Whether more input can be written."""
         return self._stdin is not None
 
-    async def read_stdout(self, take: Callable[[bytes], None]) -> None:
-        """Give every chunk to `take` as it comes, until the end of the stream."""
+    async def read_stdout(self, on_chunk: Callable[[bytes], None]) -> None:
+        """Pass each chunk to `on_chunk` as it arrives, until the end of the stream."""
         if self._stdout is not None:
-            await pump(self._stdout, take)
+            await pump(self._stdout, on_chunk)
 
-    async def read_stderr(self, take: Callable[[bytes], None]) -> None:
-        """Give every chunk to `take` as it comes, until the end of the stream."""
+    async def read_stderr(self, on_chunk: Callable[[bytes], None]) -> None:
+        """Pass each chunk to `on_chunk` as it arrives, until the end of the stream."""
         if self._stderr is not None:
-            await pump(self._stderr, take)
+            await pump(self._stderr, on_chunk)
 
     async def write(self, data: bytes) -> None:
-        """Write everything, however slowly the child reads. Raises `BrokenPipeError` when it reads no more."""
+        """Write all of `data`, however slowly the child reads.
+
+        Raises `BrokenPipeError` if the child has closed its standard input.
+        """
         rest = memoryview(data)
         while rest and self._stdin is not None:
             try:
@@ -98,18 +101,18 @@ class Child:
                 await anyio.wait_writable(self._stdin)
 
     def close_stdin(self) -> None:
-        """The child sees the end of its input."""
+        """Close standard input, so that the child reads the end of file."""
         descriptor, self._stdin = self._stdin, None
         if descriptor is not None:
-            _release(descriptor)
+            _close_descriptor(descriptor)
 
     async def wait(self) -> int:
-        """Wait for the process itself to end, not for the end of its pipes: a grandchild can hold those for ever."""
+        """Wait for the process to end, not for the end of its pipes: a grandchild can hold those open for ever."""
         while (code := self.returncode) is None:
             try:
                 descriptor = os.pidfd_open(self.pid)
-            except (AttributeError, OSError):  # not Linux, an old one, or too many files
-                return await to_thread.run_sync(self._started.wait, abandon_on_cancel=True)
+            except (AttributeError, OSError):  # not Linux, an old kernel, or too many open files
+                return await to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
             try:
                 await anyio.wait_readable(descriptor)
             finally:
@@ -118,37 +121,37 @@ class Child:
         return code
 
     def signal_group(self, number: int) -> None:
-        """Send a signal to the whole process group. Nothing happens when the group is gone."""
+        """Send a signal to the process group; do nothing if the group no longer exists."""
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return
 
     def signal_all(self, number: int) -> None:
-        """A signal to the group, and to everything of the run that left it; SIGKILL until nothing is left."""
+        """Signal the group and every process of the run that left it; repeat SIGKILL until none is left."""
         self.signal_group(number)
         kill_processes_of(self._run_id, number, self.process)
 
-    def is_survived(self) -> bool:
-        """Something of the run lives: the process, or what it started."""
+    def has_survivors(self) -> bool:
+        """Return whether the process, or a process that it started, is alive."""
         return bool(processes_of(self._run_id, self.process))
 
     def close_pipes(self) -> None:
-        """Nothing more is to be read or written."""
+        """Close all pipes; nothing can be read or written afterwards."""
         self.close_stdin()
         descriptors, self._stdout, self._stderr = (self._stdout, self._stderr), None, None
         for descriptor in descriptors:
             if descriptor is not None:
-                _release(descriptor)
+                _close_descriptor(descriptor)
 
     def close(self) -> None:
-        """Give the descriptors and the number back. The process must be gone."""
+        """Close the pipes and reap the process, which must have ended."""
         self.close_pipes()
-        self._started.wait()
+        self._popen.wait()
 
 
-def start_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:
-    """Start a program. Raises `OSError` when the system cannot; nothing is left open then."""
+def spawn_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, stdin: bool) -> Child:
+    """Spawn a program with pipes. Raises `OSError` if the system refuses, with all descriptors closed."""
     opened: list[int] = []
     try:
         pairs = [_pipe(opened) for _ in range(3 if stdin else 2)]
@@ -162,8 +165,8 @@ def start_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd
             cwd=cwd,
             start_new_session=True,
             restore_signals=True,
-            # None as a rule: with a function there, Python starts programs in a slower way.
-            preexec_fn=hear_signals if ignored_signals() else None,  # noqa: PLW1509  # it takes no lock
+            # Usually None: with a function, Python starts programs in a slower way.
+            preexec_fn=restore_default_signals if ignored_signals() else None,  # noqa: PLW1509  # it takes no lock
         )
     except BaseException:
         for descriptor in opened:
@@ -173,17 +176,17 @@ def start_child(argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd
         os.close(descriptor)
     for descriptor in (out_read, err_read, *([pairs[2][1]] if stdin else [])):
         os.set_blocking(descriptor, False)
-    _enlarge(out_read)
+    _enlarge_pipe(out_read)
     return Child(popen, run_id, pairs[2][1] if stdin else None, out_read, err_read)
 
 
 def ignored_signals() -> list[int]:
-    """Signals that a child would ignore from its birth, and should not."""
+    """Return the signals that a child would inherit as ignored although it must handle them."""
     return [number for number in _NOT_INHERITED if signal.getsignal(number) is signal.SIG_IGN]
 
 
-def hear_signals() -> None:
-    """In a child, before its program begins: signals do what they usually do."""
+def restore_default_signals() -> None:
+    """Reset signal dispositions to the default. Called in the child before its program is executed."""
     for number in _NOT_INHERITED:
         signal.signal(number, signal.SIG_DFL)
 
@@ -194,16 +197,16 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     return pair
 
 
-def _enlarge(descriptor: int) -> None:
+def _enlarge_pipe(descriptor: int) -> None:
     import fcntl  # noqa: PLC0415  # not on every platform
 
     try:
         fcntl.fcntl(descriptor, _SET_PIPE_SIZE, PIPE_SIZE)
     except OSError:
-        return  # not Linux, or over the user's limit: the default works too
+        return  # not Linux, or over the user's limit: the default size works, too
 
 
-def _release(descriptor: int) -> None:
-    # A task may still wait for this descriptor: it must wake up instead of waiting for a number that is used again.
+def _close_descriptor(descriptor: int) -> None:
+    # A task may still wait for this descriptor: wake it before the number is reused.
     anyio.notify_closing(descriptor)
     os.close(descriptor)

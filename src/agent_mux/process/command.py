@@ -1,8 +1,8 @@
-"""Running a program to the end for what it prints: the agents' own commands for plugins, models, installation.
+"""Running a program to its end for its output: the agents' own commands for plugins, models and installation.
 
-Blocking and bounded: in a process group of its own, of which nothing lives on. No shell, nothing on standard input but
-what is given. It prints into files, not pipes: nothing has to be read meanwhile, and nobody who is left behind with an
-open pipe keeps us waiting.
+Calls block and are bounded. The program runs without a shell in its own process group, of which no process is left
+running. It prints into files instead of pipes: nothing has to be read meanwhile, and a process that was left behind
+with an open pipe cannot block the call.
 """
 
 import contextlib
@@ -17,71 +17,75 @@ from pathlib import Path
 from typing import IO
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.spawn_errors import Attempt, why_not_started
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
 
-LOOK_EVERY = 0.1  # seconds between asking whether the answer is wanted still
-KILL_AFTER = 2.0  # seconds between asking a group to leave and killing it
-LONGEST_COMPLAINT = 300  # characters
-MOST_OUTPUT = 32 << 20  # bytes of one stream that are kept
-_STDERR = 2  # the descriptor: whatever Python has made of it
+POLL_INTERVAL = 0.1  # seconds between two calls of `is_wanted`
+KILL_AFTER = 2.0  # seconds from SIGTERM to SIGKILL
+MAX_ERROR_LINE = 300  # characters of `ProgramResult.error_line`
+MAX_OUTPUT = 32 << 20  # bytes kept of each stream
+_STDERR = 2  # the descriptor, even if `sys.stderr` was replaced
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a program said."""
+class ProgramResult:
+    """The exit code and the output of a program that ended."""
 
     argv: tuple[str, ...]
     exit_code: int
-    """Negative: the signal that ended it."""
+    """Negative: the number of the signal that ended the program."""
     stdout: str
     stderr: str
 
     @property
-    def complaint(self) -> str:
-        """Its last words, for an error: on standard error, else on standard output."""
-        said = [line.strip() for line in (self.stderr.strip() or self.stdout.strip()).splitlines() if line.strip()]
-        return said[-1][:LONGEST_COMPLAINT] if said else "it says nothing about it"
+    def error_line(self) -> str:
+        """The last line of standard error, else of standard output, for use in an error message."""
+        lines = [line.strip() for line in (self.stderr.strip() or self.stdout.strip()).splitlines() if line.strip()]
+        return lines[-1][:MAX_ERROR_LINE] if lines else "it printed no error message"
 
 
-def ask(  # noqa: PLR0913  # all but three have a default
+def run_program(  # noqa: PLR0913  # all but three have a default
     argv: Sequence[str],
     *,
     environ: Mapping[str, str],
     timeout: float,
     cwd: str | os.PathLike[str] | None = None,
-    given: bytes = b"",
-    shows: bool = False,
+    stdin: bytes = b"",
+    show_output: bool = False,
     is_wanted: Callable[[], bool] | None = None,
-) -> Answer:
+) -> ProgramResult:
     """Run a program and wait for its end.
 
     Args:
         argv: Absolute path of the program, and its arguments.
-        environ: All of its environment.
-        timeout: Seconds.
-        cwd: Where it runs; default: here.
-        given: On its standard input.
-        shows: What it prints goes to our standard error as it comes, and not into the answer.
-        is_wanted: Asked meanwhile; once it says no, the program is ended.
+        environ: The complete environment of the program.
+        timeout: Seconds until the program is ended.
+        cwd: Working directory; default: the current one.
+        stdin: Bytes for its standard input.
+        show_output: Whether to print its output to our standard error instead of returning it.
+        is_wanted: Polled while the program runs; the program is ended once it returns False.
 
     Raises:
-        AgentMuxError: SPAWN_ERROR when it cannot be started, TIMEOUT when it takes longer, ABORTED when nobody
-            wants it any more.
+        AgentMuxError: SPAWN_ERROR if the program cannot be started, TIMEOUT if it takes longer, ABORTED if `is_wanted`
+            returned False.
     """
-    with tempfile.TemporaryFile() as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        into.write(given)
-        into.seek(0)
-        streams = (into, *((_STDERR, _STDERR) if shows else (out, errors)))
-        code = _exit_code(_started(argv, environ, cwd, streams), timeout, is_wanted)
+    with (
+        tempfile.TemporaryFile() as standard_input,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as errors,
+    ):
+        standard_input.write(stdin)
+        standard_input.seek(0)
+        streams = (standard_input, *((_STDERR, _STDERR) if show_output else (out, errors)))
+        code = _wait_for_exit(_spawn(argv, environ, cwd, streams), timeout, is_wanted)
         if code is None:
-            asked = " ".join((Path(argv[0]).name, *argv[1:]))
+            command = " ".join((Path(argv[0]).name, *argv[1:]))
             if is_wanted is not None and not is_wanted():
-                raise AgentMuxError("ABORTED", f"`{asked}` was stopped: nobody waits for it any more")
-            raise AgentMuxError("TIMEOUT", f"`{asked}` did not end within {timeout:g} s; it was stopped")
-        return Answer(tuple(argv), code, _text(out), _text(errors))
+                raise AgentMuxError("ABORTED", f"`{command}` was stopped: its result is no longer wanted")
+            raise AgentMuxError("TIMEOUT", f"`{command}` did not end within {timeout:g} s; it was stopped")
+        return ProgramResult(tuple(argv), code, _text(out), _text(errors))
 
 
-def _started(
+def _spawn(
     argv: Sequence[str],
     environ: Mapping[str, str],
     cwd: str | os.PathLike[str] | None,
@@ -93,41 +97,43 @@ def _started(
             argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=dict(environ), start_new_session=True
         )
     except OSError as error:
-        reason = why_not_started(error, Attempt(argv=argv, environ=environ, cwd=str(cwd or Path.cwd())))
+        reason = explain_spawn_failure(error, SpawnAttempt(argv=argv, environ=environ, cwd=str(cwd or Path.cwd())))
         raise AgentMuxError("SPAWN_ERROR", f"{argv[0]} could not be started: {reason}") from error
 
 
-def _exit_code(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool] | None) -> int | None:
-    """None: it took too long, or nobody wants it, and it was ended."""
+def _wait_for_exit(
+    process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool] | None
+) -> int | None:
+    """Return the exit code; None if the program was ended because of the timeout or `is_wanted`."""
     try:
-        return process.wait(timeout) if is_wanted is None else _wait(process, timeout, is_wanted)
+        return process.wait(timeout) if is_wanted is None else _poll_until_exit(process, timeout, is_wanted)
     except subprocess.TimeoutExpired:
         _signal_group(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(KILL_AFTER)
         return None
     finally:
-        _signal_group(process, signal.SIGKILL)  # also what it left behind
+        _signal_group(process, signal.SIGKILL)  # also ends what the program left running
         process.wait()
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool]) -> int:
+def _poll_until_exit(process: subprocess.Popen[bytes], timeout: float, is_wanted: Callable[[], bool]) -> int:
     end = time.monotonic() + timeout
     while True:
-        left = end - time.monotonic()
+        remaining = end - time.monotonic()
         try:
-            return process.wait(max(0, min(LOOK_EVERY, left)))
+            return process.wait(max(0, min(POLL_INTERVAL, remaining)))
         except subprocess.TimeoutExpired:
-            if left <= LOOK_EVERY or not is_wanted():
+            if remaining <= POLL_INTERVAL or not is_wanted():
                 raise
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    # macOS says that it is not permitted for a group of which only zombies are left.
+    # macOS raises PermissionError for a group that has only zombies left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read(MOST_OUTPUT).decode("utf-8", "replace")
+    return file.read(MAX_OUTPUT).decode("utf-8", "replace")

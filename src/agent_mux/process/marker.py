@@ -1,18 +1,18 @@
-"""Finding every process of a run, wherever it went.
+"""Finding every process of a run, including those that left its process group.
 
-A process group is not enough: the shells that coding agents start live in sessions of their own, and survive their
-agent; a daemon has neither a parent nor, often, an environment. So a process belongs to a run when
+A process group is not enough: the shells that coding agents start have their own sessions and survive their agent, and
+a daemon has neither a parent nor, often, an environment. A process belongs to a run if
 
-- it carries the run's variable in its environment,
-- or the run's number as its limit of real-time CPU (`RLIMIT_RTTIME`): microseconds that nobody ever reaches, that
-  every child inherits, whatever it drops or cleans, and that no unprivileged process can raise again,
+- its environment contains the run's variable,
+- or its limit of real-time CPU (`RLIMIT_RTTIME`) is the run's number: a limit in microseconds that no process ever
+  reaches, that every child inherits even with a clean environment, and that no unprivileged process can raise again,
 - or it is in the session of the run's first process,
 - or its parent belongs to the run.
 
-A process is a number and the time it began: a number that is used again is somebody else, and is never signalled.
+A process is identified by its id and its start time: a reused id is another process and is never signalled.
 
-The reaper runs this module in an interpreter without site-packages, and wants to be ready soon: it imports little, and
-of the standard library only.
+The reaper runs this module in an interpreter without site-packages and must be ready soon. Therefore the module imports
+few modules, all of the standard library.
 """
 
 import os
@@ -21,140 +21,143 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PREFIX = "AGENT_MUX_RUN_"
-ROUNDS = 50  # a process can fork while we look; each round sees what the one before missed
-LOOKS_TO_BE_SURE = 2  # a child can take a number that we have passed, and its parent be gone before we come to it
+MAX_SCANS = 50  # a process can fork during a scan; the next scan finds its child
+EMPTY_SCANS_REQUIRED = 2  # a scan misses a child whose id it has passed if the parent ends before the scan reaches it
 PROC = "/proc"
 _OUTER, _INNER = 1 << 62, 1 << 61
-"""Where the numbers of runs begin. A run inside of a run has a lower one: a limit can only be lowered."""
+"""Smallest numbers of runs. A run inside another run uses the lower one: a limit can only be lowered."""
 _READ_SIZE = 1 << 12
 _DEAD = frozenset({b"Z", b"X"})
 
 
-class Process(NamedTuple):
-    """One process, for ever."""
+class ProcessIdentity(NamedTuple):
+    """A process id together with its start time: unique also after the id is reused."""
 
     pid: int
     started: int
-    """Clock ticks after the start of the machine."""
+    """Clock ticks from the start of the machine to the start of the process."""
 
 
 class _Marks(NamedTuple):
-    """What the processes of a run carry."""
+    """What every process of a run carries."""
 
     variable: bytes
     limits: tuple[bytes, ...]
-    """As they are shown among the limits of a process."""
+    """The run's number as /proc shows it among the limits of a process."""
 
 
-class _Look(NamedTuple):
-    process: Process
+class _ProcessStat(NamedTuple):
+    process: ProcessIdentity
     parent: int
     session: int
     is_dead: bool
 
 
 def marker_variable(run_id: str) -> str:
-    """The name of the environment variable that marks the processes of a run."""
+    """Return the name of the environment variable that marks the processes of a run."""
     return PREFIX + run_id
 
 
-def number_of(run_id: str) -> int:
-    """The number that marks them, below 2**61."""
+def run_number(run_id: str) -> int:
+    """Return the number, below 2**61, that marks the processes of a run."""
     number = 0
     for letter in run_id.encode():
         number = (number * 257 + letter) % _INNER
     return number
 
 
-def _marks_of(run_id: str) -> _Marks:
-    number = number_of(run_id)
+def _run_marks(run_id: str) -> _Marks:
+    number = run_number(run_id)
     return _Marks(marker_variable(run_id).encode() + b"=", (b" %d " % (_OUTER + number), b" %d " % (_INNER + number)))
 
 
 def mark(pid: int, run_id: str) -> bool:
-    """Mark a process that just began, and all children it will ever have. False: this system has no such mark."""
+    """Mark a new process and all its future children. Returns False if the system does not support the mark."""
     try:
         import resource  # noqa: PLC0415  # not on every platform
 
-        unlimited, kind = resource.RLIM_INFINITY, resource.RLIMIT_RTTIME
-        _, hard = resource.prlimit(pid, kind)
-        outer, inner = _OUTER + number_of(run_id), _INNER + number_of(run_id)
-        resource.prlimit(pid, kind, (outer, outer) if hard == unlimited else (inner, hard))
+        unlimited, limit = resource.RLIM_INFINITY, resource.RLIMIT_RTTIME
+        _, hard = resource.prlimit(pid, limit)
+        outer, inner = _OUTER + run_number(run_id), _INNER + run_number(run_id)
+        resource.prlimit(pid, limit, (outer, outer) if hard == unlimited else (inner, hard))
     except (AttributeError, ImportError, OSError, ValueError):
         return False
     return True
 
 
-def identify(pid: int) -> Process | None:
-    """The process that has this number now, dead or alive. None where nobody knows."""
-    look = _look(str(pid))
-    return None if look is None else look.process
+def identify(pid: int) -> ProcessIdentity | None:
+    """Return the identity of the process with this id, running or zombie; None if it is unknown."""
+    stat = _read_stat(str(pid))
+    return None if stat is None else stat.process
 
 
-def processes_of(run_id: str, leader: Process | None = None) -> list[int]:
-    """Ids of the living processes of a run. Empty where there is no /proc (macOS: see the docs).
+def processes_of(run_id: str, leader: ProcessIdentity | None = None) -> list[int]:
+    """Return the ids of the living processes of a run; empty without /proc (macOS: see docs/design/supervision.md).
 
-    `leader`: the first process of the run, when it is known; whatever began before it is nobody's child of it.
+    `leader`: the first process of the run, if it is known. Processes that began before it cannot belong to the run.
     """
-    return [process.pid for process in _census(run_id, leader)]
+    return [process.pid for process in _find_processes(run_id, leader)]
 
 
-def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: Process | None = None) -> int:
-    """Send a signal to every process of the run; SIGKILL until none is left. Returns how many were signalled."""
-    seen: set[Process] = set()
-    immune: set[Process] = set()
-    empty_looks = 0
-    for _ in range(ROUNDS):
-        alive = [process for process in _census(run_id, leader) if process not in immune]
+def kill_processes_of(run_id: str, number: int = signal.SIGKILL, leader: ProcessIdentity | None = None) -> int:
+    """Send a signal to every process of the run; repeat SIGKILL until none is left.
+
+    Returns the number of processes that were signalled.
+    """
+    seen: set[ProcessIdentity] = set()
+    immune: set[ProcessIdentity] = set()
+    empty_scans = 0
+    for _ in range(MAX_SCANS):
+        alive = [process for process in _find_processes(run_id, leader) if process not in immune]
         immune.update(process for process in alive if not _signal(process, number))
         seen.update(alive)
-        empty_looks = 0 if alive else empty_looks + 1
-        if number != signal.SIGKILL or empty_looks == LOOKS_TO_BE_SURE:
+        empty_scans = 0 if alive else empty_scans + 1
+        if number != signal.SIGKILL or empty_scans == EMPTY_SCANS_REQUIRED:
             break
     return len(seen - immune)
 
 
-def _census(run_id: str, leader: Process | None) -> list[Process]:
-    looks = {look.process.pid: look for look in _looks(leader.started if leader is not None else 0)}
-    session, marks = _session(leader), _marks_of(run_id)
+def _find_processes(run_id: str, leader: ProcessIdentity | None) -> list[ProcessIdentity]:
+    stats = {stat.process.pid: stat for stat in _process_stats(leader.started if leader is not None else 0)}
+    session, marks = _session(leader), _run_marks(run_id)
     found = {
-        pid for pid, look in looks.items() if (session is not None and look.session == session) or _carries(pid, marks)
+        pid for pid, stat in stats.items() if (session is not None and stat.session == session) or _has_mark(pid, marks)
     }
     found.discard(os.getpid())
     grown = True
     while grown:
-        children = {pid for pid, look in looks.items() if look.parent in found} - found - {os.getpid()}
+        children = {pid for pid, stat in stats.items() if stat.parent in found} - found - {os.getpid()}
         grown = bool(children)
         found |= children
-    return [looks[pid].process for pid in sorted(found) if not looks[pid].is_dead]
+    return [stats[pid].process for pid in sorted(found) if not stats[pid].is_dead]
 
 
-def _session(leader: Process | None) -> int | None:
-    """The leader's session, as long as its number is surely its own: until it is reaped."""
+def _session(leader: ProcessIdentity | None) -> int | None:
+    """Return the leader's session id, or None if the leader was reaped and its id may be reused."""
     return leader.pid if leader is not None and identify(leader.pid) == leader else None
 
 
-def _looks(since: int) -> Iterator[_Look]:
+def _process_stats(since: int) -> Iterator[_ProcessStat]:
     try:
-        names = os.listdir(PROC)  # noqa: PTH208  # a path for each of them costs more than the look
+        names = os.listdir(PROC)  # noqa: PTH208  # a Path object for each costs more than reading its stat
     except OSError:
         return
     for name in names:
         if name.isdigit():
-            look = _look(name)
-            if look is not None and look.process.started >= since:
-                yield look
+            stat = _read_stat(name)
+            if stat is not None and stat.process.started >= since:
+                yield stat
 
 
-def _look(name: str) -> _Look | None:
-    stat = _read(f"{PROC}/{name}/stat")
-    fields = stat[stat.rfind(b")") + 1 :].split()  # the name before may contain anything
+def _read_stat(name: str) -> _ProcessStat | None:
+    line = _read(f"{PROC}/{name}/stat")
+    fields = line[line.rfind(b")") + 1 :].split()  # the program name before it may contain any character
     if len(fields) < 20:
-        return None  # gone meanwhile
-    return _Look(Process(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
+        return None  # the process has ended meanwhile
+    return _ProcessStat(ProcessIdentity(int(name), int(fields[19])), int(fields[1]), int(fields[3]), fields[0] in _DEAD)
 
 
-def _carries(pid: int, marks: _Marks) -> bool:
+def _has_mark(pid: int, marks: _Marks) -> bool:
     environment = _read(f"{PROC}/{pid}/environ")
     if environment.startswith(marks.variable) or b"\0" + marks.variable in environment:
         return True
@@ -163,7 +166,7 @@ def _carries(pid: int, marks: _Marks) -> bool:
 
 
 def _read(path: str) -> bytes:
-    """A file of /proc; empty when it is gone, or somebody else's."""
+    """Return the content of a file of /proc; empty if the process has ended or belongs to another user."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -179,11 +182,11 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _signal(process: Process, number: int) -> bool:
-    """Signal this process and no other. False: it is not ours to signal."""
+def _signal(process: ProcessIdentity, number: int) -> bool:
+    """Signal exactly this process. Returns False if we lack the permission."""
     try:
         descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # gone; or an old system, or too many files: then between two looks
+    except (AttributeError, OSError):  # process ended, old kernel, or too many open files: fall back to `os.kill`
         descriptor = None
     try:
         if identify(process.pid) != process:

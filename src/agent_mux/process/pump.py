@@ -1,7 +1,7 @@
-"""Reading a pipe at full speed: each chunk goes to a callback as soon as the event loop sees it.
+"""Reading a pipe at full speed: each chunk goes to a callback as soon as the event loop reports it.
 
-On asyncio the descriptor stays registered with the event loop: registering it anew for every read, as the portable way
-does, would cost more than all that is done with the chunk.
+On asyncio the descriptor stays registered with the event loop: registering it for every read, as the portable way does,
+costs more than the processing of the chunk.
 """
 
 import asyncio
@@ -17,25 +17,25 @@ from anyio import lowlevel
 
 CHUNK = 1 << 16  # bytes: what a Linux pipe holds
 
-Take = Callable[[bytes], None]
+ChunkHandler = Callable[[bytes], None]
 
 
-async def pump(descriptor: int, take: Take) -> None:
-    """Read a non-blocking descriptor to its end. What `take` raises is raised here."""
-    if _on_asyncio():
-        await _pump_on_asyncio(descriptor, take)
+async def pump(descriptor: int, on_chunk: ChunkHandler) -> None:
+    """Read a non-blocking descriptor to its end. An exception of `on_chunk` is raised here."""
+    if _is_asyncio():
+        await _pump_on_asyncio(descriptor, on_chunk)
     else:
-        await _pump_anywhere(descriptor, take)
+        await _pump_portably(descriptor, on_chunk)
 
 
-def _on_asyncio() -> bool:
+def _is_asyncio() -> bool:
     try:
         return asyncio.current_task() is not None
     except RuntimeError:
         return False
 
 
-async def _pump_anywhere(descriptor: int, take: Take) -> None:
+async def _pump_portably(descriptor: int, on_chunk: ChunkHandler) -> None:
     while True:
         try:
             chunk = _read(descriptor)
@@ -44,11 +44,11 @@ async def _pump_anywhere(descriptor: int, take: Take) -> None:
             continue
         if not chunk:
             return
-        take(chunk)
+        on_chunk(chunk)
         await lowlevel.checkpoint()
 
 
-async def _pump_on_asyncio(descriptor: int, take: Take) -> None:
+async def _pump_on_asyncio(descriptor: int, on_chunk: ChunkHandler) -> None:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -56,28 +56,28 @@ async def _pump_on_asyncio(descriptor: int, take: Take) -> None:
         try:
             chunk = _read(descriptor)
             if chunk:
-                take(chunk)
+                on_chunk(chunk)
                 return
         except BlockingIOError:
             return
-        except BaseException as error:  # noqa: BLE001  # raised again where somebody waits for the end
+        except BaseException as error:  # noqa: BLE001  # raised again by `await done`
             _finish(done, error)
         else:
             _finish(done)
         loop.remove_reader(descriptor)
 
-    _as_asyncio(loop.add_reader, descriptor, read)
+    _register_in_asyncio_context(loop.add_reader, descriptor, read)
     try:
         await done
     finally:
         loop.remove_reader(descriptor)
 
 
-def _as_asyncio(register: Callable[..., object], *arguments: Any) -> None:
+def _register_in_asyncio_context(register: Callable[..., object], *arguments: Any) -> None:
     """Register a callback that may start tasks.
 
-    No task runs in a callback of asyncio. Where sniffio is installed, anyio asks it which event loop it is, and sniffio
-    looks for a task, unless it was told, as `anyio.run` does and `asyncio.run` does not.
+    Callbacks of asyncio run outside of any task. If sniffio is installed, anyio asks it for the event loop, and sniffio
+    looks for a task unless its context variable is set. `anyio.run` sets it; `asyncio.run` does not.
     """
     context = copy_context()
     sniffio = sys.modules.get("sniffio")
@@ -87,11 +87,11 @@ def _as_asyncio(register: Callable[..., object], *arguments: Any) -> None:
 
 
 def _read(descriptor: int) -> bytes:
-    """What there is; empty at the end."""
+    """Return the available bytes; empty at the end of the stream."""
     try:
         return os.read(descriptor, CHUNK)
     except OSError as error:
-        if error.errno == errno.EIO:  # how a terminal says that nobody is at the other end any more
+        if error.errno == errno.EIO:  # a terminal whose other end is closed
             return b""
         raise
 

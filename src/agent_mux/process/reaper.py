@@ -1,4 +1,4 @@
-"""The client's end of the reaper, which ends its runs when it is killed: see `reaping.py`."""
+"""The client's side of the reaper process (`reaper_process.py`), which ends the runs of a client that was killed."""
 
 import os
 import select
@@ -8,66 +8,72 @@ from pathlib import Path
 
 import anyio
 
-PROGRAM = Path(__file__).with_name("reaping.py")
-PATIENCE = 2.0  # seconds for the reaper to come, and to leave
-LOOK_EVERY = 0.001  # seconds between two looks whether it came
+PROGRAM = Path(__file__).with_name("reaper_process.py")
+REAPER_TIMEOUT = 2.0  # seconds for the reaper to start, and to end
+POLL_INTERVAL = 0.001  # seconds between two checks whether the reaper is ready
 
 
 class Reaper:
-    """The client's end of the reaper. Starts it with the first run, and again when somebody killed it."""
+    """The connection to the reaper process. Starts it with the first run, and again if it was killed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._client = 0
-        """Whose it is: a fork of the client has a copy of this object."""
+        self._client_pid = 0
+        """Process id of the client that started the reaper: a fork of the client has a copy of this object."""
         self._runs: dict[str, list[str]] = {}
-        """Those that are alive, and how they are registered: one line or two."""
+        """The lines, one or two, with which each active run is registered, by run id."""
         self._is_ready = False
 
     def watch(self, run_id: str, temp_dir: Path) -> None:
-        """End this run's processes if the client dies. Raises `OSError` when no reaper can be started."""
+        """Register a run, whose processes the reaper ends if the client dies.
+
+        Raises `OSError` if no reaper can be started.
+        """
         if self._process is None or self._process.poll() is not None:
             self._start()
         self._runs[run_id] = [f"+{run_id} {temp_dir}"]
         self._write(*self._runs[run_id])
 
     async def wait_until_ready(self) -> None:
-        """Wait for a reaper that was just started, 2 seconds at most: what begins before it works could escape."""
-        with anyio.move_on_after(PATIENCE):
-            while not self._is_at_work():  # noqa: ASYNC110  # it tells with a byte, which several runs wait for
-                await anyio.sleep(LOOK_EVERY)
+        """Wait up to 2 seconds for a new reaper: a process that starts before the reaper is ready could escape it."""
+        with anyio.move_on_after(REAPER_TIMEOUT):
+            while not self._check_ready():  # noqa: ASYNC110  # several runs wait for one byte in a pipe
+                await anyio.sleep(POLL_INTERVAL)
 
-    def _is_at_work(self) -> bool:
+    def _check_ready(self) -> bool:
         process = self._process
         if process is None or process.stdout is None:
-            return True  # it is gone: nothing can be waited for
+            return True  # it has ended: do not wait for it
         if not self._is_ready:
-            look = select.poll()
-            look.register(process.stdout)
-            self._is_ready = bool(look.poll(0))
+            poll = select.poll()
+            poll.register(process.stdout)
+            self._is_ready = bool(poll.poll(0))
         return self._is_ready
 
-    def began(self, run_id: str, pid: int, started: int) -> None:
-        """The run's first process: its id, and when it began (0: nobody knows). A later attempt has another."""
+    def register_leader(self, run_id: str, pid: int, started: int) -> None:
+        """Register the first process of a run, by id and start time (0: unknown).
+
+        Each attempt replaces the one before.
+        """
         if run_id in self._runs:
             self._runs[run_id][1:] = [f"={run_id} {pid} {started}"]
             self._write(self._runs[run_id][1])
 
-    def release(self, run_id: str) -> None:
-        """The run is over and nothing of it is left."""
+    def unregister(self, run_id: str) -> None:
+        """Unregister a run of which no process and no file is left."""
         if self._runs.pop(run_id, None) is not None:
             self._write(f"-{run_id}")
 
     def close(self) -> None:
-        """The client leaves in order: nothing is left to end."""
+        """Stop the reaper when the client ends in order: no run is left."""
         self._write(".")
-        self._forget()
+        self._disconnect()
 
     def _start(self) -> None:
-        self._forget()
-        self._client = os.getpid()
+        self._disconnect()
+        self._client_pid = os.getpid()
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(PROGRAM), str(self._client)],
+            [sys.executable, "-I", "-S", str(PROGRAM), str(self._client_pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -76,29 +82,29 @@ class Reaper:
         )
         assert self._process.stdin is not None  # noqa: S101  # it is a pipe
         os.set_blocking(self._process.stdin.fileno(), False)
-        for registered in self._runs.values():
-            self._write(*registered)
+        for lines in self._runs.values():
+            self._write(*lines)
 
     def _write(self, *lines: str) -> None:
         process = self._process
-        if process is None or process.stdin is None or self._client != os.getpid():
+        if process is None or process.stdin is None or self._client_pid != os.getpid():
             return
         try:
             for line in lines:
                 os.write(process.stdin.fileno(), os.fsencode(line) + b"\n")
         except (BrokenPipeError, BlockingIOError):
-            self._forget()  # somebody killed or stopped it; the next run starts another
+            self._disconnect()  # it was killed or stopped; the next run starts another reaper
 
-    def _forget(self) -> None:
+    def _disconnect(self) -> None:
         process, self._process = self._process, None
         self._is_ready = False
         if process is None or process.stdin is None or process.stdout is None:
             return
         process.stdin.close()
         process.stdout.close()
-        if self._client == os.getpid():
+        if self._client_pid == os.getpid():
             try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:  # it is stopped
+                process.wait(REAPER_TIMEOUT)
+            except subprocess.TimeoutExpired:  # the reaper is stopped (SIGSTOP)
                 process.kill()
                 process.wait()

@@ -1,4 +1,4 @@
-"""Why a program could not be started, and what to do about it."""
+"""Explaining why a program could not be spawned, and what to do about it."""
 
 import errno
 import os
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ELF = b"\x7fELF"
-_BINARIES = (_ELF, b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
-"""How programs begin: of Linux, macOS (two kinds) and Windows."""
-_HEAD = 256  # bytes of a file that are looked at
+_BINARY_MAGICS = (_ELF, b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+"""First bytes of programs for Linux, macOS (two kinds) and Windows."""
+_HEAD_SIZE = 256  # bytes of a file that are read
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What was tried."""
+class SpawnAttempt:
+    """The command, environment and directory of a failed spawn."""
 
     argv: Sequence[str]
     environ: Mapping[str, str]
@@ -22,79 +22,79 @@ class Attempt:
 
     @property
     def program(self) -> Path:
-        """What was to be started."""
+        """Path of the program."""
         return Path(self.argv[0])
 
 
-def why_not_started(error: OSError, attempt: Attempt) -> str:
-    """One sentence: the reason as a person would say it, the system's own words, and what to do next."""
+def explain_spawn_failure(error: OSError, attempt: SpawnAttempt) -> str:
+    """Return one sentence: the likely reason, what to do next, and the system's own message."""
     explain = _EXPLANATIONS.get(error.errno or 0)
-    words = f"{error.strerror or error} (errno {error.errno})"
-    return words if explain is None else f"{explain(attempt)} [{words}]"
+    system_message = f"{error.strerror or error} (errno {error.errno})"
+    return system_message if explain is None else f"{explain(attempt)} [{system_message}]"
 
 
-def _missing(attempt: Attempt) -> str:
+def _missing(attempt: SpawnAttempt) -> str:
     if not Path(attempt.cwd).exists():
-        return f"the directory {attempt.cwd} is gone; make it again, or run somewhere else (cwd)"
+        return f"the directory {attempt.cwd} does not exist; create it, or run in another directory (cwd)"
     if not attempt.program.exists():
-        return f"{attempt.program} is gone; install it again"
+        return f"{attempt.program} does not exist; install it again"
     head = _head(attempt.program)
     if head.startswith(b"#!"):
         interpreter = head[2:].split(b"\n")[0].decode("utf-8", "replace").strip(" ").partition(" ")[0]
         return (
-            f"its first line names the interpreter {interpreter!r}, which is not there; install it, or mend that line"
+            f"its first line names the interpreter {interpreter!r}, which does not exist; install it, or edit that line"
         )
-    return "it needs a loader that is not there: it was made for another system; install the build for this one"
+    return "it needs a loader that does not exist: it was built for another system; install the build for this one"
 
 
-def _forbidden(attempt: Attempt) -> str:
+def _forbidden(attempt: SpawnAttempt) -> str:
     if not os.access(attempt.cwd, os.X_OK):
-        return f"the directory {attempt.cwd} may not be entered; run somewhere else (cwd), or as somebody who may"
+        return f"the directory {attempt.cwd} cannot be entered; run in another directory (cwd), or as another user"
     if not os.access(attempt.program, os.X_OK):
-        return f"{attempt.program} may not be executed; try: chmod +x {attempt.program}"
-    return "it, or what it needs, may not be executed here; see who may, and whether the disk is mounted noexec"
+        return f"{attempt.program} is not executable; try: chmod +x {attempt.program}"
+    return "it, or a file that it needs, cannot be executed; check permissions, and whether the disk is mounted noexec"
 
 
-def _no_program(attempt: Attempt) -> str:
-    if _head(attempt.program).startswith(_BINARIES):
-        return "it was made for another kind of machine; install the build for this one"
-    return "it is no program, and no script that names its interpreter; begin it with a line like #!/bin/sh"
+def _no_program(attempt: SpawnAttempt) -> str:
+    if _head(attempt.program).startswith(_BINARY_MAGICS):
+        return "it was built for another kind of machine; install the build for this one"
+    return "it is neither a program nor a script that names its interpreter; start it with a line like #!/bin/sh"
 
 
-def _no_directory(attempt: Attempt) -> str:
-    return f"{attempt.cwd} is no directory; run somewhere else (cwd)"
+def _no_directory(attempt: SpawnAttempt) -> str:
+    return f"{attempt.cwd} is not a directory; run in another directory (cwd)"
 
 
-def _too_long(attempt: Attempt) -> str:
+def _too_long(attempt: SpawnAttempt) -> str:
     arguments = [len(os.fsencode(word)) for word in attempt.argv]
     variables = sum(len(os.fsencode(name)) + len(os.fsencode(value)) for name, value in attempt.environ.items())
     sizes = f"{sum(arguments)} bytes of arguments, the longest {max(arguments)}, and {variables} of environment"
-    return f"{sizes} are more than the system takes; shorten the system prompt, or what is set in env"
+    return f"{sizes} exceed the limit of the system; shorten the system prompt, or the variables in env"
 
 
-def _too_many_files(_: Attempt) -> str:
+def _too_many_files(_: SpawnAttempt) -> str:
     return (
-        "this process has too many files open; raise its limit (ulimit -n), or let fewer runs work at a time "
+        "this process has too many files open; raise its limit (ulimit -n), or run fewer agents at a time "
         "(max_concurrent_runs)"
     )
 
 
-def _too_many_files_of_all(_: Attempt) -> str:
-    return "this machine has too many files open; end something, or raise its limit (fs.file-max)"
+def _too_many_files_of_all(_: SpawnAttempt) -> str:
+    return "this machine has too many files open; end some programs, or raise its limit (fs.file-max)"
 
 
-def _too_many_processes(_: Attempt) -> str:
+def _too_many_processes(_: SpawnAttempt) -> str:
     return (
-        "the system allows no more processes, or terminals; end something, raise the limit (ulimit -u), or let fewer "
-        "runs work at a time (max_concurrent_runs)"
+        "the system allows no more processes or terminals; end some programs, raise the limit (ulimit -u), or run "
+        "fewer agents at a time (max_concurrent_runs)"
     )
 
 
-def _no_memory(_: Attempt) -> str:
-    return "there is no memory left; end something, or let fewer runs work at a time (max_concurrent_runs)"
+def _no_memory(_: SpawnAttempt) -> str:
+    return "no memory is left; end some programs, or run fewer agents at a time (max_concurrent_runs)"
 
 
-_EXPLANATIONS: Mapping[int, Callable[[Attempt], str]] = {
+_EXPLANATIONS: Mapping[int, Callable[[SpawnAttempt], str]] = {
     errno.ENOENT: _missing,
     errno.EACCES: _forbidden,
     errno.EPERM: _forbidden,
@@ -111,6 +111,6 @@ _EXPLANATIONS: Mapping[int, Callable[[Attempt], str]] = {
 def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_HEAD)
+            return file.read(_HEAD_SIZE)
     except OSError:
         return b""

@@ -1,4 +1,4 @@
-"""A child process at a terminal of its own: for programs that are made for people."""
+"""A child process at its own pseudo-terminal, for interactive programs."""
 
 import os
 import subprocess
@@ -6,49 +6,49 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.child import Child, Started, hear_signals
+from agent_mux.process.child import Child, SpawnedProcess, restore_default_signals
 from agent_mux.process.marker import mark
 from agent_mux.sdk.codec import TerminalSize
 
 END_OF_FILE = b"\x04"
-"""What a person types to say that nothing more will come."""
+"""The character (Ctrl-D) with which a person ends the input at a terminal."""
 
 
 class TerminalChild(Child):
     """A program whose standard input, output and error are one terminal."""
 
-    def __init__(self, started: Started, run_id: str, terminal: int) -> None:
-        super().__init__(started, run_id, stdin=terminal, stdout=terminal, stderr=None)
+    def __init__(self, popen: SpawnedProcess, run_id: str, terminal: int) -> None:
+        super().__init__(popen, run_id, stdin=terminal, stdout=terminal, stderr=None)
 
-    async def read_stderr(self, take: Callable[[bytes], None]) -> None:
-        """There is none: it comes with the output."""
+    async def read_stderr(self, on_chunk: Callable[[bytes], None]) -> None:
+        """Return at once: a terminal has no separate standard error."""
 
     def resize(self, size: TerminalSize) -> None:
-        """The terminal has another size now; the program is told."""
+        """Set the size of the terminal; the system notifies the program with SIGWINCH."""
         if self._stdout is not None:
             _resize(self._stdout, size)
 
     def close_stdin(self) -> None:
-        """Type the end of the input; there is no other way to close half a terminal."""
+        """Send the end-of-file character: half of a terminal cannot be closed."""
         terminal, self._stdin = self._stdin, None
         if terminal is not None and self.returncode is None:
             try:
                 os.write(terminal, END_OF_FILE)
             except OSError:
-                return  # it reads no more, or is gone: then it needs no telling
+                return  # the program closed the terminal or has ended
 
 
-def start_at_terminal(
+def spawn_at_terminal(
     argv: Sequence[str], *, run_id: str, env: Mapping[str, str], cwd: str, size: TerminalSize
 ) -> TerminalChild:
-    """Start a program. Raises `OSError` when the system cannot; nothing is left open then.
+    """Spawn a program at a new terminal, with all descriptors closed on failure.
 
-    Raises PTY_NOT_AVAILABLE where there are no terminals.
+    Raises `OSError` if the system refuses, PTY_NOT_AVAILABLE if it has no pseudo-terminals.
     """
     try:
         terminal, inner = os.openpty()
     except AttributeError as error:
-        raise AgentMuxError("PTY_NOT_AVAILABLE", "this system has no terminals for programs") from error
+        raise AgentMuxError("PTY_NOT_AVAILABLE", "this system has no pseudo-terminals") from error
     try:
         _resize(terminal, size)
         popen = subprocess.Popen(
@@ -60,7 +60,7 @@ def start_at_terminal(
             cwd=cwd,
             start_new_session=True,
             restore_signals=True,
-            preexec_fn=partial(_take_terminal, run_id),  # noqa: PLW1509  # it takes no lock
+            preexec_fn=partial(_acquire_terminal, run_id),  # noqa: PLW1509  # it takes no lock
         )
     except BaseException:
         os.close(terminal)
@@ -71,13 +71,16 @@ def start_at_terminal(
     return TerminalChild(popen, run_id, terminal)
 
 
-def _take_terminal(run_id: str) -> None:
-    """In the child, before its program begins: its standard input is the terminal of its session."""
+def _acquire_terminal(run_id: str) -> None:
+    """Mark the child, and make its standard input the terminal of its session.
+
+    Called before its program is executed.
+    """
     import fcntl  # noqa: PLC0415  # not on every platform
     import termios  # noqa: PLC0415
 
     mark(os.getpid(), run_id)
-    hear_signals()
+    restore_default_signals()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 

@@ -1,22 +1,23 @@
-"""Keeping secrets out of everything that is written down: journals, events, results, errors, logs, messages.
+"""Find secrets and hide them in journals, events, results, errors, logs and messages.
 
-Secrets are known by name (`names`), by value (`values`) and by shape (`shapes`). What is hidden keeps its length, so
-that framing and JSON stay whole, and a run can put it back into what it sends to its agent (`Redactor.restore`).
+Secrets are recognized by the name of the variable or option that holds them (`names`), by value (`values`) and by the
+form that issuers give to keys (`patterns`). A hidden secret keeps its length in bytes, so that framing and JSON remain
+valid, and a run can restore it in its input to the agent (`Redactor.restore`).
 """
 
-from agent_mux.redaction.names import HIDDEN, is_secret_name, shown, without_secret_values
-from agent_mux.redaction.redactor import Redactor
-from agent_mux.redaction.text import RedactedStream, redact_text
+from agent_mux.redaction.names import HIDDEN, hide_secret_arguments, hide_secret_values, is_secret_name
+from agent_mux.redaction.redactor import Redactor, redact_text
+from agent_mux.redaction.stream import RedactedStream
 from agent_mux.redaction.values import secret_values, secrets_of_servers
 
 __all__ = [
     "HIDDEN",
     "RedactedStream",
     "Redactor",
+    "hide_secret_arguments",
+    "hide_secret_values",
     "is_secret_name",
     "redact_text",
     "secret_values",
     "secrets_of_servers",
-    "shown",
-    "without_secret_values",
 ]

@@ -1,7 +1,4 @@
-"""Names of variables, options and headers that hold secrets.
-
-Plain data as people may see it: options of runs, and files that say them.
-"""
+"""Secrets by name: recognize names of variables, options and headers that hold secrets, and hide their values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +7,7 @@ from typing import Any
 HIDDEN = "[hidden]"
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ALWAYS = frozenset(
+_ANYWHERE = frozenset(
     {
         "apikey",
         "authkey",
@@ -33,8 +30,8 @@ _ALWAYS = frozenset(
         "token",
     }
 )
-_LAST = frozenset({"key", "keys", "pass", "pat", "tokens", "jwt", "signature"})
-"""Secret at the end of a name only: `API_KEY`, and not `KEY_BINDINGS`."""
+_AT_END = frozenset({"key", "keys", "pass", "pat", "tokens", "jwt", "signature"})
+"""Words that mark a secret only at the end of a name: `API_KEY`, but not `KEY_BINDINGS`."""
 _ENDINGS = ("password", "passwd", "apikey", "authtoken", "accesstoken")
 _HARMLESS = re.compile(
     r"max_?(?:output_?|input_?|thinking_?)?tokens|token_?(?:s|izers?|type|usage|count|limit|budget)\b|(?:public|primary|foreign|"
@@ -45,44 +42,47 @@ _HARMLESS = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """A variable, option, header or field of this name holds a secret: `API_KEY`, `x-api-key`, `--token`."""
+    """Return whether a variable, option, header or field of this name holds a secret: `x-api-key`, `--token`."""
     if _HARMLESS.search(name.strip("-")):
         return False
     words = [word.lower() for word in _WORDS.findall(name)]
-    return bool(words) and (words[-1] in _LAST or any(word in _ALWAYS or word.endswith(_ENDINGS) for word in words))
+    return bool(words) and (words[-1] in _AT_END or any(word in _ANYWHERE or word.endswith(_ENDINGS) for word in words))
 
 
-def without_secret_values(arguments: Sequence[str]) -> tuple[str, ...]:
-    """A command line for people: `--token=...`, `--token ...`, `KEY=...` and headers (`-H 'Authorization: ...'`)."""
-    shown: list[str] = []
-    names_secret = False
+def hide_secret_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Hide secrets in a command line: in `--token=...`, `--token ...`, `KEY=...` and `-H 'Authorization: ...'`."""
+    result: list[str] = []
+    is_value_secret = False
     for argument in arguments:
         name, sign, value = argument.partition("=")
         header, colon, content = argument.partition(": ")
-        if names_secret and not argument.startswith("--"):
-            shown.append(HIDDEN)
+        if is_value_secret and not argument.startswith("--"):
+            result.append(HIDDEN)
         elif sign and value and is_secret_name(name):
-            shown.append(f"{name}={HIDDEN}")
+            result.append(f"{name}={HIDDEN}")
         elif colon and content and " " not in header and is_secret_name(header):
-            shown.append(f"{header}: {HIDDEN}")
+            result.append(f"{header}: {HIDDEN}")
         else:
-            shown.append(argument)
-        names_secret = argument.startswith("--") and not sign and is_secret_name(argument)
-    return tuple(shown)
+            result.append(argument)
+        is_value_secret = argument.startswith("--") and not sign and is_secret_name(argument)
+    return tuple(result)
 
 
-_SHOWN_AS_NAMES = frozenset({"env", "headers"})  # their values may be secrets
+_ALL_VALUES_HIDDEN = frozenset({"env", "headers"})  # any of their values may be a secret
 
 
-def shown(name: str, value: Any) -> Any:
-    """A value without what its name, or a name in it, says is secret. What JSON has no word for becomes text."""
-    if name in _SHOWN_AS_NAMES and isinstance(value, Mapping):
+def hide_secret_values(name: str, value: Any) -> Any:
+    """Return plain data for display, with the values under secret names hidden and other types converted to text.
+
+    `name` is the name under which the value is stored; empty: none.
+    """
+    if name in _ALL_VALUES_HIDDEN and isinstance(value, Mapping):
         return dict.fromkeys(value, HIDDEN)
     if value is not None and (name == "base64" or is_secret_name(name)) and isinstance(value, str):
         return HIDDEN
     if isinstance(value, Mapping):
-        return {key: shown(str(key), item) for key, item in value.items()}
+        return {key: hide_secret_values(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = [shown("", item) for item in value]
-        return list(without_secret_values(items)) if name in {"args", "command"} else items
+        items = [hide_secret_values("", item) for item in value]
+        return list(hide_secret_arguments(items)) if name in {"args", "command"} else items
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -20,7 +20,7 @@ from agent_mux.redaction import RedactedStream, Redactor
 from agent_mux.sdk.codec import CloseStdin, WriteStdin
 
 
-class Outbox:
+class StdinWriter:
     """A queue without a limit: an agent that does not read must not stop the one who sends."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Outbox:
                         child.close_stdin()
 
     async def _write(self, child: Child, data: bytes) -> None:
-        if not child.stdin_open:
+        if not child.is_stdin_open:
             self._on_lost(data)
             return
         try:
@@ -76,7 +76,7 @@ LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for
 _STREAMS = (Kind.STDOUT, Kind.STDERR)
 
 
-class AgentOutput:
+class OutputReader:
     """Reads both streams of a process to their ends."""
 
     def __init__(self, redactor: Redactor, record: Callable[[Kind, bytes], None]) -> None:
@@ -151,43 +151,43 @@ class AgentOutput:
             await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
 
 
-SETTLE = 1.0  # seconds for the rest of the output after the agent is gone: a grandchild can hold the pipe for ever
+DRAIN_TIMEOUT = 1.0  # seconds for the rest of the output after the agent exits: a grandchild can hold the pipe open
 LEFTOVER_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for what the agent left running
 PROTOCOL_GRACE = 1.0  # seconds at most for the agent to leave after it was told in its own protocol
 LOOK_EVERY = 0.02  # seconds between two looks at /proc
 
 
-async def within(seconds: float, wait: Awaitable[Any]) -> bool:
+async def finishes_within(seconds: float, wait: Awaitable[Any]) -> bool:
     """Wait, but not longer than this."""
     with anyio.move_on_after(seconds) as scope:
         await wait
     return not scope.cancelled_caught
 
 
-async def end_agent(child: Child, *, grace: float, was_told: bool) -> None:
+async def terminate_agent(child: Child, *, grace: float, was_told: bool) -> None:
     """The agent was asked to leave, in its own protocol (`was_told`) or not. See that it does, within `grace` seconds.
 
     All of it together takes one grace period: SIGTERM comes half way at the latest.
     """
     told = min(PROTOCOL_GRACE, grace / 2) if was_told else 0.0
-    if was_told and await within(told, child.wait()):
+    if was_told and await finishes_within(told, child.wait()):
         return
     child.signal_group(signal.SIGTERM)
-    if not await within(grace - told, child.wait()):
+    if not await finishes_within(grace - told, child.wait()):
         child.signal_all(signal.SIGKILL)
 
 
-async def settle(child: Child, output_complete: anyio.Event) -> None:
+async def drain_output(child: Child, output_complete: anyio.Event) -> None:
     """The agent is gone: wait a moment for the rest of its output, and end what it left running."""
-    await within(SETTLE, output_complete.wait())
-    if child.is_survived() or not output_complete.is_set():
+    await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
+    if child.has_survivors() or not output_complete.is_set():
         await _end_leftovers(child)
-        await within(SETTLE, output_complete.wait())
+        await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
 
 
 async def _end_leftovers(child: Child) -> None:
     child.signal_all(signal.SIGTERM)
     deadline = time.monotonic() + LEFTOVER_GRACE
-    while child.is_survived() and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
+    while child.has_survivors() and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
         await anyio.sleep(LOOK_EVERY)
     child.signal_all(signal.SIGKILL)

@@ -61,7 +61,7 @@ def _rule(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling 
         return Ruling("deny", f"{BY_POLICY}: it cannot be judged ({error})")
 
 
-class Unasked:
+class PolicyMonitor:
     """Watches what the agent does. What the policy denies should have been asked for, and was not.
 
     Agents ask for what they find worth asking. It cannot be undone, but it is told.
@@ -73,7 +73,7 @@ class Unasked:
         self._tool: str | None = None
         self._told: set[str] = set()
 
-    def see(self, events: Sequence[AgentEvent]) -> list[str]:
+    def observe(self, events: Sequence[AgentEvent]) -> list[str]:
         """Warnings about these events, each said once."""
         warnings = [warning for event in events if (warning := self._judge(event)) is not None]
         fresh = [warning for warning in dict.fromkeys(warnings) if warning not in self._told]
@@ -118,7 +118,7 @@ Decision = AnyAction | Literal["ask"] | None
 """An answer; that the callback has to be asked for one; or None: nobody is there to answer yet."""
 
 
-class Answers:
+class InteractionResponder:
     """Sees each new request once, and answers it if the options say how."""
 
     def __init__(self, run_id: str, options: RunOptions, channel: InteractionChannel, listeners: Listeners) -> None:
@@ -141,7 +141,7 @@ class Answers:
     def _announce(self, request: OpenInteraction) -> None:
         interaction = describe(request, self._run_id)
         for listener in self._channel.listeners():
-            self._listeners.guard(listener, interaction)
+            self._listeners.call_safely(listener, interaction)
 
     def _decide(self, request: OpenInteraction) -> "Decision":
         mode, policy = self._options.approval_mode, self._options.policy
@@ -165,7 +165,7 @@ class Answers:
         """What becomes of a request that nobody answered in time."""
         return overdue(self._options.policy, request, self._options.answer_within)
 
-    async def ask(self, request: OpenInteraction) -> AnyAction | None:
+    async def ask_callback(self, request: OpenInteraction) -> AnyAction | None:
         """What the callback says. One that raises denies: the agent must not wait for ever."""
         responder = self._responder(request)
         if responder is None:

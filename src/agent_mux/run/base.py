@@ -22,14 +22,14 @@ from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
 RunState = Literal[
     "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed"
 ]
-TERMINAL: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed"})
+TERMINAL_STATES: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed"})
 
 _MOVES: dict[RunState, frozenset[RunState]] = {
-    "spawned": TERMINAL.union({"running"}),
-    "running": TERMINAL.union({"paused", "interrupted"}),
-    "paused": TERMINAL.union({"running"}),
-    "interrupted": TERMINAL.union({"running", "paused"}),
-    **dict.fromkeys(TERMINAL, frozenset()),
+    "spawned": TERMINAL_STATES.union({"running"}),
+    "running": TERMINAL_STATES.union({"paused", "interrupted"}),
+    "paused": TERMINAL_STATES.union({"running"}),
+    "interrupted": TERMINAL_STATES.union({"running", "paused"}),
+    **dict.fromkeys(TERMINAL_STATES, frozenset()),
 }
 
 _BY_EXIT_REASON: dict[ExitReason, RunState] = {
@@ -56,7 +56,7 @@ class StateMachine:
     @property
     def is_over(self) -> bool:
         """The run reached a terminal state."""
-        return self.state in TERMINAL
+        return self.state in TERMINAL_STATES
 
     def allows(self, target: RunState) -> bool:
         """The move is legal."""
@@ -136,7 +136,7 @@ class Run(Protocol):
     async def resume(self) -> Delivery: ...
 
 
-LARGEST_TERMINAL = 9999
+MAX_TERMINAL_SIZE = 9999
 """Columns, and rows: what escape sequences can say."""
 
 
@@ -176,7 +176,7 @@ class BaseRun(ABC):
         """Ask the agent for something, once it was begun."""
 
     @abstractmethod
-    async def _begun(self) -> None:
+    async def _wait_until_begun(self) -> None:
         """Wait until the agent has its first prompt, or the run is over."""
 
     @abstractmethod
@@ -218,7 +218,7 @@ class BaseRun(ABC):
 
     async def continue_(self, prompt: str) -> Delivery:
         """Send a prompt once the running turn is over. As `send`, and never merged."""
-        await self._begun()
+        await self._wait_until_begun()
         start = 0
         while self.is_busy:
             start = await self._turn_over(start)
@@ -234,7 +234,7 @@ class BaseRun(ABC):
         return position
 
 
-def check_size(columns: int, rows: int) -> None:
+def check_terminal_size(columns: int, rows: int) -> None:
     """Raises `ValidationError` for what is no size of a terminal."""
-    if not (0 < columns <= LARGEST_TERMINAL and 0 < rows <= LARGEST_TERMINAL):
-        raise ValidationError([FieldError("columns and rows", (columns, rows), f"1 to {LARGEST_TERMINAL} each")])
+    if not (0 < columns <= MAX_TERMINAL_SIZE and 0 < rows <= MAX_TERMINAL_SIZE):
+        raise ValidationError([FieldError("columns and rows", (columns, rows), f"1 to {MAX_TERMINAL_SIZE} each")])

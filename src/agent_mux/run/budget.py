@@ -16,7 +16,7 @@ from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEv
 from agent_mux.sdk.options import RetryPolicy, RunOptions
 
 
-class Spent(NamedTuple):
+class ExceededLimit(NamedTuple):
     """A limit that is passed."""
 
     cause: Cause
@@ -39,7 +39,7 @@ class Budget:
         """There is a limit."""
         return self._max_cost is not None or self._max_tokens is not None or self._turns_left is not None
 
-    def see(self, events: Sequence[AgentEvent]) -> Spent | None:
+    def observe(self, events: Sequence[AgentEvent]) -> ExceededLimit | None:
         """Take note of events. Returns what is spent, once that is too much."""
         for event in events:
             passed = None
@@ -60,26 +60,30 @@ class Budget:
         self._is_unpriced, self._max_cost = False, None
         return "max_cost_usd cannot be kept: the agent tells no cost, and nobody knows the prices of its model"
 
-    def _step(self, event: StepStartEvent) -> Spent | None:
+    def _step(self, event: StepStartEvent) -> ExceededLimit | None:
         if self._turns_left is None or event.subagent_id is not None:
             return None
         self._turns_left -= 1
-        return Spent("turn_limit") if self._turns_left < 0 else None
+        return ExceededLimit("turn_limit") if self._turns_left < 0 else None
 
-    def _cost(self, event: CostEvent) -> Spent | None:
+    def _cost(self, event: CostEvent) -> ExceededLimit | None:
         cost = event.cost
         if self._max_cost is None:
             return None
         self._is_unpriced = cost.source == "unknown"
         if cost.total_usd <= self._max_cost:
             return None
-        return Spent("budget", f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}")
+        return ExceededLimit(
+            "budget", f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+        )
 
-    def _usage(self, event: TokenUsageEvent) -> Spent | None:
+    def _usage(self, event: TokenUsageEvent) -> ExceededLimit | None:
         self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
         if self._max_tokens is None or self._tokens <= self._max_tokens:
             return None
-        return Spent("budget", f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}")
+        return ExceededLimit(
+            "budget", f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Retry:
     """Seconds."""
 
 
-class Attempts:
+class AttemptCounter:
     """Counts the attempts of one run."""
 
     def __init__(self, policy: RetryPolicy | None) -> None:

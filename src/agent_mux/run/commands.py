@@ -1,8 +1,8 @@
-"""What a program can tell a run, as JSON: line by line to `amux run --interactive --json`, over a WebSocket, by HTTP.
+"""The JSON commands with which a program controls a run: by lines, over a WebSocket, or by HTTP.
 
-A line that begins with `{` is a command, any other is a prompt. Each command is answered by one line, `ack` or
-`command_error`, which has the command's `id` if it had one; neither is the type of an event. Documented in
-docs/how-to/run-interactively.md.
+`amux run --interactive --json` reads one command per line: a line that begins with `{` is a command, any other line is
+a prompt. Each command is answered by one line, `ack` or `command_error`, which repeats the command's `id` if it has
+one. Neither is the type of an event. See docs/how-to/talk-to-an-agent.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,117 +14,118 @@ from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.run.base import Boundary, Run
 from agent_mux.sdk.codec import Delivery
-from agent_mux.sdk.interactions import Approve as Approved
-from agent_mux.sdk.interactions import Choice, Response, Text
-from agent_mux.sdk.interactions import Deny as Denied
+from agent_mux.sdk.interactions import Approve, Choice, Deny, Response, Text
 
-LONGEST_LINE = 1 << 24  # bytes; whoever sends more without a line break sends no prompt
-LONGEST_SHOWN = 200  # characters of a line that is complained about
+LONGEST_LINE = 1 << 24  # bytes; a longer line is rejected, not a prompt
+MAX_SHOWN = 200  # characters of a rejected line in its error message
 
 
-class Command(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, rename="camel", kw_only=True):
+class RunCommand(
+    msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, rename="camel", kw_only=True
+):
     """Base of all commands."""
 
     id: str | int | None = None
-    """Whatever the program knows it by: it comes back with the answer."""
+    """An id chosen by the program; the response repeats it."""
 
 
-class Prompt(Command, frozen=True, tag="prompt"):
-    """Begins the next turn, or is merged into the one that runs."""
-
-    text: str
-
-
-class Steer(Command, frozen=True, tag="steer"):
-    """A message for the turn that runs."""
+class PromptCommand(RunCommand, frozen=True, tag="prompt"):
+    """Begin the next turn with a prompt; an agent that merges messages adds it to the running turn."""
 
     text: str
 
 
-class Queue(Command, frozen=True, tag="queue"):
-    """A prompt behind all others, for a turn of its own; or for the next boundary of the turn that runs."""
+class SteerCommand(RunCommand, frozen=True, tag="steer"):
+    """Send a message into the running turn."""
+
+    text: str
+
+
+class QueueCommand(RunCommand, frozen=True, tag="queue"):
+    """Queue a prompt: for its own turn after all others, or for the next boundary of the running turn."""
 
     text: str
     when: Boundary = "next-turn"
 
 
-class Interrupt(Command, frozen=True, tag="interrupt"):
-    """Stop the turn that runs."""
+class InterruptCommand(RunCommand, frozen=True, tag="interrupt"):
+    """Stop the running turn."""
 
 
-class Pause(Command, frozen=True, tag="pause"):
+class PauseCommand(RunCommand, frozen=True, tag="pause"):
     """Stop all processes of the agent."""
 
 
-class Resume(Command, frozen=True, tag="resume"):
-    """Let them go on."""
+class ResumeCommand(RunCommand, frozen=True, tag="resume"):
+    """Continue all processes of the agent."""
 
 
-class Approve(Command, frozen=True, tag="approve"):
-    """Allow what an `approval_request` asks for; without its id, the oldest one that is pending."""
+class ApproveCommand(RunCommand, frozen=True, tag="approve"):
+    """Allow the action of an `approval_request`; without an id, of the oldest pending one."""
 
     interaction_id: str | None = None
     always: bool = False
 
 
-class Deny(Command, frozen=True, tag="deny"):
-    """Refuse it, or decline to answer a question; without an id, the oldest approval that is pending."""
+class DenyCommand(RunCommand, frozen=True, tag="deny"):
+    """Deny an approval or decline a question; without an id, deny the oldest pending approval."""
 
     interaction_id: str | None = None
     reason: str | None = None
 
 
-class Answer(Command, frozen=True, tag="answer"):
-    """Answer an `input_required`: with a text, or with one of its options, by position from 0."""
+class AnswerCommand(RunCommand, frozen=True, tag="answer"):
+    """Answer an `input_required` with a text, or with one of its options by position from 0."""
 
     interaction_id: str
     text: str | None = None
     option: int | None = None
 
 
-class ApproveAll(Command, frozen=True, tag="approve_all"):
-    """Allow all that is pending; questions are left alone."""
+class ApproveAllCommand(RunCommand, frozen=True, tag="approve_all"):
+    """Allow everything that is pending, except questions."""
 
 
-class DenyAll(Command, frozen=True, tag="deny_all"):
-    """Refuse all that is pending, questions included."""
+class DenyAllCommand(RunCommand, frozen=True, tag="deny_all"):
+    """Deny everything that is pending, including questions."""
 
     reason: str | None = None
 
 
-class Resize(Command, frozen=True, tag="resize"):
-    """Give the agent's terminal another size, in characters."""
+class ResizeCommand(RunCommand, frozen=True, tag="resize"):
+    """Set the size of the agent's terminal, in characters."""
 
     columns: int
     rows: int
 
 
-class Status(Command, frozen=True, tag="status"):
-    """What the run is doing."""
+class StatusCommand(RunCommand, frozen=True, tag="status"):
+    """Return the status of the run."""
 
 
-class Close(Command, frozen=True, tag="close"):
-    """No more prompts: the agent finishes what it was asked, and leaves. So does the end of the input."""
+class CloseCommand(RunCommand, frozen=True, tag="close"):
+    """Announce that no more prompts follow: the agent finishes its work and exits. So does the end of the input."""
 
 
-class Abort(Command, frozen=True, tag="abort"):
+class AbortCommand(RunCommand, frozen=True, tag="abort"):
     """End the run now."""
 
 
-class Kill(Command, frozen=True, tag="kill"):
-    """End it without asking the agent."""
+class KillCommand(RunCommand, frozen=True, tag="kill"):
+    """End the run with SIGKILL, without asking the agent to exit."""
 
 
 AnyCommand = (
-    Prompt | Steer | Queue | Interrupt | Pause | Resume | Approve | Deny | Answer | ApproveAll | DenyAll | Resize
-    | Status | Close | Abort | Kill
+    PromptCommand | SteerCommand | QueueCommand | InterruptCommand | PauseCommand | ResumeCommand | ApproveCommand
+    | DenyCommand | AnswerCommand | ApproveAllCommand | DenyAllCommand | ResizeCommand | StatusCommand | CloseCommand
+    | AbortCommand | KillCommand
 )  # fmt: skip
-ANSWERS: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
+RESPONSE_TYPES: tuple[Literal["ack"], Literal["command_error"]] = ("ack", "command_error")
 _decoder: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
 
 
-class NoCommand(Exception):  # noqa: N818  # it is no error of ours
-    """A line that cannot be carried out. What is known of it goes into the answer."""
+class InvalidCommandError(Exception):
+    """A line that is not a valid command, with the type and the id as far as they are known."""
 
     def __init__(self, message: str, command: str | None = None, id_: str | int | None = None) -> None:
         super().__init__(message)
@@ -132,129 +133,129 @@ class NoCommand(Exception):  # noqa: N818  # it is no error of ours
 
 
 def read_command(line: bytes | None) -> AnyCommand | None:
-    """What the line says; None for a blank one. Raises `NoCommand`, also for a line that is None: it was too long."""
+    """Parse one line; None for a blank one. Raises `InvalidCommandError`; `line` is None if it was too long."""
     if line is None:
-        raise NoCommand(f"the line is longer than {LONGEST_LINE} bytes")
+        raise InvalidCommandError(f"the line is longer than {LONGEST_LINE} bytes")
     text = line.strip()
     if not text:
         return None
     try:
         if not text.startswith(b"{"):
-            return Prompt(text.decode())
+            return PromptCommand(text.decode())
         command = _decoder.decode(text)
     except UnicodeDecodeError as error:
-        raise NoCommand(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
+        raise InvalidCommandError(f"the line is not UTF-8: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise NoCommand(f"{error}: {_shown(text)}", *_known(text)) from error
-    why = unfit(command)
-    if why:
-        raise NoCommand(why, name_of(command), command.id)
+        raise InvalidCommandError(f"{error}: {_shown(text)}", *_command_and_id(text)) from error
+    problem = find_problem(command)
+    if problem:
+        raise InvalidCommandError(problem, command_name(command), command.id)
     return command
 
 
-def unfit(command: AnyCommand) -> str:
-    """What is wrong with a command that has the right shape; empty: nothing."""
-    if isinstance(command, Answer) and (command.text is None) == (command.option is None):
-        return "answer wants either text or option"
-    if isinstance(command, Prompt | Steer | Queue) and not command.text.strip():
+def find_problem(command: AnyCommand) -> str:
+    """Return what is wrong with a well-formed command; empty if nothing is."""
+    if isinstance(command, AnswerCommand) and (command.text is None) == (command.option is None):
+        return "answer needs either text or option"
+    if isinstance(command, PromptCommand | SteerCommand | QueueCommand) and not command.text.strip():
         return "text is empty"
     return ""
 
 
 def command_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a command."""
+    """Return the JSON Schema (2020-12) of a command."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(AnyCommand)}
 
 
-def name_of(command: Command) -> str:
-    """Its `type`."""
+def command_name(command: RunCommand) -> str:
+    """Return the `type` of a command."""
     return str(command.__struct_config__.tag)
 
 
-def ack(command: Command, **data: Any) -> str:
-    """It was carried out."""
-    return to_json({"type": "ack", "command": name_of(command), **_id(command.id), **data})
+def ack(command: RunCommand, **data: Any) -> str:
+    """Format the response to a command that was carried out."""
+    return to_json({"type": "ack", "command": command_name(command), **_id(command.id), **data})
 
 
 def command_error(error: AgentMuxError, command: str | None, id_: str | int | None) -> str:
-    """It was not."""
-    why = {"code": error.code, "message": error.message, "recoverable": error.recoverable}
-    return to_json({"type": "command_error", **({"command": command} if command else {}), **_id(id_), "error": why})
+    """Format the response to a command that failed."""
+    details = {"code": error.code, "message": error.message, "recoverable": error.recoverable}
+    return to_json({"type": "command_error", **({"command": command} if command else {}), **_id(id_), "error": details})
 
 
-def _id(given: str | int | None) -> Mapping[str, str | int]:
-    return {} if given is None else {"id": given}
+def _id(id_: str | int | None) -> Mapping[str, str | int]:
+    return {} if id_ is None else {"id": id_}
 
 
-def _known(text: bytes) -> tuple[str | None, str | int | None]:
-    """Type and id of an object that is no command, as far as they are what they should be."""
+def _command_and_id(text: bytes) -> tuple[str | None, str | int | None]:
+    """Return the type and the id of an object that is not a valid command, each None unless it has the right type."""
     try:
-        told = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None, None
-    name, id_ = told.get("type"), told.get("id")
+    name, id_ = decoded.get("type"), decoded.get("id")
     is_id = isinstance(id_, str | int) and not isinstance(id_, bool)
     return name if isinstance(name, str) else None, id_ if is_id else None
 
 
 def _shown(text: bytes) -> str:
     shown = text.decode("utf-8", "replace")
-    return shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + "..."
+    return shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "..."
 
 
-async def carry_out(run: Run, command: AnyCommand) -> dict[str, Any]:
-    """Tell the run, and return what is to be said in the answer. Raises as the handle does.
+async def execute_command(run: Run, command: AnyCommand) -> dict[str, Any]:
+    """Carry out a command on a run and return the data for its response. Raises as the methods of `Run` do.
 
-    `abort` returns when the run is over. `status` is for whoever knows more than the run.
+    `abort` returns when the run is over. `status` returns nothing: callers add what they know.
     """
     match command:
-        case Approve() | Deny() | Answer():
+        case ApproveCommand() | DenyCommand() | AnswerCommand():
             delivery = await _answer(run, command)
-        case ApproveAll():
+        case ApproveAllCommand():
             return {"count": await run.interaction.approve_all()}
-        case DenyAll(reason=reason):
+        case DenyAllCommand(reason=reason):
             return {"count": await run.interaction.deny_all(reason)}
-        case Resize(columns=columns, rows=rows):
+        case ResizeCommand(columns=columns, rows=rows):
             await run.resize(columns, rows)
             delivery = "applied"
-        case Status():
+        case StatusCommand():
             return {}
         case _:
-            delivery = await _TELLING[type(command)](run, command)
+            delivery = await _HANDLERS[type(command)](run, command)
     return {"delivery": delivery}
 
 
-async def _kill(run: Run, _: Kill) -> Delivery:
+async def _kill(run: Run, _: KillCommand) -> Delivery:
     run.kill()
     return "applied"
 
 
-_TELLING: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
-    Prompt: lambda run, command: run.send(command.text),
-    Steer: lambda run, command: run.steer(command.text),
-    Queue: lambda run, command: run.queue(command.text, command.when),
-    Interrupt: lambda run, _: run.interrupt(),
-    Pause: lambda run, _: run.pause(),
-    Resume: lambda run, _: run.resume(),
-    Close: lambda run, _: run.close(),
-    Abort: lambda run, _: run.abort(),
-    Kill: _kill,
+_HANDLERS: Mapping[type, Callable[[Run, Any], Awaitable[Delivery]]] = {
+    PromptCommand: lambda run, command: run.send(command.text),
+    SteerCommand: lambda run, command: run.steer(command.text),
+    QueueCommand: lambda run, command: run.queue(command.text, command.when),
+    InterruptCommand: lambda run, _: run.interrupt(),
+    PauseCommand: lambda run, _: run.pause(),
+    ResumeCommand: lambda run, _: run.resume(),
+    CloseCommand: lambda run, _: run.close(),
+    AbortCommand: lambda run, _: run.abort(),
+    KillCommand: _kill,
 }
 
 
-async def _answer(run: Run, command: Approve | Deny | Answer) -> Delivery:
+async def _answer(run: Run, command: ApproveCommand | DenyCommand | AnswerCommand) -> Delivery:
     match command:
-        case Approve(interaction_id=None, always=always):
+        case ApproveCommand(interaction_id=None, always=always):
             return await run.approve(always=always)
-        case Deny(interaction_id=None, reason=reason):
+        case DenyCommand(interaction_id=None, reason=reason):
             return await run.deny(reason)
     return await run.interaction.respond(command.interaction_id or "", _response(command))
 
 
-def _response(command: Approve | Deny | Answer) -> Response:
+def _response(command: ApproveCommand | DenyCommand | AnswerCommand) -> Response:
     match command:
-        case Approve(always=always):
-            return Approved(always)
-        case Deny(reason=reason):
-            return Denied(reason)
+        case ApproveCommand(always=always):
+            return Approve(always)
+        case DenyCommand(reason=reason):
+            return Deny(reason)
     return Choice(command.option) if command.option is not None else Text(command.text or "")

@@ -21,7 +21,7 @@ _COUNT = "a whole number >= 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConcurrencyLimits:
     """None: without limit."""
 
     total: int | None = None
@@ -36,10 +36,10 @@ class Limits:
         return self.of_agent.get(agent, self.per_agent)
 
 
-class Room:
+class Capacity:
     """What is taken of the limits."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
         self._taken: Counter[str] = Counter()
         self._total = 0
@@ -59,14 +59,14 @@ class Room:
         self._total -= 1
         self._taken[agent] -= 1
 
-    def copy(self) -> "Room":
+    def copy(self) -> "Capacity":
         """The same, to find out what would be."""
-        twin = Room(self._limits)
+        twin = Capacity(self._limits)
         twin._taken, twin._total = Counter(self._taken), self._total
         return twin
 
 
-def read_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegistry) -> Limits:
+def parse_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegistry) -> ConcurrencyLimits:
     """The limits that a client was given. Raises `ValidationError` with every one that cannot be."""
     problems: list[FieldError] = []
     if total is not None and not _is_count(total):
@@ -80,7 +80,7 @@ def read_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegis
     if problems:
         raise ValidationError(problems)
     each = None if isinstance(per_agent, Mapping) else per_agent
-    return Limits(total=total, per_agent=each, of_agent=of_agent, waiting=waiting)
+    return ConcurrencyLimits(total=total, per_agent=each, of_agent=of_agent, waiting=waiting)
 
 
 _PER_AGENT = "max_concurrent_runs_per_agent"
@@ -115,15 +115,15 @@ def _is_count(value: Any, *, least: int = 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = ConcurrencyLimits()
 
 
 class ConcurrencyLimiter:
     """Who works, and who waits."""
 
-    def __init__(self, limits: Limits = NO_LIMITS) -> None:
+    def __init__(self, limits: ConcurrencyLimits = NO_LIMITS) -> None:
         self._limits = limits
-        self._room = Room(limits)
+        self._room = Capacity(limits)
         self._queue: FairQueue[Slot] = FairQueue()
         self._working: dict[Slot, None] = {}
         """In the order in which they were admitted."""

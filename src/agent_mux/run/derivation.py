@@ -8,20 +8,20 @@ import msgspec
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.journal.file import JournalReader
-from agent_mux.journal.records import Exited, Header, Kind, Record, exited_of
+from agent_mux.journal.records import Exited, Header, Kind, Record, decode_exit
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
 from agent_mux.run.result import ResultBuilder, RunResult
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.registry import AdapterRegistry
 
-MakeCodec = Callable[[CodecContext], Codec]
+CodecFactory = Callable[[CodecContext], Codec]
 
 
 class JournalEvents:
     """Derives events batch by batch, also while the journal is still being written. `position` counts what it gave."""
 
-    def __init__(self, path: Path, make_codec: MakeCodec) -> None:
+    def __init__(self, path: Path, make_codec: CodecFactory) -> None:
         self._reader = JournalReader(path)
         self._records: Iterator[Record] | None = None
         self._last_at = 0
@@ -39,7 +39,7 @@ class JournalEvents:
             if self.exited is None:
                 self._last_at = record.at
             if record.kind is Kind.EXIT:
-                self.exited = exited_of(record)
+                self.exited = decode_exit(record)
             events = self.normalizer.feed(record)
             self.normalizer.take_effects()
             if events:
@@ -60,7 +60,7 @@ class JournalEvents:
         return events
 
 
-def derive_events(path: Path, make_codec: MakeCodec) -> Iterator[AgentEvent]:
+def derive_events(path: Path, make_codec: CodecFactory) -> Iterator[AgentEvent]:
     """All events of a finished journal. One that was cut off ends as `killed`."""
     journal = JournalEvents(path, make_codec)
     while (batch := journal.next_batch()) is not None:
@@ -68,7 +68,7 @@ def derive_events(path: Path, make_codec: MakeCodec) -> Iterator[AgentEvent]:
     yield from journal.cut_off()
 
 
-def codec_maker(adapters: AdapterRegistry) -> MakeCodec:
+def codec_factory(adapters: AdapterRegistry) -> CodecFactory:
     """Makes the codec that a journal needs: of the agent and the protocol that its header names."""
 
     def make_codec(context: CodecContext) -> Codec:
@@ -84,7 +84,7 @@ class DerivedRun:
     the agent had closed the run already, it was killed.
     """
 
-    def __init__(self, path: Path, make_codec: MakeCodec) -> None:
+    def __init__(self, path: Path, make_codec: CodecFactory) -> None:
         """Raises PARSE_ERROR for a file that is no journal, `OSError` for one that cannot be read."""
         self.path = path
         self._make_codec = make_codec
@@ -125,7 +125,7 @@ class DerivedRun:
         return self._journal.header
 
     def _seen(self, batch: list[AgentEvent]) -> tuple[int, list[AgentEvent]]:
-        self._builder.see(batch)
+        self._builder.observe(batch)
         return self._journal.position - len(batch), batch
 
     def result(self) -> RunResult:

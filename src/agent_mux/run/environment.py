@@ -71,12 +71,14 @@ def _failed(directory: Path, error: OSError) -> AgentMuxError:
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 
 
-def _environment(options: RunOptions) -> dict[str, str]:
+def base_environment(options: RunOptions) -> dict[str, str]:
+    """Return the inherited variables, those of the active trace and those of the options, in this order."""
     names = os.environ if options.inherit_env else [name for name in MINIMAL_ENVIRONMENT if name in os.environ]
     inherited = {name: os.environ[name] for name in names}
     return {**inherited, **trace_environment(), **options.env}
 
 
-def _final_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
+def process_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: str) -> dict[str, str]:
+    """Return the environment of the agent's process: without `unset_env`, with `env` and the marker of the run."""
     kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
     return {**kept, **spawn.env, marker_variable(run_id): "1"}

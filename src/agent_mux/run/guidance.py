@@ -14,7 +14,7 @@ from agent_mux.sdk.documents.formats import read_header
 from agent_mux.sdk.options import RunOptions
 
 SKILL_FILE = "SKILL.md"
-LARGEST = 1 << 20  # bytes of a document
+MAX_DOCUMENT_SIZE = 1 << 20  # bytes of a document
 _DOCUMENT = "Instructions for this project:"
 _SKILLS = (
     "Skills for this task. Each is a file with instructions: read it before you do what it is good for. "
@@ -22,7 +22,7 @@ _SKILLS = (
 )
 
 
-def with_guidance(options: RunOptions) -> RunOptions:
+def add_guidance(options: RunOptions) -> RunOptions:
     """The options with their document and skills in the system prompt. Raises `ValidationError`."""
     parts = [_document(options.agents_doc)] if options.agents_doc is not None else []
     parts += [_skills(options)] if options.skills else []
@@ -36,11 +36,11 @@ def with_guidance(options: RunOptions) -> RunOptions:
 def _document(path: str | os.PathLike[str]) -> str:
     try:
         with Path(path).open("rb") as file:
-            text = file.read(LARGEST + 1)
+            text = file.read(MAX_DOCUMENT_SIZE + 1)
     except OSError as error:
         raise ValidationError([FieldError("agents_doc", str(path), f"a file ({error.strerror or error})")]) from error
-    if len(text) > LARGEST:
-        raise ValidationError([FieldError("agents_doc", str(path), f"a file of at most {LARGEST} bytes")])
+    if len(text) > MAX_DOCUMENT_SIZE:
+        raise ValidationError([FieldError("agents_doc", str(path), f"a file of at most {MAX_DOCUMENT_SIZE} bytes")])
     return f"{_DOCUMENT}\n\n{text.decode('utf-8', 'replace').strip()}"
 
 

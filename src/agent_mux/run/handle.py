@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.records import Control, Header
-from agent_mux.run.base import BaseRun, RunState, check_size
+from agent_mux.run.base import BaseRun, RunState, check_terminal_size
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.readers import EventReader
 from agent_mux.run.result import RunResult
@@ -44,7 +44,7 @@ class RunHandle(BaseRun):
     @property
     def header(self) -> Header:
         """The plan of the run as its recording has it: without secrets."""
-        return self._runner.recording.header
+        return self._runner.recorder.header
 
     @property
     def adapter(self) -> Adapter:
@@ -59,7 +59,7 @@ class RunHandle(BaseRun):
     @property
     def event_count(self) -> int:
         """The number of events so far."""
-        return self._runner.recording.event_count
+        return self._runner.recorder.event_count
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
         """Call back at each change of `state`, with the new one. It must not block or raise."""
@@ -81,7 +81,7 @@ class RunHandle(BaseRun):
     @property
     def journal(self) -> str | None:
         """Path of the run's recording; None when there is none."""
-        path = self._runner.recording.journal_path
+        path = self._runner.recorder.journal_path
         return None if path is None else str(path)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
@@ -94,21 +94,21 @@ class RunHandle(BaseRun):
 
     def events(self, start: int = 0) -> EventReader:
         """Every event from number `start`, from the first by default, however late or slow this reader is."""
-        return self._runner.recording.read(start)
+        return self._runner.recorder.read(start)
 
     def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
-        self._runner.recording.listeners.on(event_type, handler)
+        self._runner.recorder.listeners.on(event_type, handler)
         return self
 
     def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """As `on`, for the next event only."""
-        self._runner.recording.listeners.on(event_type, handler, once=True)
+        self._runner.recorder.listeners.on(event_type, handler, once=True)
         return self
 
     def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call it no more."""
-        self._runner.recording.listeners.off(event_type, handler)
+        self._runner.recorder.listeners.off(event_type, handler)
         return self
 
     async def result(self) -> RunResult:
@@ -130,7 +130,7 @@ class RunHandle(BaseRun):
     async def _act(self, action: AnyAction) -> Delivery:
         return await self._runner.act(action)
 
-    async def _begun(self) -> None:
+    async def _wait_until_begun(self) -> None:
         await self._runner.begun.wait()
 
     def _require_active(self) -> None:
@@ -166,7 +166,7 @@ class RunHandle(BaseRun):
 
         Raises `ValidationError` for what is no size, PTY_NOT_AVAILABLE when the agent has no terminal.
         """
-        check_size(columns, rows)
+        check_terminal_size(columns, rows)
         await self._runner.begun.wait()
         self._runner.resize(TerminalSize(columns, rows))
 

@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from agent_mux.assembler import OpenInteraction
 from agent_mux.events import AgentEvent
-from agent_mux.run.hook_calls import Occurrence, Occurrences
+from agent_mux.run.hook_triggers import HookTrigger, HookTriggerMapper
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
 from agent_mux.sdk.hooks import ANY_AGENT, CALLED_FROM_EVENTS, HookCall, HookDecision, HookOutcome, HookType
@@ -97,7 +97,7 @@ class RunHooks:
         self._agent, self._cwd = agent, cwd
         self.notes: list[str] = []
         """To be told at the beginning."""
-        self._occurrences = Occurrences(agent, cwd, prompt)
+        self._occurrences = HookTriggerMapper(agent, cwd, prompt)
         self._warn: Callable[[str], None] = lambda _: None
         self._tools: dict[str, _Judged] = {}
         self._waiting: list[Callable[[], Awaitable[None]]] = []
@@ -108,7 +108,7 @@ class RunHooks:
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @property
-    def asks(self) -> bool:
+    def can_deny_tools(self) -> bool:
         """Somebody may say no to a tool, and only here: the agent has to ask for everything."""
         return "pre_tool_use" in self.types and any(one.can_decide for one in self._registrations)
 
@@ -125,17 +125,17 @@ class RunHooks:
 
     # -- what happens
 
-    def see(self, events: Sequence[AgentEvent]) -> None:
+    def observe(self, events: Sequence[AgentEvent]) -> None:
         """These were published. Does not wait."""
         for event in events:
-            for occurrence in self._occurrences.see(event):
+            for occurrence in self._occurrences.observe(event):
                 self._take(occurrence)
 
     def prompted(self, text: str) -> None:
         """The agent was sent another prompt."""
         self._take(self._occurrences.prompt(text))
 
-    def _take(self, occurrence: Occurrence) -> None:
+    def _take(self, occurrence: HookTrigger) -> None:
         call, number = occurrence.call, occurrence.call.tool_call_id
         if call.hook_type == "pre_tool_use" and number is not None:
             if number not in self._tools:
@@ -272,7 +272,7 @@ def _action(request_id: str, decisions: Sequence[HookDecision]) -> AnyAction | N
     return ApproveAction(request_id) if "allow" in said and "ask" not in said else None
 
 
-class Runs(Protocol):
+class ExecutableRun(Protocol):
     """A run that can be carried out."""
 
     async def execute(self) -> None:
@@ -280,7 +280,7 @@ class Runs(Protocol):
         ...
 
 
-async def execute_hooked(run: Runs, hooks: RunHooks) -> None:
+async def execute_with_hooks(run: ExecutableRun, hooks: RunHooks) -> None:
     """Carry out a run, and call its hooks meanwhile, and for a while after it."""
     async with anyio.create_task_group() as tasks:
         await tasks.start(hooks.work)

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from agent_mux._util.logs import LOGGER, _is_heard, _logger
+from agent_mux._util.logs import LOGGER, get_logger, is_logging_enabled
 from agent_mux.events import (
     AgentEvent,
     ApprovalDeniedEvent,
@@ -20,7 +20,7 @@ from agent_mux.events import (
     InputRequiredEvent,
     RetryEvent,
 )
-from agent_mux.journal.run_index import IndexRecord, append, line_of, new_record
+from agent_mux.journal.run_index import IndexRecord, append_line, encode_line, new_index_record
 from agent_mux.redaction import Redactor
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.result import RunResult
@@ -35,7 +35,7 @@ class RunLog:
         self._redactor = redactor
         self._warn = warn
         self._is_first = True
-        self.is_heard = _is_heard()
+        self.is_heard = is_logging_enabled()
 
     def tell(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
         """One entry. Fields that are None are left out."""
@@ -43,7 +43,7 @@ class RunLog:
             return
         said = {name: self._clean(value) for name, value in fields.items() if value is not None}
         try:
-            _logger().log(level, entry, **self._bound, **said)
+            get_logger().log(level, entry, **self._bound, **said)
         except Exception as error:  # noqa: BLE001  # a logger of the consumer's may raise anything
             self.is_heard = False
             self._warn(f"the log of this run ends here: {error!r}")
@@ -51,7 +51,7 @@ class RunLog:
     def _clean(self, value: Any) -> Any:
         return self._redactor.mask_text(value) if isinstance(value, str) else value
 
-    def see(self, events: Sequence[AgentEvent]) -> None:
+    def observe(self, events: Sequence[AgentEvent]) -> None:
         """Tell what is worth telling of these."""
         if not self.is_heard:
             return
@@ -106,16 +106,16 @@ _WORTH_TELLING: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
 LONGEST_WAIT = 5.0  # seconds; a disk that does not answer keeps nobody
 
 
-async def write_into_index(path: Path, plan: RunPlan, started_at: int, result: RunResult) -> None:
+async def append_to_index(path: Path, plan: RunPlan, started_at: int, result: RunResult) -> None:
     """Add the run to an index. Never raises: what keeps it from being written is a warning in the log.
 
     `started_at`: milliseconds since the epoch.
     """
-    line = plan.redactor.mask(line_of(_record_of(plan, started_at, result)))
+    line = plan.redactor.mask(encode_line(_record_of(plan, started_at, result)))
     reason = f"it took more than {LONGEST_WAIT:g} s"
     with anyio.move_on_after(LONGEST_WAIT, shield=True):
         try:
-            await to_thread.run_sync(append, path, line, abandon_on_cancel=True)
+            await to_thread.run_sync(append_line, path, line, abandon_on_cancel=True)
         except OSError as error:
             reason = error.strerror or str(error)
         else:
@@ -125,7 +125,7 @@ async def write_into_index(path: Path, plan: RunPlan, started_at: int, result: R
 
 def _record_of(plan: RunPlan, started_at: int, result: RunResult) -> IndexRecord:
     cost = result.cost
-    return new_record(
+    return new_index_record(
         started_at=started_at,
         run_id=result.run_id,
         agent=result.agent,

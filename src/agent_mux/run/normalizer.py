@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.events import AgentEvent
-from agent_mux.journal.records import Control, Exited, Header, Kind, Record, action_of, control_of, exited_of
+from agent_mux.journal.records import Control, Exited, Header, Kind, Record, decode_action, decode_control, decode_exit
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.codec import (
     STDOUT,
@@ -125,7 +125,7 @@ class Normalizer:
         kind = record.kind
         if kind is PRINTED:  # nearly all of them
             self._lines(STDOUT, self._stdout.feed(record.payload))
-            return self._assembler.take()
+            return self._assembler.drain()
         match kind:
             case Kind.STDERR:
                 self._keep_tail(record.payload)
@@ -134,21 +134,21 @@ class Normalizer:
                 if self._observing:
                     self._lines(Source.STDIN, self._framers[Source.STDIN].feed(record.payload))
             case Kind.ACTION:
-                self._act(action_of(record))
+                self._act(decode_action(record))
             case Kind.CONTROL:
                 self._control(record)
             case Kind.EXIT:
                 self._exit(record)
             case Kind.HEADER:
                 pass
-        return self._assembler.take()
+        return self._assembler.drain()
 
     def cut_off(self, at: int) -> list[AgentEvent]:
         """The records end without an exit: whoever wrote them was killed. Close the stream as such."""
         self._assembler.now = self._started_at + at // 1000
         self._finish_lines()
         self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
-        return self._assembler.take()
+        return self._assembler.drain()
 
     # -- lines
 
@@ -188,7 +188,7 @@ class Normalizer:
     def _unknown(self, step: Unknown) -> None:
         if self._counted:
             self.ledger.unknown[step.kind] += 1
-        self._assembler.tell(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
+        self._assembler.receive(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
 
     def _effect(self, step: Effect) -> None:
         self.effects.append(step)
@@ -209,13 +209,13 @@ class Normalizer:
         self._apply(steps)
 
     def _control(self, record: Record) -> None:
-        control = control_of(record)
+        control = decode_control(record)
         match control.what:
             case "start":
                 self._start()
             case "attempt_over":
                 self._finish_attempt(control.exited)
-                self.verdict_so_far = self._assembler.judge(self._ending(control.exited))
+                self.verdict_so_far = self._assembler.determine_verdict(self._ending(control.exited))
             case "retry":
                 self._try_again(control)
             case "quiet" | "resize":
@@ -225,7 +225,7 @@ class Normalizer:
             case "resume":
                 self._assembler.resume()
             case "note":
-                self._assembler.tell(Note(control.message, "warn"))
+                self._assembler.receive(Note(control.message, "warn"))
             case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
@@ -241,7 +241,7 @@ class Normalizer:
             self._apply(self._codec.resized(control.size) if control.what == "resize" else self._codec.quiet())
 
     def _exit(self, record: Record) -> None:
-        exited = exited_of(record)
+        exited = decode_exit(record)
         self._finish_attempt(exited)
         self.verdict = self._assembler.end(self._ending(exited))
 
@@ -254,7 +254,7 @@ class Normalizer:
 
     def _try_again(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
-        self._assembler.begin_again(retry)
+        self._assembler.restart(retry)
         self._stderr.clear()
         self._stderr_size = 0
         self._begin()

@@ -22,14 +22,14 @@ from agent_mux.process.executable import find_executable
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
+    hide_secret_arguments,
+    hide_secret_values,
     secret_values,
     secrets_of_servers,
-    shown,
-    without_secret_values,
 )
 from agent_mux.run.environment import (
-    _environment,
-    _final_environment,
+    base_environment,
+    process_environment,
     temp_dir_of,
 )
 from agent_mux.sdk.adapter import (
@@ -75,7 +75,7 @@ class RunPlan:
     redactor: Redactor
     """Keeps the secrets of this run out of what is written down, and puts them into what its agent is sent."""
     journal_path: Path | None
-    asked: RunOptions
+    requested_options: RunOptions
     """The options as they were given: `options` has the worktree as its `cwd`, if there is one."""
     worktree: "WorktreePlan | None" = None
 
@@ -95,7 +95,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     journal_dir: Path | None,
     *,
     now_ms: int | None = None,
-    asks: bool = False,
+    must_ask: bool = False,
     worktrees: Path | None = None,
     model_notes: ModelNotes = _no_notes,
 ) -> RunPlan:
@@ -106,7 +106,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         find_adapter: Returns the adapter of an agent's name or alias.
         journal_dir: Directory for journals without a path of their own; None: write no journal.
         now_ms: Start time in milliseconds since the epoch; default: now.
-        asks: Whether hooks decide what the agent may do, so that it must ask for every action it can.
+        must_ask: Whether hooks decide what the agent may do, so that it must ask for every action it can.
         worktrees: Directory for the worktrees of runs; default: in the global directory.
         model_notes: Returns warnings about the model name, reported once by the run.
 
@@ -114,18 +114,18 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         AgentMuxError: The run cannot start with these options. See docs/spec/run-api.md, section 1.
     """
     validate_options(options)
-    asked = options = _sound(options)
+    requested_options = options = _sound(options)
     adapter = find_adapter(options.agent)
-    native = _native(options, asks=asks)
+    native = _native(options, must_ask=must_ask)
     check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
-    environ = _environment(options)
+    environ = base_environment(options)
     worktree = None
     if options.isolation == "worktree":
-        from agent_mux.run.worktree import isolated  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.worktree import plan_worktree  # noqa: PLC0415  # most runs do without
 
-        worktree, environ = isolated(options, run_id, environ, worktrees or config_dir() / "worktrees")
+        worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
     temp_dir = temp_dir_of(run_id)
     spawn = adapter.spawn(
@@ -143,7 +143,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
-    final = _final_environment(environ, spawn, run_id)
+    final = process_environment(environ, spawn, run_id)
     redactor = redactor_of(options, final)
     context = masked(codec, redactor)
     header = Header(
@@ -152,9 +152,9 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         codec=without_secrets(context),
         stream=_stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd),
         framing=protocol.framing,
-        argv=without_secret_values(spawn.argv),
+        argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),
-        options=redacted(asked),
+        options=redacted(requested_options),
     )
     return RunPlan(
         options=options,
@@ -168,7 +168,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         context=context,
         redactor=redactor,
         journal_path=_journal_path(options, journal_dir, run_id),
-        asked=asked,
+        requested_options=requested_options,
         worktree=worktree,
     )
 
@@ -212,19 +212,19 @@ def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
     )
 
 
-def _native(options: RunOptions, *, asks: bool) -> RunOptions:
+def _native(options: RunOptions, *, must_ask: bool) -> RunOptions:
     """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode.
 
     Hooks are rules that nobody knows before.
     """
-    if options.policy is None and asks:
+    if options.policy is None and must_ask:
         from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do without
 
         options = replace(options, policy=Policy())
     if options.agents_doc is not None or options.skills:
-        from agent_mux.run.guidance import with_guidance  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.guidance import add_guidance  # noqa: PLC0415  # most runs do without
 
-        options = with_guidance(options)
+        options = add_guidance(options)
     return options if options.policy is None else replace(options, approval_mode="prompt")
 
 
@@ -253,7 +253,7 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
 def redacted(options: RunOptions) -> dict[str, Any]:
     """The options as plain data for people: no callbacks, no values of environments and headers."""
     return {
-        name: shown(name, value)
+        name: hide_secret_values(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
         if value not in (None, "", (), [], {}, False)
     }
@@ -267,7 +267,7 @@ def without_secrets(context: CodecContext) -> CodecContext:
 def _without_secrets(server: McpServer) -> McpServer:
     return replace(
         server,
-        args=without_secret_values(server.args),
+        args=hide_secret_arguments(server.args),
         env=dict.fromkeys(server.env, HIDDEN),
         headers=dict.fromkeys(server.headers, HIDDEN),
         url=HIDDEN if _is_secret(server.url) else server.url,
@@ -282,7 +282,7 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the ca
     options: RunOptions, mode: ApprovalMode, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
     has_rules = options.policy is not None
-    asks = mode != "yolo" or options.on_approval_request is not None or has_rules
+    shows_approvals = mode != "yolo" or options.on_approval_request is not None or has_rules
     return StreamContext(
         run_id=run_id,
         agent=adapter.agent,
@@ -290,9 +290,9 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the ca
         cwd=cwd,
         streams=protocol.streams,
         buffered=options.stream is False,
-        show_approvals=asks,
+        show_approvals=shows_approvals,
         show_requests=mode != "deny" or has_rules,
-        permission_pending=asks,
+        permission_pending=shows_approvals,
         interactive=options.interactive,
         include_subagent_events=options.include_subagent_events,
         resumed=options.session_id is not None,

@@ -43,9 +43,9 @@ class Listeners:
                 for entry in tuple(self._handlers.get(key, ())):
                     if entry[1]:
                         self._handlers[key].remove(entry)
-                    self.guard(entry[0], event)
+                    self.call_safely(entry[0], event)
 
-    def guard(self, handler: Handler, value: Any) -> None:
+    def call_safely(self, handler: Handler, value: Any) -> None:
         """Call one handler; if it raises, say so and go on."""
         try:
             handler(value)

@@ -208,7 +208,7 @@ class ResultBuilder:
         self._cost: CostRecord | None = None
         self._usage: TokenUsage | None = None
 
-    def see(self, events: Sequence[AgentEvent]) -> None:
+    def observe(self, events: Sequence[AgentEvent]) -> None:
         """Take note of events, in order."""
         if self._events is not None:
             self._events.extend(events)

@@ -17,21 +17,21 @@ from agent_mux.assembler import Cause, OpenInteraction
 from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events import AgentEvent, TurnStartEvent
 from agent_mux.journal.records import Control, Exited, Kind, encode
-from agent_mux.process.child import Child, start_child
+from agent_mux.process.child import Child, spawn_child
 from agent_mux.process.reaper import Reaper
-from agent_mux.process.spawn_errors import Attempt, why_not_started
-from agent_mux.process.terminal import TerminalChild, start_at_terminal
-from agent_mux.run.agent_process import AgentOutput, Outbox, end_agent, settle, within
-from agent_mux.run.approvals import Answers, Decision, Unasked
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
+from agent_mux.process.terminal import TerminalChild, spawn_at_terminal
+from agent_mux.run.agent_process import OutputReader, StdinWriter, drain_output, finishes_within, terminate_agent
+from agent_mux.run.approvals import Decision, InteractionResponder, PolicyMonitor
 from agent_mux.run.base import StateMachine
-from agent_mux.run.budget import Attempts, Budget, Retry
+from agent_mux.run.budget import AttemptCounter, Budget, Retry
 from agent_mux.run.concurrency import Slot
 from agent_mux.run.environment import private_files
 from agent_mux.run.hooks import RunHooks
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.recording import Recording
+from agent_mux.run.recorder import RunRecorder
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import (
     Accept,
@@ -67,15 +67,15 @@ class Runner:
         options = plan.options
         self.plan = plan
         self.state = StateMachine()
-        self.recording = Recording(plan)
+        self.recorder = RunRecorder(plan)
         self.hooks = hooks
         if hooks is not None:
             hooks.tell(self._warn_of_hooks)
         self.interaction = InteractionChannel(
             plan.run_id, lambda: self.normalizer.pending, self.act, self.require_active
         )
-        self._answers = Answers(plan.run_id, options, self.interaction, self.recording.listeners)
-        self._attempts = Attempts(options.retry_policy)
+        self._responder = InteractionResponder(plan.run_id, options, self.interaction, self.recorder.listeners)
+        self._attempts = AttemptCounter(options.retry_policy)
         self.result: RunResult | None = None
         self.added_environment: dict[str, str] = {} if hooks is None else hooks.environment
         """For the agent, on top of what was planned."""
@@ -92,35 +92,35 @@ class Runner:
         self.is_withdrawn = False
         """It was taken back while it waited: it has neither records nor a result."""
         self._budget = Budget(options, agent_counts_turns=plan.spawn.counts_turns)
-        self._unasked = None if options.policy is None else Unasked(options.policy, plan.cwd)
+        self._unasked = None if options.policy is None else PolicyMonitor(options.policy, plan.cwd)
         self._told_of_loss = False
         self._refusal: Refuse | None = None
         self._delivery: Delivery = "applied"
         self._is_closing = False
         self._tasks: anyio.abc.TaskGroup | None = None
 
-    def _new_outbox(self) -> Outbox:
+    def _new_outbox(self) -> StdinWriter:
         restore, is_json = self.plan.redactor.restore, self.plan.protocol.framing != "chunks"
-        return Outbox(
-            on_written=self.recording.sent,
+        return StdinWriter(
+            on_written=self.recorder.sent,
             on_lost=self._lost,
             unmask=lambda data: restore(data, is_json=is_json),
         )
 
-    def _new_output(self) -> AgentOutput:
-        return AgentOutput(self.plan.redactor, self.record)
+    def _new_output(self) -> OutputReader:
+        return OutputReader(self.plan.redactor, self.record)
 
     def _warn_of_hooks(self, message: str) -> None:
         if self.state.is_over:  # the last hooks are called when the events are complete
-            self.recording.log.tell("hook_warning", level=logging.WARNING, reason=message)
+            self.recorder.log.tell("hook_warning", level=logging.WARNING, reason=message)
         else:
-            self.recording.note(message)
+            self.recorder.note(message)
 
     def _lost(self, data: bytes) -> None:
         """Somebody was told that this is on its way."""
         if not self._stopping.is_set() and not self._told_of_loss:
             self._told_of_loss = True
-            self.recording.note(
+            self.recorder.note(
                 f"{self.plan.adapter.agent} reads no more: what was sent last is lost ({len(data)} bytes)"
             )
 
@@ -132,7 +132,7 @@ class Runner:
     @property
     def normalizer(self) -> Normalizer:
         """The state of the stream, to look at."""
-        return self.recording.normalizer
+        return self.recorder.normalizer
 
     # -- life
 
@@ -147,14 +147,14 @@ class Runner:
                     self.stop("abort")
                     raise
         finally:
-            self.recording.close()
+            self.recorder.close()
 
     async def _shielded(self) -> None:
         with anyio.CancelScope(shield=True):
             try:
                 if await self._is_admitted():
                     self._has_place = True
-                    self.recording.begin()
+                    self.recorder.begin()
                     await self._with_files()
                 elif not self.is_withdrawn:
                     self._tell_of_stop()
@@ -162,10 +162,10 @@ class Runner:
             finally:
                 if self._ticket is not None:
                     self._ticket.leave()
-                self._reaper.release(self.plan.run_id)
+                self._reaper.unregister(self.plan.run_id)
                 self.begun.set()
                 self.done.set()
-                self.recording.close()
+                self.recorder.close()
 
     async def _is_admitted(self) -> bool:
         """Wait for a place. False: the run is ended before it has one."""
@@ -219,19 +219,21 @@ class Runner:
             try:
                 exited = Exited() if self._stopping.is_set() else await self._attempt_until_done()
             finally:
-                self.recording.worktree, note = await to_thread.run_sync(worktree.leave)
+                self.recorder.worktree, note = await to_thread.run_sync(worktree.leave)
                 self._note(note)
         self._finish(exited)
 
     def _note(self, message: str | None) -> None:
         if message is not None:
-            self.recording.note(message)
+            self.recorder.note(message)
 
     async def _attempt_until_done(self) -> Exited:
         while True:
             self._child = child = self._start()
-            self._reaper.began(self.plan.run_id, child.pid, child.process.started if child.process is not None else 0)
-            self.recording.log.tell("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
+            self._reaper.register_leader(
+                self.plan.run_id, child.pid, child.process.started if child.process is not None else 0
+            )
+            self.recorder.log.tell("spawned", program=self.plan.spawn.argv[0], pid=child.pid)
             exited = await self._drive(child)
             retry = self._retry_after(exited)
             if retry is None or await self._is_stopped_within(retry):
@@ -252,7 +254,7 @@ class Runner:
         self.control(
             Control("retry", retry.reason, attempt=retry.attempt, max_attempts=retry.max_attempts, delay_ms=delay)
         )
-        return await within(retry.delay, self._stopping.wait())
+        return await finishes_within(retry.delay, self._stopping.wait())
 
     def _forget_attempt(self) -> None:
         self._outbox = self._new_outbox()
@@ -262,8 +264,8 @@ class Runner:
         plan, spawn = self.plan, self.plan.spawn
         environ = {**plan.environ, **self.added_environment}
         if spawn.terminal is not None:
-            return start_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
-        return start_child(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+            return spawn_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
+        return spawn_child(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
 
     async def _drive(self, child: Child) -> Exited:
         try:
@@ -278,7 +280,7 @@ class Runner:
                     self.state.move("running")
                 self._first_input()
                 await child.wait()
-                await settle(child, self._output.complete)
+                await drain_output(child, self._output.complete)
                 tasks.cancel_scope.cancel()
         finally:
             child.close_pipes()  # looking for processes takes descriptors, and there may be no others left
@@ -297,24 +299,24 @@ class Runner:
 
     def _never_started(self, error: OSError | AgentMuxError) -> None:
         plan = self.plan
-        attempt = Attempt(plan.spawn.argv, plan.environ, plan.cwd)
-        reason = why_not_started(error, attempt) if isinstance(error, OSError) else str(error)
+        attempt = SpawnAttempt(plan.spawn.argv, plan.environ, plan.cwd)
+        reason = explain_spawn_failure(error, attempt) if isinstance(error, OSError) else str(error)
         message = f"{attempt.program} could not be started in {plan.cwd}: {reason}"
-        self.recording.log.tell("not_started", level=logging.ERROR, reason=message)
+        self.recorder.log.tell("not_started", level=logging.ERROR, reason=message)
         self.record(Kind.CONTROL, encode(Control("spawn_error", message)))
         self._finish(Exited())
 
     def _finish(self, exited: Exited) -> None:
         self.record(Kind.EXIT, encode(exited))
-        self.result = self.recording.result(exited)
+        self.result = self.recorder.result(exited)
         self.state.finish(self.result.exit_reason)
-        self.recording.log.ended(self.result)
+        self.recorder.log.ended(self.result)
 
     # -- records
 
     def record(self, kind: Kind, payload: bytes) -> None:
         """Something happened: journal it, make events of it, perform what the codec asks for, see what waits."""
-        events = self.recording.take(kind, payload)
+        events = self.recorder.take(kind, payload)
         if events:
             self._publish(events)
         if self.normalizer.effects:
@@ -325,22 +327,22 @@ class Runner:
     def _publish(self, events: list[AgentEvent]) -> None:
         if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
             self.state.move("running")  # with a prompt that was queued
-        self.recording.tell(events)
+        self.recorder.tell(events)
         if self._budget.is_set:
             self._keep_budget(events)
         if self.hooks is not None:
-            self.hooks.see(events)
+            self.hooks.observe(events)
         if self._unasked is not None:
-            for warning in self._unasked.see(events):
-                self.recording.note(warning)
+            for warning in self._unasked.observe(events):
+                self.recorder.note(warning)
 
     def _keep_budget(self, events: list[AgentEvent]) -> None:
-        spent = self._budget.see(events)
+        spent = self._budget.observe(events)
         if spent is not None:
             self.stop(spent.cause, spent.message)
         unkept = self._budget.unkept()
         if unkept is not None:
-            self.recording.note(unkept)
+            self.recorder.note(unkept)
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -432,7 +434,7 @@ class Runner:
         if not self.normalizer.pending:
             return
         seconds = self.plan.options.answer_within
-        for request, decision in self._answers.decide(self.normalizer.pending):
+        for request, decision in self._responder.decide(self.normalizer.pending):
             if self._hooks_decide(request, decision):
                 pass
             elif decision == "ask" and self._tasks is not None:
@@ -463,10 +465,10 @@ class Runner:
     async def _answer_late(self, request: OpenInteraction, seconds: float) -> None:
         await anyio.sleep(seconds)
         if request in self.normalizer.pending:
-            self.record(Kind.ACTION, encode(self._answers.overdue(request)))
+            self.record(Kind.ACTION, encode(self._responder.overdue(request)))
 
     async def _ask(self, request: OpenInteraction) -> None:
-        action = await self._answers.ask(request)
+        action = await self._responder.ask_callback(request)
         if action is not None and request in self.normalizer.pending:
             self.record(Kind.ACTION, encode(action))
 
@@ -485,8 +487,8 @@ class Runner:
     def _tell_of_stop(self) -> None:
         """A run that waits tells of it when it is its turn to end: many that wait would begin their files at once."""
         assert self._stop is not None  # noqa: S101  # somebody gave the order
-        self.recording.begin()
-        self.recording.log.tell("stopping", cause=self._stop.what, reason=self._stop.message or None)
+        self.recorder.begin()
+        self.recorder.log.tell("stopping", cause=self._stop.what, reason=self._stop.message or None)
         self.control(self._stop)
 
     def withdraw(self) -> bool:
@@ -515,7 +517,7 @@ class Runner:
             tasks.start_soon(self._stop_when_silent, options.inactivity_timeout)
 
     async def _stop_after(self, seconds: float) -> None:
-        await anyio.sleep(max(seconds - self.recording.now() / 1_000_000, 0))  # all attempts together
+        await anyio.sleep(max(seconds - self.recorder.now() / 1_000_000, 0))  # all attempts together
         self.stop("timeout")
 
     async def _stop_when_silent(self, seconds: float) -> None:
@@ -543,7 +545,7 @@ class Runner:
         if was_told:
             self.record(Kind.ACTION, encode(Cancel()))
         self._perform([CloseStdin()])
-        await end_agent(child, grace=self.plan.options.grace_period, was_told=was_told)
+        await terminate_agent(child, grace=self.plan.options.grace_period, was_told=was_told)
 
     def signal_processes(self, number: int) -> None:
         """A signal to all processes of the run."""

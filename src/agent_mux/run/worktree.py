@@ -19,11 +19,11 @@ from pathlib import Path
 
 from agent_mux._util.files import locked, make_directory
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.process.command import LONGEST_COMPLAINT, Answer, ask
+from agent_mux.process.command import MAX_ERROR_LINE, ProgramResult, run_program
 from agent_mux.run.result import Worktree
 from agent_mux.sdk.options import RunOptions
 
-OF_A_REPOSITORY = frozenset(
+REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
     for name in (
         "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "GRAFT_FILE", "IMPLICIT_WORK_TREE", "INDEX_FILE",
@@ -55,7 +55,7 @@ class WorktreePlan:
     """Where the agent works: as deep in it as it was asked to work in the repository."""
 
 
-def isolated(
+def plan_worktree(
     options: RunOptions, run_id: str, environ: Mapping[str, str], directory: Path
 ) -> tuple[WorktreePlan, dict[str, str]]:
     """The plan, and the environment of a run that works there. Asks git, and changes nothing.
@@ -63,7 +63,7 @@ def isolated(
     `directory`: where worktrees are. Raises `ValidationError` where none can be made.
     """
     plan = _planned(options.working_directory(), environ, directory / run_id)
-    kept = {name: value for name, value in environ.items() if name not in OF_A_REPOSITORY or name in options.env}
+    kept = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES or name in options.env}
     return plan, kept
 
 
@@ -139,7 +139,7 @@ class RunWorktree:
             what = f"{plan.cwd} is no directory in the commit: {error.strerror or error}"
             raise AgentMuxError("SPAWN_ERROR", what) from error
 
-    def _need(self, answer: Answer) -> None:
+    def _need(self, answer: ProgramResult) -> None:
         if answer.exit_code != 0:
             what = f"git could not make a worktree of {self.plan.repository} at {self.plan.path}"
             raise AgentMuxError("SPAWN_ERROR", f"{what}: {_complaint(answer)}")
@@ -199,14 +199,14 @@ class RunWorktree:
 
     def _ask(
         self, place: str, words: tuple[str, ...], seconds: float, is_wanted: Callable[[], bool] = lambda: True
-    ) -> Answer:
+    ) -> ProgramResult:
         return _git(self.plan.git, place, words, self._environ, seconds, is_wanted)
 
 
-def _complaint(answer: Answer) -> str:
+def _complaint(answer: ProgramResult) -> str:
     """What git says first about it: advice comes after that."""
     fatal = (line for line in answer.stderr.splitlines() if line.startswith("fatal: "))
-    return next(fatal, answer.complaint)[:LONGEST_COMPLAINT]
+    return next(fatal, answer.error_line)[:MAX_ERROR_LINE]
 
 
 _HOW_TO_LOOK = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
@@ -220,8 +220,8 @@ def _git(  # noqa: PLR0913, PLR0917  # all of it is needed
     environ: Mapping[str, str],
     seconds: float,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> Answer:
-    own = {name: value for name, value in environ.items() if name not in OF_A_REPOSITORY}
+) -> ProgramResult:
+    own = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES}
     own |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     settings = [word for setting in _SAFE for word in ("-c", setting)]
-    return ask((git, *settings, *words), environ=own, timeout=seconds, cwd=place, is_wanted=is_wanted)
+    return run_program((git, *settings, *words), environ=own, timeout=seconds, cwd=place, is_wanted=is_wanted)

@@ -81,9 +81,9 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
             f"approval mode {options.approval_mode!r}",
         ),
     )
-    for wanted, able, what in needs:
-        if wanted and not able:
-            raise CapabilityError(capabilities.agent, what, options.model)
+    for is_requested, is_supported, capability in needs:
+        if is_requested and not is_supported:
+            raise CapabilityError(capabilities.agent, capability, options.model)
 
 
 TRANSCRIPTS_ONLY = "nothing: transcripts only"
@@ -144,7 +144,7 @@ class SpawnArgs:
     stdin_text: str | None = None
     """Text that is written at once, after which stdin is closed: for one-shot prompts, which never belong in `argv`."""
     terminal: TerminalSize | None = None
-    """Start the agent in a terminal of this size; `stdin` is then the terminal and there is no standard error."""
+    """Start the agent in a terminal of this size; `stdin` is then the terminal, and standard error is not separate."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write (mode 0600) into the temporary directory before the start: name to content."""
     counts_turns: bool = True
@@ -180,7 +180,7 @@ class Adapter:
     executables: tuple[str, ...]
     """Program names to look for on PATH, in order. Empty when a command is required."""
     takes_command: bool = False
-    """Whether it drives any program that speaks its protocol, given by `RunOptions.command`."""
+    """Whether the adapter drives any program that speaks its protocol, given by `RunOptions.command`."""
     executable_variable: str
     """Environment variable that overrides the program, for example `AMUX_CLAUDE_EXECUTABLE`."""
     min_version: str

@@ -1,4 +1,4 @@
-"""Where an agent keeps its files on this machine, and which configuration files it reads."""
+"""The configuration contract: where an agent keeps its files on a machine, and which configuration files it reads."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,14 @@ from agent_mux.sdk.documents import Document, DocumentError, FieldPath, Format, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPaths:
-    """Where to look for what agents keep."""
+    """The directories in which to look for an agent's files."""
 
     environ: Mapping[str, str]
-    """`HOME` and the agent's own variables say where it keeps its files."""
+    """Environment with `HOME` and the agent's own variables, which determine its directories."""
     directory: Path | None = None
-    """Instead: a copy of the agent's own directory, somewhere else."""
-
+    """A copy of the agent's own directory, to be used instead; None: the environment determines the directory."""
     project: Path | None = None
-    """The directory that the agent works in; None: no project is meant."""
+    """Directory that the agent works in; None: only files outside of projects."""
 
     @property
     def home(self) -> Path:
@@ -28,97 +27,100 @@ class AgentPaths:
         return Path(self.environ.get("HOME") or "~").expanduser()
 
     def home_of(self, variable: str, default: str) -> Path:
-        """The agent's own directory: what its variable names, else `default`, which is below the home directory."""
+        """Return the agent's own directory: the value of its variable, or `default`, relative to the home directory."""
         if self.directory is not None:
             return self.directory
-        named = self.environ.get(variable)
-        return Path(named) if named else self.home / default
+        configured = self.environ.get(variable)
+        return Path(configured) if configured else self.home / default
 
     def project_file(self, *names: str) -> Path | None:
-        """A file of the project; None where no project is meant."""
+        """Return the path of a file in the project; None without a project."""
         return None if self.project is None else self.project.joinpath(*names)
 
 
 Scope = Literal["global", "project", "local"]
-"""For all of a user's work; for all who work on a project; for one user's work on a project."""
+"""`global`: all work of a user; `project`: all users of a project; `local`: one user in a project."""
 Kind = Literal["string", "number", "boolean", "list", "table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """A file, or a part of one, that an agent reads."""
+    """A file that an agent reads, or a part of one."""
 
     scope: Scope
     format: Format
     path: Callable[[AgentPaths], Path | None]
-    """Whether it is there or not; where there may be several, the one that is there. None: no project is meant."""
+    """Returns the path, which need not exist; of several alternatives, the existing one. None without a project."""
     table: Callable[[AgentPaths], FieldPath] = lambda _: ()
-    """The part of it that counts."""
+    """Returns the path of the table that the agent reads; empty: the whole file."""
     is_optional: bool = False
-    """It is read and changed where it is there, and never made: there is another one for that. Its path may be None."""
+    """Whether the file is never created, because another file exists for that. Its path may be None."""
     is_shared: bool = False
-    """Other agents read it, too: what it says counts and can be removed, but nothing is added to it."""
+    """Whether other agents read it too: its settings apply and can be removed, but none are added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A field that is known: as the agent's documentation and the agent itself have it."""
+    """A documented field of an agent's configuration."""
 
     kind: Kind
     meaning: str
-    """Half a sentence."""
+    """Description, as a phrase."""
     choices: tuple[str, ...] = ()
-    """All there are, of a string; empty: any value."""
+    """All allowed values of a string; empty: any value."""
     or_kinds: tuple[Kind, ...] = ()
-    """What it may be instead."""
+    """Other kinds that the agent accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelField:
-    """Where the configuration says which model is used."""
+    """How the configuration selects the model."""
 
     read: Callable[[Mapping[str, Any]], str | None]
-    """The model that this configuration names, as `RunOptions.model` would."""
+    """Returns the model of a configuration in the form of `RunOptions.model`; None if it selects none."""
     write: Callable[[str, Mapping[str, Any]], Mapping[FieldPath, Any]]
-    """What to set for a model, where the file says this already: it may be a text, or a table with more in it.
+    """Returns the fields to set for a model, given the current content of the file.
 
-    Raises `ValueError`, half a sentence, for a name that cannot be said there.
+    Raises `ValueError` with a phrase for a name that the configuration cannot express.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """An agent's configuration."""
+    """The configuration of an agent: files, fields and checks."""
 
     files: tuple[ConfigFile, ...]
-    """The later ones win."""
+    """Later files override earlier ones."""
     fields: Mapping[str, Field] = field(default_factory=dict)
-    """By name, as in `documents.parse_field`. There are always more than these."""
+    """Known fields by dotted name (see `documents.parse_field`). Agents always accept more."""
     model: ModelField | None = None
     check: Callable[[Path, Mapping[str, Any]], None] | None = None
-    """What else a file has to keep to; raises CONFIG_ERROR. None: nobody knows more than `fields`."""
+    """Checks the content of a file beyond `fields`; raises CONFIG_ERROR. None: no further checks."""
 
 
-def files_that_count(files: Iterable[ConfigFile], place: AgentPaths) -> Iterator[tuple[ConfigFile, Path]]:
-    """With their paths, in their order; optional ones only where they are there."""
+def files_that_count(files: Iterable[ConfigFile], paths: AgentPaths) -> Iterator[tuple[ConfigFile, Path]]:
+    """Yield the files with their paths, in order, without optional files that do not exist."""
     for file in files:
-        path = file.path(place)
+        path = file.path(paths)
         if path is not None and (not file.is_optional or path.exists()):
             yield file, path
 
 
-def file_to_change(files: Iterable[ConfigFile], place: AgentPaths, scope: Scope) -> tuple[ConfigFile, Path] | None:
-    """The last of a scope that is there, so that a change wins; else the one that is made. None: there is neither."""
-    counting = files_that_count(files, place)
-    found = [(file, path) for file, path in counting if file.scope == scope and not file.is_shared]
-    there = [(file, path) for file, path in found if path.exists()]
-    best = there or found
+def file_to_change(files: Iterable[ConfigFile], paths: AgentPaths, scope: Scope) -> tuple[ConfigFile, Path] | None:
+    """Return the last existing file of a scope, so that a change takes effect, or else the file to create.
+
+    None if the agent has no file of this scope.
+    """
+    effective = files_that_count(files, paths)
+    candidates = [(file, path) for file, path in effective if file.scope == scope and not file.is_shared]
+    existing = [(file, path) for file, path in candidates if path.exists()]
+    best = existing or candidates
     return best[-1] if best else None
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value, and which file says it."""
+    """An effective value and the file that sets it."""
 
     value: Any
     scope: Scope
@@ -126,12 +128,12 @@ class Setting:
 
 
 def config_error(path: Path, error: DocumentError) -> AgentMuxError:
-    """What is wrong with a file, and where."""
+    """Return the CONFIG_ERROR for an invalid file, with the position of the problem."""
     return AgentMuxError("CONFIG_ERROR", f"{path}: {error}; correct it, or move it away")
 
 
 def read_document(path: Path, form: Format) -> Document | None:
-    """A file as a document; None where there is none. Raises CONFIG_ERROR with the place in the file."""
+    """Read a file as a document; None if it does not exist. Raises CONFIG_ERROR with the position of the problem."""
     text = read_text(path)
     try:
         return None if text is None else open_document(text, form)

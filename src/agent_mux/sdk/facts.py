@@ -45,7 +45,7 @@ class CheckpointSaved(Fact, frozen=True):
 
 
 class TurnBegin(Fact, frozen=True):
-    """The agent started to work on a prompt. Optional: any fact that belongs into a turn starts one."""
+    """The agent started to work on a prompt. Optional: any fact that belongs to a turn starts one."""
 
 
 class TurnDone(Fact, frozen=True):
@@ -121,7 +121,7 @@ class TextDelta(Fact, frozen=True):
 
 
 class TextEnd(Fact, frozen=True):
-    """The streamed message is complete, or was abandoned; it is closed with the text so far received."""
+    """The streamed message is complete, or was abandoned; it is closed with the text received so far."""
 
 
 class Text(Fact, frozen=True):
@@ -380,7 +380,7 @@ class ImageTaken(Fact, frozen=True):
 
 
 class Usage(Fact, frozen=True):
-    """Tokens of one model call, or of one turn if the agent reports no finer: an increment, never a running total."""
+    """Tokens of one model call, or of one turn if the agent reports only turns: an increment, never a running total."""
 
     input_tokens: int
     """Tokens neither read from a cache nor written to one."""

@@ -1,6 +1,6 @@
-r"""Bytes to messages, whatever the chunking: lines, or messages that say their length.
+r"""Split byte streams into messages: lines, messages with `Content-Length`, or unframed chunks.
 
-Only `\n` ends a line: U+2028 and the like occur raw inside JSON strings.
+Only `\n` ends a line, because U+2028 and similar characters occur unescaped inside of JSON strings.
 """
 
 import json
@@ -22,30 +22,30 @@ __all__ = [
 ]
 
 Framing = Literal["lines", "content-length", "chunks"]
-"""`content-length`: each message has a head with its length in bytes, as in the Language Server Protocol.
-`chunks`: there are no messages; whatever comes is handed on as it comes (a terminal)."""
+"""`content-length`: a header with the length in bytes precedes each message, as in the Language Server Protocol.
+`chunks`: the stream has no messages; each chunk is returned as received (a terminal)."""
 
-LONGEST_NUMBER = 9
-"""Digits of a length in bytes. A head that announces more is noise: waiting for that much is waiting for ever."""
-_LENGTH = b"content-length"
-_USUAL_HEAD = re.compile(rb"Content-Length: ([1-9]\d{0,8})\r\n\r\n")
-_HEAD = frozenset({_LENGTH, b"content-type"})
+MAX_LENGTH_DIGITS = 9
+"""Digits of a length in bytes. A longer number is noise: so many bytes would never arrive."""
+_LENGTH_FIELD = b"content-length"
+_USUAL_HEADER = re.compile(rb"Content-Length: ([1-9]\d{0,8})\r\n\r\n")
+_HEADER_FIELDS = frozenset({_LENGTH_FIELD, b"content-type"})
 
 
 class Framer(Protocol):
-    """Collects chunks and hands out complete messages. Linear in the bytes it is fed."""
+    """Collects chunks and returns complete messages, in time linear in the number of bytes."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The messages that this chunk completes."""
+        """Add a chunk; return the messages that it completes."""
         ...
 
     def finish(self) -> list[bytes]:
-        """What is left when the stream has ended."""
+        """Return the incomplete message at the end of the stream, if any."""
         ...
 
 
 class LineFramer:
-    r"""Hands out complete lines, without their `\n` or `\r\n`."""
+    r"""Returns complete lines, without their `\n` or `\r\n`."""
 
     __slots__ = ("_pieces",)
 
@@ -54,12 +54,14 @@ class LineFramer:
 
     @property
     def is_empty(self) -> bool:
-        """No line is half complete."""
+        """Whether no incomplete line is held."""
         return not self._pieces
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes."""
-        if not self._pieces and chunk.find(b"\n") == len(chunk) - 1 and chunk:  # one whole line, as a live agent prints
+        """Add a chunk; return the lines that it completes."""
+        if (
+            not self._pieces and chunk.find(b"\n") == len(chunk) - 1 and chunk
+        ):  # exactly one line, the usual case of a live agent
             return [chunk[:-2] if chunk.endswith(b"\r\n") else chunk[:-1]]
         if b"\n" not in chunk:
             if chunk:
@@ -78,7 +80,7 @@ class LineFramer:
         return lines
 
     def finish(self) -> list[bytes]:
-        """The last line, when the stream ended without a newline."""
+        """Return the last line if the stream ended without a newline."""
         if not self._pieces:
             return []
         last = b"".join(self._pieces)
@@ -87,59 +89,62 @@ class LineFramer:
 
 
 class ContentLengthFramer:
-    r"""Hands out messages that follow a head: `Content-Length: <bytes>\r\n`, perhaps `Content-Type: ...\r\n`, `\r\n`.
+    r"""Returns messages with a header: `Content-Length: <bytes>\r\n`, optionally `Content-Type: ...\r\n`, `\r\n`.
 
-    What stands where a head should be, and is none, is handed out line by line: a program may print something before
-    it speaks the protocol.
+    Other text at the position of a header is returned line by line, because a program may print something before the
+    first message.
     """
 
-    __slots__ = ("_body", "_head", "_length", "_missing")
+    __slots__ = ("_body", "_header", "_length", "_missing")
 
     def __init__(self) -> None:
-        self._head = LineFramer()
+        self._header = LineFramer()
         self._length: int | None = None
-        """What the head announces, until it is complete."""
+        """Length that the current header states, until the header is complete."""
         self._missing = 0
-        """Bytes of the message that are still to come; 0 where a head is."""
+        """Bytes of the message that have not arrived; 0 while a header is read."""
         self._body: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The messages that this chunk completes."""
+        """Add a chunk; return the messages that it completes."""
         messages: list[bytes] = []
-        at = 0
-        while at < len(chunk):
-            head = _USUAL_HEAD.match(chunk, at) if not self._missing and self._head.is_empty else None
-            end = head.end() + int(head[1]) if head is not None else 0
-            if head is not None and end <= len(chunk):  # a whole message, as a live agent prints
-                messages.append(chunk[head.end() : end])
+        position = 0
+        while position < len(chunk):
+            header = _USUAL_HEADER.match(chunk, position) if not self._missing and self._header.is_empty else None
+            end = header.end() + int(header[1]) if header is not None else 0
+            if header is not None and end <= len(chunk):  # a complete message, the usual case of a live agent
+                messages.append(chunk[header.end() : end])
                 self._length = None
             elif not self._missing:
-                end = chunk.find(b"\n", at) + 1 or len(chunk)
-                messages += [line for line in self._head.feed(chunk[at:end]) if not self._is_head(line)]
+                end = chunk.find(b"\n", position) + 1 or len(chunk)
+                messages += [
+                    line for line in self._header.feed(chunk[position:end]) if not self._read_header_line(line)
+                ]
             else:
-                end = min(at + self._missing, len(chunk))
-                self._missing -= end - at
-                self._body.append(chunk[at:end])
+                end = min(position + self._missing, len(chunk))
+                self._missing -= end - position
+                self._body.append(chunk[position:end])
                 if not self._missing:
                     messages.append(self._take_body())
-            at = end
+            position = end
         return messages
 
     def finish(self) -> list[bytes]:
-        """What is left of a message, or of a line, when the stream has ended."""
+        """Return the incomplete message or line at the end of the stream, if any."""
         self._missing = 0
-        return [*([self._take_body()] if self._body else []), *self._head.finish()]
+        return [*([self._take_body()] if self._body else []), *self._header.finish()]
 
-    def _is_head(self, line: bytes) -> bool:
+    def _read_header_line(self, line: bytes) -> bool:
+        """Process a line of a header; return False if it is not one."""
         name, colon, value = line.partition(b":")
         if not line:
             self._missing, self._length = self._length or 0, None
             return True
-        if not colon or name.strip().lower() not in _HEAD:
+        if not colon or name.strip().lower() not in _HEADER_FIELDS:
             return False
-        if name.strip().lower() == _LENGTH:
+        if name.strip().lower() == _LENGTH_FIELD:
             number = value.strip()
-            if not number.isdigit() or len(number) > LONGEST_NUMBER:
+            if not number.isdigit() or len(number) > MAX_LENGTH_DIGITS:
                 return False
             self._length = int(number)
         return True
@@ -150,16 +155,16 @@ class ContentLengthFramer:
 
 
 class ChunkFramer:
-    """Hands on what comes."""
+    """Returns every chunk as received."""
 
     __slots__ = ()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The chunk."""
+        """Return the chunk, unless it is empty."""
         return [chunk] if chunk else []
 
     def finish(self) -> list[bytes]:
-        """Nothing is ever kept back."""
+        """Return nothing, because no bytes are held back."""
         return []
 
 
@@ -169,12 +174,12 @@ _FRAMERS: Mapping[Framing, Callable[[], Framer]] = {
 
 
 def new_framer(framing: Framing) -> Framer:
-    """A framer for one stream."""
+    """Create a framer for one stream."""
     return _FRAMERS[framing]()
 
 
 def framed(framing: Framing, message: bytes) -> bytes:
-    """A message as it is sent."""
+    """Return a message with its framing, ready to be sent."""
     match framing:
         case "lines":
             return message + b"\n"
@@ -185,18 +190,18 @@ def framed(framing: Framing, message: bytes) -> bytes:
 
 
 def as_line(framing: Framing, message: bytes) -> bytes:
-    """A message as one line of a recording."""
+    """Return a message as one line of a recording."""
     match framing:
         case "lines":
             return message
         case "content-length":
-            return message.replace(b"\n", b" ")  # a line break in JSON is a space; those in its strings are escaped
+            return message.replace(b"\n", b" ")  # JSON treats a newline as a space, and escapes it in strings
         case "chunks":
             return json.dumps(message.decode("utf-8", "surrogateescape")).encode()
 
 
 def from_line(framing: Framing, line: bytes) -> bytes:
-    """The message in a line of a recording."""
+    """Return the message of a line of a recording; the inverse of `as_line`."""
     if framing != "chunks":
         return line
     try:
@@ -207,6 +212,6 @@ def from_line(framing: Framing, line: bytes) -> bytes:
 
 
 def lines_of(chunks: Iterable[bytes]) -> list[bytes]:
-    """All lines of a finished stream."""
+    """Split the chunks of a finished stream into lines."""
     framer = LineFramer()
     return [line for chunk in chunks for line in framer.feed(chunk)] + framer.finish()

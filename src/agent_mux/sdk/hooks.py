@@ -1,6 +1,6 @@
-"""Hook calls and decisions, and how an agent's native hooks are configured.
+"""The hook contract: hook calls, decisions, and how an agent's native hooks are configured.
 
-An adapter describes the hooks that its agent calls itself (`NativeHooks`); the run calls the others from its events.
+An adapter describes the hooks that its agent calls itself (`NativeHooks`); the run calls all others from its events.
 See docs/spec/run-api.md, section 7.
 """
 
@@ -26,114 +26,113 @@ HookType = Literal[
 ]
 HOOK_TYPES: tuple[HookType, ...] = get_args(HookType)
 GUARDED: frozenset[HookType] = frozenset({"pre_tool_use", "permission_request"})
-"""Here something is about to happen: what keeps a guard from judging it keeps it from happening."""
+"""Hook types that precede an action. If a policy handler fails in one of these, the action is denied."""
+ANY_AGENT = "*"
+"""Agent name of a handler that applies to all agents."""
+CALLED_FROM_EVENTS = "AGENT_MUX_HOOKS_FROM_EVENTS"
+"""Environment variable of a run with the hooks that the run calls from its events, as `AGENT:TYPE,TYPE`.
+
+It prevents that a handler is called twice. The agent's name excludes other agents that this agent starts.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCall:
-    """Something happened, or is about to. What the agent does not say is None."""
+    """The data of one hook call, in the same form for all agents. None: the agent does not report it."""
 
     agent: str
     hook_type: HookType
     session_id: str | None = None
     cwd: str | None = None
     prompt: str | None = None
-    """Of `prompt_submit`."""
+    """Text of the prompt, for `prompt_submit`."""
     tool_call_id: str | None = None
     tool_name: str | None = None
     tool_input: Mapping[str, Any] | None = None
     command: str | None = None
-    """The command line that the tool runs, where it runs one. With `paths`, what the rules of a policy look at."""
+    """Command line that the tool runs, if any. Policy rules match `command` and `paths`."""
     paths: tuple[str, ...] = ()
-    """The files that the tool is about: absolute, or relative to `cwd`."""
+    """Files that the tool reads or changes: absolute, or relative to `cwd`."""
     tool_output: Any = None
-    """Of `post_tool_use`."""
+    """Result of the tool, for `post_tool_use`."""
     message: str | None = None
-    """Of a notification; of `stop`, the agent's last answer; of `session_start` and `session_end`, the reason."""
+    """Text of a `notification`, last answer for `stop`, reason for `session_start` and `session_end`."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """As the agent said it."""
+    """The agent's own data, unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDecision:
-    """What is to become of it."""
+    """The response of a handler to a hook call."""
 
     behavior: Literal["allow", "deny", "ask"] | None = None
-    """None: no opinion, the agent goes on as it would."""
+    """None: no decision, the agent proceeds as it would without hooks."""
     reason: str | None = None
-    """For the agent, and whoever watches."""
+    """Reason for the decision, shown to the agent and the user."""
     modified_input: Mapping[str, Any] | None = None
-    """The tool is called with these values instead of those of the same name."""
+    """Tool arguments that replace those of the same name."""
     context: str | None = None
-    """What the agent is told in addition."""
+    """Text that is added to the agent's context."""
 
 
 NO_OPINION = HookDecision()
 
 
+@dataclass(frozen=True, slots=True)
+class HookOutcome:
+    """The combined decision of all handlers of a hook call."""
+
+    decision: HookDecision
+    warnings: tuple[str, ...] = ()
+    """Failures of handlers, one sentence each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswer:
-    """What a hook's process leaves behind."""
+    """The output and exit code of a hook's process, in the form that the agent expects."""
 
     stdout: str = ""
     stderr: str = ""
     exit_code: int = 0
 
 
-def _nobody(environ: Mapping[str, str]) -> str | None:  # noqa: ARG001
+def _no_caller(environ: Mapping[str, str]) -> str | None:  # noqa: ARG001
     return None
 
 
-def _never(data: Mapping[str, Any]) -> bool:  # noqa: ARG001
+def _not_disabled(data: Mapping[str, Any]) -> bool:  # noqa: ARG001
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeHooks:
-    """The hooks of an agent that has some."""
+    """The native hooks of an agent: where they are configured and how they are called."""
 
     files: tuple[ConfigFile, ...]
-    """Their `table` holds the hooks."""
+    """Configuration files; their `table` contains the hooks."""
     types: Mapping[HookType, tuple[str, ...]]
-    """What the agent calls those that it has: several names where it tells things apart that we do not."""
+    """The agent's names of each supported type; several where the agent distinguishes more types than we do."""
     decides: frozenset[HookType]
-    """In which of them an answer counts: a tool call can be refused, say."""
+    """Types whose decision has an effect, for example the refusal of a tool call."""
     place: Callable[[str], FieldPath]
-    """Where the hooks of a type (the agent's name of it) are, below the table."""
+    """Returns the path below the table for a type, given the agent's name of the type."""
     add: Callable[[Any, str, str], Any]
-    """What stands there (None: nothing), the agent's name of the type, and a command line: what shall stand there."""
+    """Returns the value at `place` with a hook added, given the value (None: unset), the agent's type and a command."""
     remove: Callable[[Any, Callable[[str], bool]], Any]
-    """What stands there without the hooks whose command line answers to the question; None: nothing is left."""
+    """Returns the value at `place` without the hooks whose command line matches; None if none remain."""
     commands: Callable[[Any], tuple[str, ...]]
-    """The command lines of what stands there."""
+    """Returns the command lines in the value at `place`."""
     read: Callable[[HookType, Mapping[str, Any]], HookCall]
-    """What the agent writes to the hook's standard input. Never raises on what an agent may say."""
+    """Parses the hook's standard input. Never raises on input from the agent."""
     answer: Callable[[HookCall, HookDecision], HookAnswer]
-    """A decision, as the agent wants to hear it."""
+    """Formats a decision for the agent."""
     preamble: Mapping[FieldPath, Any] | None = None
-    """What a file has to say besides, outside of the table: a version, say. Set where it is missing."""
+    """Fields outside of the table that the file requires, for example a version; set if missing."""
     runs: frozenset[str] = frozenset()
-    """Native protocols in which our runs can count on these hooks; in others they are called from the events."""
+    """Native protocols in which the agent calls these hooks reliably; in others the run calls them from its events."""
     consent: str | None = None
-    """What a person has to do before the agent calls hooks that are new to it; None: nothing."""
-    off: Callable[[Mapping[str, Any]], bool] = _never
-    """A file that says this keeps the agent from calling any hook, or ours."""
-    caller: Callable[[Mapping[str, str]], str | None] = _nobody
-    """By the environment of a hook: the other agent that calls it, as it reads these files, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookOutcome:
-    """What came of a call."""
-
-    decision: HookDecision
-    warnings: tuple[str, ...] = ()
-    """Handlers that failed, a sentence each."""
-
-
-CALLED_FROM_EVENTS = "AGENT_MUX_HOOKS_FROM_EVENTS"
-"""In the environment of a run: `AGENT:TYPE,TYPE`, what the run calls itself. Nobody is called twice; an agent that this
-one starts is another one."""
-
-
-ANY_AGENT = "*"
+    """What a person must do before the agent calls new hooks, as a sentence; None: nothing."""
+    off: Callable[[Mapping[str, Any]], bool] = _not_disabled
+    """Returns whether the content of a file disables all hooks, or ours."""
+    caller: Callable[[Mapping[str, str]], str | None] = _no_caller
+    """Returns the name of another agent that reads these files and called the hook, given the hook's environment."""

@@ -1,7 +1,8 @@
-"""What an agent keeps on a machine besides its sessions: settings, credentials, MCP servers, skills, hooks.
+"""The installation contract: what an agent keeps on a machine besides its sessions.
 
-An adapter declares it in `installation.py` as data and pure functions; the module is imported on first use. A part that
-an agent does not have is None: asking for it raises CAPABILITY_ERROR.
+This includes configuration, credentials, MCP servers, skills, sub-agents, plugins and hooks. An adapter declares it in
+`installation.py` as data and pure functions; the module is imported on first use. A part that an agent does not have is
+None, and using it raises CAPABILITY_ERROR.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,141 +17,147 @@ from agent_mux.sdk.options import McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Credentials were found. Never the credentials themselves."""
+    """The location of credentials that were found, never the credentials themselves."""
 
     where: str
-    """A path, or the name of a variable."""
+    """Path of the file, or name of the environment variable."""
     expires_at: int | None = None
-    """Milliseconds since the epoch; None: it does not say, or they are renewed by themselves."""
+    """Milliseconds since the epoch; None: unknown, or the agent renews them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthMethod:
-    """One way to be authenticated."""
+    """One way in which the agent can be authenticated."""
 
     name: str
-    """One of `AgentCapabilities.auth_methods`."""
+    """Identifier, one of `AgentCapabilities.auth_methods`."""
     display_name: str
     variables: tuple[str, ...] = ()
-    """Any of these, set and not empty, is enough."""
+    """Environment variables; any one that is not empty is sufficient."""
     find: Callable[[AgentPaths], Evidence | None] | None = None
-    """Looks into files: a few small ones; no network, no keyring, no writing. May raise `OSError`, `ValueError`."""
+    """Looks for credentials in a few small files, without network or keyring. May raise `OSError`, `ValueError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupStep:
-    """What a person can do to be authenticated: one of these is enough."""
+    """One way in which a person can authenticate the agent; any one step is sufficient."""
 
     text: str
-    """A sentence."""
+    """Instruction, one sentence."""
     command: tuple[str, ...] = ()
-    """Words behind the agent's program, where it has a command for that; its `--help` is checked by a live test."""
+    """Arguments of the agent's program that log in, if it has such a command. A live test checks its `--help`."""
     variable: str | None = None
-    """Or an environment variable to set."""
+    """Environment variable to set instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAuth:
-    """How an agent is authenticated."""
+    """How an agent is authenticated, and how a person can do that."""
 
     methods: tuple[AuthMethod, ...]
-    """In the order in which the agent prefers them."""
+    """Methods in the agent's order of precedence."""
     steps: tuple[SetupStep, ...]
     elsewhere: Callable[[AgentPaths], str | None] = lambda _: None
-    """Where credentials may be that nobody looks for here, such as the keyring of the system; None: nowhere."""
+    """Returns a place of credentials that is not examined, such as the system's keyring; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpFiles:
-    """The MCP servers of an agent."""
+    """How an agent's configuration lists MCP servers."""
 
     files: tuple[ConfigFile, ...]
-    """Their `table` holds the servers, by name. The later ones win; of a scope, the last one is written."""
+    """Files whose `table` contains the servers by name. Later files override earlier ones.
+
+    Changes go to the last file of a scope.
+    """
     read: Callable[[str, Mapping[str, Any]], McpServer | None]
-    """A server as the agent wrote it; None where it is none that can be understood."""
+    """Parses a server entry; None if it cannot be understood."""
     write: Callable[[McpServer], dict[str, Any]]
-    """A server as the agent wants it. Raises `ValueError`, half a sentence, for one that it cannot use."""
+    """Formats a server entry. Raises `ValueError` with a phrase for a server that the agent cannot use."""
     is_enabled: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    is_switched_off: Callable[[AgentPaths, str], bool] = lambda _place, _name: False
-    """By its name, in another place than where it is written down."""
+    is_switched_off: Callable[[AgentPaths, str], bool] = lambda _paths, _name: False
+    """Returns whether the server of this name is disabled elsewhere than in its entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """One place that the agent looks into."""
+    """A folder in which the agent looks for definitions."""
 
     scope: Scope
     path: Callable[[AgentPaths], Path | None]
-    """Whether it is there or not. None: no project is meant."""
+    """Returns the path, which need not exist; None without a project."""
     is_shared: bool = False
-    """Other agents look there, too (`.agents/skills`): it is listed, and written only when asked for."""
-    objection: Callable[[AgentPaths, Path, str], str | None] = lambda _place, _path, _name: None
-    """Why the agent does not take a definition there (its main file and name), which is as it should be. None: it does.
-    May raise `OSError`."""
+    """Whether other agents look there too (`.agents/skills`): it is listed, and written only on request."""
+    objection: Callable[[AgentPaths, Path, str], str | None] = lambda _paths, _path, _name: None
+    """Returns why the agent ignores a valid definition in this folder, given its main file and name; None: it does not.
+
+    May raise `OSError`.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionFolders:
-    """Skills, or sub-agents, of an agent."""
+    """The folders and the format of an agent's skills or sub-agents."""
 
     folders: tuple[Folder, ...]
     layout: Literal["folder", "file"]
-    """A folder of its own with one main file (`<name>/SKILL.md`), or one file (`<name>.md`)."""
+    """`folder`: a definition is a folder with a main file (`<name>/SKILL.md`); `file`: one file (`<name>.md`)."""
     file: str
-    """The main file of the folder, or the ending of the file: `SKILL.md`, `.md`."""
+    """Name of the main file (`SKILL.md`), or suffix of the file (`.md`)."""
     header: Literal["yaml", "toml"] = "yaml"
-    """How name and description are told: YAML between lines of three hyphens, or the file is TOML."""
+    """Format of name and description: YAML between lines of three hyphens, or the file is TOML."""
     required: tuple[str, ...] = ("name", "description")
-    """What the header has to say for the agent to take it."""
+    """Fields of the header without which the agent ignores the definition."""
     depth: int = 1
-    """Where there may be folders of folders (`<group>/<name>/SKILL.md`): how deep the agent looks."""
+    """Number of folder levels that the agent searches, 2 for `<group>/<name>/SKILL.md`."""
 
 
 Words = tuple[str, ...]
-"""Behind the agent's program. Values are bound to their flags, or stand behind `--` where the agent allows that."""
+"""Arguments of the agent's program. Values are bound to their flags, or follow `--` if the agent supports that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin, as the agent lists it."""
+    """An entry of the agent's list of plugins."""
 
     name: str
     version: str | None = None
     enabled: bool | None = None
-    """None: it does not say."""
+    """None: the agent does not report it."""
     source: str | None = None
-    """Where it came from."""
+    """Where it was installed from, as the agent reports it."""
     description: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    """Further fields of the agent's list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginCommands:
-    """What the agent can be told. None: it cannot do that."""
+    """The agent's commands for plugins. None: the agent has no such command."""
 
     word: str = "plugin"
-    """What the agent calls them."""
+    """The agent's word for a plugin, in the singular."""
     list: Words | None = None
     parse: Callable[[str], tuple[Plugin, ...]] | None = None
-    """What `list` printed. Raises `ValueError`, half a sentence, for what it cannot read."""
+    """Parses the output of `list`. Raises `ValueError` with a phrase for output that it cannot parse."""
     is_on_stderr: bool = False
-    """The lists are printed on standard error, perhaps among other lines; else on standard output."""
+    """Whether lists are printed on standard error, possibly among other lines, instead of standard output."""
     install: Callable[[str], Words] | None = None
     uninstall: Callable[[str], Words] | None = None
     update: Callable[[str | None], Words] | None = None
-    """One of them, or (None) all; raises `ValueError` where only the other is possible."""
+    """Returns the command for one plugin, or (None) all. Raises `ValueError` if the agent supports only the other."""
     search: Callable[[str], Words] | None = None
     parse_search: Callable[[str], tuple[Plugin, ...]] | None = None
-    """As `parse`, for `search`."""
+    """Parses the output of `search`; raises `ValueError` like `parse`."""
     search_lists_all: bool = False
-    """It lists all there are; which of them are meant is found out here."""
+    """Whether `search` lists all available plugins, so that agent-mux selects the matching ones."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Set for these commands, so that they ask nothing and colour nothing."""
+    """Variables that keep these commands from prompting and from coloring their output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentInstallation:
-    """Everything around the runs of an agent."""
+    """Everything that an agent keeps on a machine. None: the agent does not have that part."""
 
     config: AgentConfig | None = None
     auth: AgentAuth | None = None
@@ -160,8 +167,8 @@ class AgentInstallation:
     plugins: PluginCommands | None = None
     hooks: NativeHooks | None = None
     host_variables: tuple[str, ...] = ()
-    """Set in the environment of what the agent runs: whoever sees one of them is run by it."""
+    """Variables that the agent sets for the programs it runs, by which these detect it."""
     imitates: tuple[str, ...] = ()
-    """Variables of other agents that it sets there, too: they are no sign of those."""
+    """Variables of other agents that the agent also sets; they do not indicate those agents."""
     update: tuple[str, ...] | None = None
-    """Words behind the program with which it updates itself; None: by the way it was installed."""
+    """Arguments with which the program updates itself; None: the method of its installation updates it."""

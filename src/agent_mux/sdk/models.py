@@ -1,4 +1,4 @@
-"""Models and their prices, as an adapter lists them, and the command with which an agent lists them itself.
+"""Model capabilities, prices and cost computation, and the command with which an agent lists its models.
 
 When an agent reports tokens without a cost, the cost is computed from these prices and marked `computed`.
 See docs/spec/run-api.md, section 5.
@@ -20,25 +20,26 @@ _DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$")
 
 
 class Price(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """US dollars for a million tokens. An array on the wire: journals hold many of them."""
+    """US dollars per million tokens. Encoded as an array, because journals contain many prices."""
 
     input: float
-    """Of tokens that are neither read from a cache nor written to one."""
+    """Input tokens that are neither read from a cache nor written to one."""
     output: float
-    """Of tokens that come out, thinking included."""
+    """Output tokens, thinking included."""
     cached_input: float | None = None
-    """Of tokens read from a cache; None: as `input`."""
+    """Tokens read from a cache; None: the price of `input`."""
     cache_creation: float | None = None
-    """Of tokens written to a cache; None: as `input`."""
+    """Tokens written to a cache; None: the price of `input`."""
     threshold: int | None = None
-    """A call with more tokens going in than this costs `beyond`, all of it."""
+    """Number of input tokens, cached ones included, above which a whole call is charged at `beyond`."""
     beyond: "Price | None" = None
+    """Price of calls above `threshold`."""
 
 
 def prices_of(models: "Iterable[ModelCapabilities]") -> dict[str, Price]:
-    """By every name of every model that has a price, as `find_price` wants them: without the provider in front.
+    """Return the prices for `find_price` by every name of every model, without the provider prefix.
 
-    Where two providers serve one name at different prices, the later ones keep their provider.
+    If two providers serve a name at different prices, the later one keeps its prefix.
     """
     prices: dict[str, Price] = {}
     for model in models:
@@ -50,7 +51,7 @@ def prices_of(models: "Iterable[ModelCapabilities]") -> dict[str, Price]:
 
 
 def find_price(prices: Mapping[str, Price], model: str | None) -> Price | None:
-    """The price of a model as agents name it: perhaps with its provider in front, or a date behind."""
+    """Return the price of a model by an agent's name of it, which may have a provider prefix or a date suffix."""
     if not model or not prices:
         return None
     bare = model.rpartition("/")[2]
@@ -59,11 +60,11 @@ def find_price(prices: Mapping[str, Price], model: str | None) -> Price | None:
 
 
 def without_date(name: str) -> str:
-    """The name of a model without the date of its version."""
+    """Return the name of a model without the date of its version."""
     return _DATE.sub("", name)
 
 
-def cost_in_usd(  # noqa: PLR0913  # each kind of token has its price
+def cost_in_usd(  # noqa: PLR0913  # each kind of token has a price
     price: Price,
     *,
     input_tokens: int,
@@ -72,71 +73,71 @@ def cost_in_usd(  # noqa: PLR0913  # each kind of token has its price
     cache_creation_tokens: int = 0,
     of_one_call: bool = True,
 ) -> float:
-    """What one call costs at this price, in US dollars. `input_tokens` are those that no cache is involved in.
+    """Return the cost in US dollars. `input_tokens` excludes tokens read from or written to a cache.
 
-    Of several calls together (not `of_one_call`) it is not known how long each was: each is taken for a short one.
+    If the tokens are the sum of several calls (not `of_one_call`), each call is assumed to be below `Price.threshold`.
     """
-    going_in = input_tokens + cached_tokens + cache_creation_tokens
-    if of_one_call and price.beyond is not None and price.threshold is not None and going_in > price.threshold:
+    all_input = input_tokens + cached_tokens + cache_creation_tokens
+    if of_one_call and price.beyond is not None and price.threshold is not None and all_input > price.threshold:
         price = price.beyond
     cached = price.input if price.cached_input is None else price.cached_input
     created = price.input if price.cache_creation is None else price.cache_creation
-    into = input_tokens * price.input + cached_tokens * cached + cache_creation_tokens * created
-    return (into + output_tokens * price.output) / _MILLION
+    input_cost = input_tokens * price.input + cached_tokens * cached + cache_creation_tokens * created
+    return (input_cost + output_tokens * price.output) / _MILLION
 
 
 class ModelCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is known of a model. None, an empty text and an empty tuple: nobody has said.
+    """What a model can do and costs. None, an empty text and an empty tuple mean unknown.
 
-    The numbers are tokens. What the agent's own limits are may be less: Copilot, for one, lets models see less than
-    their providers do, and lists that.
+    Limits are in tokens. An agent's own limits may be lower: Copilot, for example, lists smaller context windows than
+    the providers.
     """
 
     model_id: str
-    """What the agent calls it: the argument of its `--model`."""
+    """The agent's name of the model, the argument of its `--model`."""
     provider: str
-    """Who serves it: `anthropic`, `openai`, `google`..."""
+    """Provider that serves it: `anthropic`, `openai`, `google`..."""
     display_name: str = ""
     alias: tuple[str, ...] = ()
-    """Other names that mean this model."""
+    """Other names of this model."""
     protocol: str | None = None
-    """The API that its provider serves it with: `anthropic-messages`, `openai-responses`..."""
+    """API of the provider: `anthropic-messages`, `openai-responses`..."""
     context_window: int | None = None
-    """What fits, answers included."""
+    """Size of the context window, including answers."""
     max_output_tokens: int | None = None
     max_thinking_tokens: int | None = None
-    """The largest budget for thinking that it takes."""
+    """Largest accepted thinking budget."""
     price: Price | None = None
-    """None: nobody states one. Thinking costs what output costs."""
+    """None: unknown. Thinking tokens are charged as output."""
     thinking: bool = False
     thinking_efforts: tuple[str, ...] = ()
-    """The levels that its provider knows, in the provider's words, the lowest first."""
+    """Effort levels by the provider's names, lowest first."""
     image_input: bool = False
     pdf_input: bool = False
     structured_output: bool = False
     deprecated: bool = False
-    """It is announced that it ends, or it has ended."""
+    """Whether its retirement is announced or has happened."""
     deprecated_since: date | None = None
-    """When that was announced."""
+    """Date of the announcement."""
     retires_on: date | None = None
-    """When its provider ends it, or ended it."""
+    """Date on which the provider retires it."""
     successor: str | None = None
-    """What to use instead, where it is deprecated."""
+    """Recommended replacement of a deprecated model."""
     as_of: date | None = None
-    """When all this was found to be so."""
+    """Date on which this data was verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelListing:
-    """A command of the agent that prints the models it offers, and how that is read."""
+    """A command of the agent that lists its models, and the parser of its output."""
 
     argv: tuple[str, ...]
-    """Behind the program."""
+    """Arguments of the program."""
     parse: Callable[[str], tuple[ModelCapabilities, ...]]
-    """Of what it printed. Pure. Raises `ValueError` where it cannot be understood; none: it offers none as it is."""
+    """Parses the output. Raises `ValueError` if it cannot; an empty result means that no models are available."""
     reads: tuple[Literal["stdout", "stderr"], ...] = ("stdout",)
-    """Where it prints them; both are read, one after the other, where versions differ."""
+    """Streams that contain the list, in the order of reading; both if versions of the agent differ."""
     is_complete: bool = True
-    """The agent takes no others; False: it takes more than it lists."""
+    """Whether the agent accepts no other models than those it lists."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Set on top of the inherited environment."""
+    """Variables added to the inherited environment."""

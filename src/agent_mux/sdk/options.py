@@ -39,9 +39,11 @@ class Attachment:
     file_path: str | None = None
     """Absolute path of an existing file."""
     url: str | None = None
+    """URL from which the agent loads the file."""
     base64: str | None = field(default=None, repr=False)
+    """Content of the file in base64."""
     mime_type: str | None = None
-    """Required with `base64`."""
+    """MIME type of the content; required with `base64`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,45 @@ class McpServer:
     """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
     name: str
+    """Name under which the agent lists the server: 1 to 64 letters, digits, _ or -."""
     transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
+    """How the agent connects: `stdio` starts `command`, the others connect to `url`."""
     command: str | None = None
+    """Program of a `stdio` server."""
     args: tuple[str, ...] = ()
+    """Arguments of the program."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables added to the environment of the program."""
     url: str | None = field(default=None, repr=False)
+    """URL of a server with any other transport."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """HTTP headers of requests to the server."""
+
+
+RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
+"""Errors after which a run is retried by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
+
+    max_attempts: int = 3
+    """Number of attempts, including the first."""
+    base_delay: float = 1.0
+    """Seconds before the second attempt; doubles with each further attempt."""
+    max_delay: float = 30.0
+    """Upper limit of the delay in seconds, without jitter."""
+    jitter: float = 0.1
+    """Random fraction of the delay added at most, so that many runs do not retry at once."""
+    retry_on: frozenset[ErrorCode] = RETRYABLE
+
+    def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
+        """Return the seconds between attempt number `attempt` (from 1) and the next.
+
+        `chance` returns a random number from 0 to 1.
+        """
+        return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +182,7 @@ class RunOptions:
     """Keep all events in `RunResult.events`."""
     event_buffer_size: int = 1000
     """Number of events kept in memory for live readers; slower readers are served from the journal."""
-    retry_policy: "RetryPolicy | None" = None
+    retry_policy: RetryPolicy | None = None
     """When to start the agent again after a failure, under the same handle. None: never."""
     interactive: bool = False
     """True: the run accepts prompts until `close()`. False: it ends when all prompts are processed."""
@@ -290,7 +325,7 @@ def _check_policy(policy: "Policy | None", problems: _Problems) -> None:
         problems.check(_number(timeout) and timeout >= 0, "policy.timeout", timeout, "a number >= 0")
 
 
-def _check_retry(policy: "RetryPolicy | None", problems: _Problems) -> None:
+def _check_retry(policy: RetryPolicy | None, problems: _Problems) -> None:
     if policy is None:
         return
     if not hasattr(policy, "retry_on"):
@@ -349,28 +384,3 @@ def _check_attachment(path: str, attachment: Attachment, problems: _Problems) ->
         problems.check(is_file, f"{path}.file_path", file_path, "an absolute path of an existing file")
     if attachment.base64 is not None:
         problems.check(bool(attachment.mime_type), f"{path}.mime_type", attachment.mime_type, "a MIME type")
-
-
-RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
-
-    max_attempts: int = 3
-    """Number of attempts, including the first."""
-    base_delay: float = 1.0
-    """Seconds before the second attempt; doubles with each further attempt."""
-    max_delay: float = 30.0
-    """Upper limit of the delay in seconds, without jitter."""
-    jitter: float = 0.1
-    """Random fraction of the delay added at most, so that many runs do not retry at once."""
-    retry_on: frozenset[ErrorCode] = RETRYABLE
-
-    def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
-        """Return the seconds between attempt number `attempt` (from 1) and the next.
-
-        `chance` returns a random number from 0 to 1.
-        """
-        return min(self.base_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 + self.jitter * chance())

@@ -82,7 +82,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             (self.tools, self._matches_tool),
             (self.paths, self._matches_paths),
             (self.commands, self._matches_command),
-            (self.risk, lambda asked: asked.risk in self.risk),
+            (self.risk, lambda requested: requested.risk in self.risk),
         )
         return all(condition(request) for patterns, condition in conditions if patterns)
 
@@ -96,7 +96,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if self.decision != "allow":
             return any(mentions(request.command, prefix) for prefix in prefixes)
         commands = simple_commands(request.command) or []
-        return bool(commands) and all(any(begins_with(one, prefix) for prefix in prefixes) for one in commands)
+        return bool(commands) and all(any(begins_with(words, prefix) for prefix in prefixes) for words in commands)
 
     def _matches_paths(self, request: Request) -> bool:
         """Return whether the paths match; a rule that denies or asks also matches paths named in the command."""
@@ -151,29 +151,31 @@ def read_policy(path: Path) -> Policy:
         plain = tomllib.loads(path.read_text("utf-8"))
         policy = msgspec.convert(plain, Policy)
     except OSError as error:
-        raise _wrong(path, error.strerror or str(error)) from error
+        raise _policy_error(path, error.strerror or str(error)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise _wrong(path, str(error)) from error
+        raise _policy_error(path, str(error)) from error
     for number, rule in enumerate(policy.rules, start=1):
         if not (rule.tools or rule.paths or rule.commands or rule.risk):
-            raise _wrong(path, f"rule {number} has no conditions; use `default` for requests that no rule matches")
+            raise _policy_error(
+                path, f"rule {number} has no conditions; use `default` for requests that no rule matches"
+            )
         if not all(command.split() for command in rule.commands):
-            raise _wrong(path, f"rule {number} has an empty command")
+            raise _policy_error(path, f"rule {number} has an empty command")
     if policy.timeout < 0:
-        raise _wrong(path, f"timeout is {policy.timeout}; use a number of seconds >= 0 (0 = forever)")
+        raise _policy_error(path, f"timeout is {policy.timeout}; use a number of seconds >= 0 (0 = forever)")
     return policy
 
 
-def _wrong(path: Path, why: str) -> AgentMuxError:
-    return AgentMuxError("CONFIG_ERROR", f"the policy {path} cannot be used: {why}")
+def _policy_error(path: Path, reason: str) -> AgentMuxError:
+    return AgentMuxError("CONFIG_ERROR", f"the policy {path} cannot be used: {reason}")
 
 
 def _matches(patterns: Sequence[str], path: Path, cwd: Path) -> bool:
-    anywhere = tuple(str(Path(one).expanduser()) for one in patterns if one.startswith(("/", "~")))
-    below = tuple(one for one in patterns if not one.startswith(("/", "~")))
-    if anywhere and _spec(anywhere).match_file(str(path).lstrip("/")):
+    absolute = tuple(str(Path(pattern).expanduser()) for pattern in patterns if pattern.startswith(("/", "~")))
+    relative = tuple(pattern for pattern in patterns if not pattern.startswith(("/", "~")))
+    if absolute and _spec(absolute).match_file(str(path).lstrip("/")):
         return True
-    return bool(below) and path.is_relative_to(cwd) and _spec(below).match_file(str(path.relative_to(cwd)))
+    return bool(relative) and path.is_relative_to(cwd) and _spec(relative).match_file(str(path.relative_to(cwd)))
 
 
 @cache

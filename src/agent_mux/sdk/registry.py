@@ -11,7 +11,7 @@ GROUP = "agent_mux.adapters"
 
 
 class AdapterRegistry:
-    """Adapters by name; each is imported on first use."""
+    """Adapters by name and alias; each is imported on first use."""
 
     def __init__(self) -> None:
         self._points = {point.name: point for point in entry_points(group=GROUP)}
@@ -71,10 +71,10 @@ class AdapterRegistry:
             adapter = point.load()
         except Exception as error:
             # A third-party package may raise anything; the other adapters must stay available.
-            broken = (
+            message = (
                 f"the adapter {name!r} ({point.value}) cannot be loaded: {error!r}; reinstall or remove its package"
             )
-            raise AgentMuxError("INTERNAL", broken) from error
+            raise AgentMuxError("INTERNAL", message) from error
         if not isinstance(adapter, Adapter):
             raise AgentMuxError("INTERNAL", f"the entry point {name} = {point.value} is not an Adapter")
         self._adapters[name] = adapter

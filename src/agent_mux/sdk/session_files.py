@@ -1,6 +1,6 @@
-"""Read stored sessions from files of JSON lines, in bounded memory, with their secrets hidden.
+"""Read stored sessions from files of JSON lines, in bounded memory, with secrets hidden.
 
-Agents write down the output of their tools, keys included. Values that have the shape of a key and the secrets of this
+Agents store the output of their tools, including keys. Values with the format of a key and the secrets of this
 process's environment are replaced by asterisks when a file is read.
 """
 
@@ -22,37 +22,39 @@ from agent_mux.sdk.framing import LineFramer
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.sessions import Entry, Found, ModelCalled, UnreadableError
 
-READ_SIZE = 1 << 20
-NOT_READ = "none of its first {} lines is one of this agent's sessions"
-EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # milliseconds: the years 2000 and 2100
-LOOK_AT = 20  # lines that may be damaged before a file is taken for something else
+READ_SIZE = 1 << 20  # bytes
+EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # plausible times in milliseconds: the years 2000 to 2100
+LOOK_AT = 20  # a file is rejected if so many lines at its beginning are unreadable
 
 LineReader = Callable[[dict[str, Any]], Iterable[Entry]]
-"""Tells what a line says: nothing, where it says nothing. Raises `UnreadableError` where it is no line of a session."""
+"""Returns the entries of a line, possibly none. Raises `UnreadableError` if the file is not a session."""
 
 
 class LineCursor:
-    """Reads a file of JSON lines. A line that is damaged is passed over; a last one may still be written."""
+    """Reads a session from a file of JSON lines; implements `Cursor`.
+
+    Damaged lines are skipped. An incomplete last line is read once the agent has completed it.
+    """
 
     def __init__(self, path: Path, read_line: LineReader, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
-        """`at_end`: what is to be said where the file ends, each time that it is read so far."""
+        """Read the file with `read_line`; `at_end` returns further entries whenever the end of the file is reached."""
         self._path = path
         self._read_line = read_line
         self._at_end = at_end
         self._position = 0
         self._framer = LineFramer()
-        self._good = 0
-        self._damaged = 0
+        self._good_lines = 0
+        self._damaged_lines = 0
 
     def read(self) -> Iterator[Entry]:
-        """See `Cursor.read`."""
+        """Yield the entries of lines that were not read yet, see `Cursor.read`."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             while chunk := file.read(READ_SIZE):
                 self._position += len(chunk)
                 for line in self._framer.feed(chunk):
                     yield from self._line(line)
-        if not self._good and self._damaged:
+        if not self._good_lines and self._damaged_lines:
             raise UnreadableError("it has no line that can be read")
         yield from self._at_end()
 
@@ -61,40 +63,40 @@ class LineCursor:
             return ()
         native = load_object(hidden(line))
         if native is None:
-            self._damaged += 1
-            if not self._good and self._damaged >= LOOK_AT:
-                raise UnreadableError(NOT_READ.format(LOOK_AT))
+            self._damaged_lines += 1
+            if not self._good_lines and self._damaged_lines >= LOOK_AT:
+                raise UnreadableError(f"none of its first {LOOK_AT} lines belongs to a session of this agent")
             return ()
         try:
-            told = list(self._read_line(native))
+            entries = list(self._read_line(native))
         except UnreadableError:
             raise
-        except Exception:  # noqa: BLE001  # a reader must not raise; one that does costs its line, not the session
-            self._damaged += 1
+        except Exception:  # noqa: BLE001  # a failing reader skips one line, not the whole session
+            self._damaged_lines += 1
             return ()
-        self._good += 1
-        return told
+        self._good_lines += 1
+        return entries
 
 
 class SubagentCalls:
-    """What the sub-agents of a session used, where each of them has a file of its own."""
+    """Reads the usage of the sub-agents of a session, each of which has its own file."""
 
     def __init__(self, new_reader: Callable[[], LineReader]) -> None:
         self._new_reader = new_reader
-        self._files: dict[Path, LineCursor] = {}
+        self._cursors: dict[Path, LineCursor] = {}
 
     def read(self, paths: Iterable[Path]) -> Iterator[Entry]:
-        """Their model calls that were not read yet: they cost, and are no calls of the agent that they work for."""
+        """Yield model calls that were not read yet, marked as calls of sub-agents."""
         for path in paths:
-            if path not in self._files:
-                self._files[path] = LineCursor(path, self._new_reader())
-            for at, fact in self._files[path].read():
+            if path not in self._cursors:
+                self._cursors[path] = LineCursor(path, self._new_reader())
+            for at, fact in self._cursors[path].read():
                 if isinstance(fact, ModelCalled):
                     yield Entry(at, replace(fact, is_inside=True))
 
 
 def objects_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file, line by line; what is none is passed over."""
+    """Yield the JSON objects of a file, line by line; other lines are skipped."""
     framer = LineFramer()
     with path.open("rb") as file:
         while chunk := file.read(READ_SIZE):
@@ -105,27 +107,27 @@ def objects_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def files_below(root: Path, pattern: str) -> Iterator[Found]:
-    """The files that match: `*/*.jsonl`. What vanishes meanwhile, or may not be looked at, is not there."""
-    return _below(root, tuple(re.compile(fnmatch.translate(part)) for part in pattern.split("/")))
+    """Yield the files that match a pattern such as `*/*.jsonl`, without those that vanish or cannot be accessed."""
+    return _matching_files(root, tuple(re.compile(fnmatch.translate(part)) for part in pattern.split("/")))
 
 
-def _below(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found]:
-    # There can be very many: one look at each, and none at what has another name.
-    (pattern, *others), entries = patterns, _entries(directory)
-    for entry in entries:
+def _matching_files(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found]:
+    # There can be very many files: one `stat` for each matching name, and none for other names.
+    pattern, *rest = patterns
+    for entry in _list_directory(directory):
         if not pattern.match(entry.name):
             continue
         try:
             status = entry.stat()
         except OSError:
             continue
-        if others and stat.S_ISDIR(status.st_mode):
-            yield from _below(entry.path, tuple(others))
-        elif not others and stat.S_ISREG(status.st_mode):
+        if rest and stat.S_ISDIR(status.st_mode):
+            yield from _matching_files(entry.path, tuple(rest))
+        elif not rest and stat.S_ISREG(status.st_mode):
             yield Found(Path(entry.path), "", status.st_size, status.st_mtime_ns)
 
 
-def _entries(directory: str | Path) -> list[os.DirEntry[str]]:
+def _list_directory(directory: str | Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
@@ -133,72 +135,70 @@ def _entries(directory: str | Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def milliseconds_of(said: Any) -> int | None:
-    """The time that a row has, as ISO 8601 or in milliseconds since the epoch. None: none that can be."""
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        return int(said) if EARLIEST < said < LATEST else None
-    if not isinstance(said, str):
+def milliseconds_of(value: Any) -> int | None:
+    """Parse a time given as ISO 8601 text or as milliseconds since the epoch; return milliseconds.
+
+    None if the value is not a time or is implausible.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value) if EARLIEST < value < LATEST else None
+    if not isinstance(value, str):
         return None
     try:
-        time = datetime.fromisoformat(said)
+        time = datetime.fromisoformat(value)
     except ValueError:
         return None
-    when = round((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
-    return when if EARLIEST < when < LATEST else None
+    milliseconds = round((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    return milliseconds if EARLIEST < milliseconds < LATEST else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """How the rows of a file hang together."""
+    """The tree that the rows of a file form by referring to their predecessors."""
 
     id: str
-    """The field with the id of a row."""
+    """Field with the id of a row."""
     parent: str
-    """The field with the id of the row that it follows."""
+    """Field with the id of the preceding row."""
     starts: Callable[[Mapping[str, Any]], bool]
-    """This row is a prompt: what follows belongs to it."""
+    """Returns whether a row is a prompt, to which the following rows belong."""
 
     def left_behind(self, path: Path) -> Collection[str]:
-        """The ids of all rows that belong to a prompt that is on no way from the last row to the first.
+        """Return the ids of all rows whose prompt is not on the path from the last row to the first.
 
-        Whole prompts and no single rows: the results of tools that ran side by side branch off, too, and are no
-        branches that anybody left.
+        Whole prompts are abandoned, not single rows: the results of parallel tool calls are branches too, but belong to
+        the conversation.
         """
         parents: dict[str, str] = {}
         prompt_of: dict[str, str] = {}
         last = ""
         for row in objects_of(path):
-            name, parent = row.get(self.id), row.get(self.parent)
-            if isinstance(name, str):
-                last = name
-                parents[name] = parent if isinstance(parent, str) else ""
-                prompt_of[name] = name if self.starts(row) else prompt_of.get(parents[name], "")
+            row_id, parent = row.get(self.id), row.get(self.parent)
+            if isinstance(row_id, str):
+                last = row_id
+                parents[row_id] = parent if isinstance(parent, str) else ""
+                prompt_of[row_id] = row_id if self.starts(row) else prompt_of.get(parents[row_id], "")
         kept = {""}
         while last in parents:
             kept.add(prompt_of[last])
             last = parents.pop(last)
-        return {name for name, prompt in prompt_of.items() if prompt not in kept}
+        return {row_id for row_id, prompt in prompt_of.items() if prompt not in kept}
 
 
 def hidden(data: bytes) -> bytes:
-    """The same, as many bytes as it was, with its secrets as asterisks. JSON stays JSON."""
-    spans, _ = _finder().find(data)
+    """Return the data with secrets replaced by asterisks, in the same length. JSON remains valid."""
+    spans, _ = _environment_redactor().find_secrets(data)
     if not spans:  # nearly always
         return data
-    # Another one each time: it remembers what it hid, and nobody puts that back.
+    # A new redactor each time, because it would keep the secrets to restore them.
     return Redactor().hide(data, spans)
 
 
 def hidden_text(data: bytes) -> str:
-    """As text. What is no UTF-8 is shown as such."""
+    """Return the data as text with secrets hidden; invalid UTF-8 becomes U+FFFD."""
     return hidden(data).decode("utf-8", "replace")
 
 
 @cache
-def _finder() -> Redactor:
-    return Redactor(_values())
-
-
-@cache
-def _values() -> frozenset[str]:
-    return secret_values(os.environ)
+def _environment_redactor() -> Redactor:
+    return Redactor(secret_values(os.environ))

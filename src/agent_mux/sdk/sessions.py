@@ -17,130 +17,131 @@ from agent_mux.sdk.config import AgentPaths
 
 
 class StoredFact(msgspec.Struct, frozen=True, gc=False):
-    """What only stores know; no run tells it."""
+    """Base of the facts that only session stores yield; codecs never emit them."""
 
 
 class Prompted(StoredFact, frozen=True):
-    """Somebody asked the agent for something: a turn begins."""
+    """The user sent a prompt, which begins a turn."""
 
     text: str
 
 
 class Described(StoredFact, frozen=True):
-    """Something about the session as a whole. What is None was not said; the last word counts."""
+    """Properties of the whole session. None: not stated. The last stated value applies."""
 
     session_id: str | None = None
-    """The agent's own id."""
+    """The agent's own id of the session."""
     title: str | None = None
     cwd: str | None = None
     branch: str | None = None
-    """The git branch that was checked out."""
+    """Git branch that was checked out."""
     version: str | None = None
-    """Of the agent."""
+    """Version of the agent."""
     forked_from: str | None = None
-    """The agent's own id of the session that this one began as a copy of."""
+    """The agent's own id of the session that this one was copied from."""
     part_of: str | None = None
-    """The agent's own id of the session that it belongs to: this is what a sub-agent said, and no session."""
+    """The agent's own id of the parent session. This one is then the output of a sub-agent, not listed as a session."""
 
 
 class ModelCalled(StoredFact, frozen=True):
-    """What one model call used. Under a key that was told before, it replaces what was told: agents write twice."""
+    """The usage of one model call. It replaces an earlier fact with the same key, because agents write calls twice."""
 
     key: str
-    """Of the agent or its provider, and the same in every copy of the session. Empty: there is none."""
+    """Id of the call, from the agent or its provider, equal in all copies of the session; empty: none."""
     model: str
-    """As the agent names it; empty where nobody knows."""
+    """The agent's name of the model; empty: unknown."""
     usage: facts.Usage
     usd: float | None = None
-    """US dollars, as the agent says. None: it does not."""
+    """Cost in US dollars as the agent reports it; None: not reported."""
     is_inside: bool = False
-    """Of a sub-agent: it costs, but is no call of the agent that it works for."""
+    """Whether a sub-agent made the call: its cost counts, but it is not a call of the main agent."""
 
 
 class SpentSoFar(StoredFact, frozen=True):
-    """The agent's own figure for the whole session until now. The last word counts."""
+    """The agent's own total cost of the session so far. The last value applies."""
 
     usd: float
-    """US dollars."""
+    """Cost in US dollars."""
 
 
 Told = facts.Fact | StoredFact
 
 
 class Entry(NamedTuple):
-    """One thing that a session tells."""
+    """One fact of a stored session with its time."""
 
     at: int | None
-    """Milliseconds since the epoch; None where the store does not say."""
+    """Milliseconds since the epoch; None: the store has no time for it."""
     fact: Told
 
 
 class Found(NamedTuple):
-    """A session that is there. Nobody has looked into it yet."""
+    """A stored session, found by name, size and time without reading it."""
 
     path: Path
-    """The file that holds it, perhaps with others."""
+    """File that contains the session, possibly with others."""
     key: str
-    """Which of them it is; empty where it has the file to itself."""
+    """Identifies the session within the file; empty if the file contains only this one."""
     size: int
-    """Bytes of the file, or whatever else tells that something was added."""
+    """Bytes of the file, or another number that grows when entries are added."""
     modified: int
-    """When it was changed last, in nanoseconds since the epoch."""
+    """Time of the last change in nanoseconds since the epoch."""
 
 
 class Cursor(Protocol):
     """Reads one session from its beginning, in bounded memory."""
 
     def read(self) -> Iterator[Entry]:
-        """What was not read yet, up to the present end. Called again later, it goes on from there.
+        """Yield the entries up to the current end; a later call continues from there.
 
-        Raises `UnreadableError` where the file is no session of this agent, or one from a future that is not
-        understood, and `OSError`.
+        Raises `UnreadableError` if the file is not a session of this agent or has an unsupported newer format, and
+        `OSError`.
         """
         ...
 
 
 class UnreadableError(Exception):
-    """This is no session, or none that can be read: says why, as half a sentence."""
+    """The file is not a session, or cannot be read. The message is a phrase with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStore:
-    """The sessions of one agent."""
+    """Finds and opens the stored sessions of one agent."""
 
     root: Callable[[AgentPaths], Path]
-    """The directory or database where they are, whether it is there or not."""
+    """Returns the directory or database of the sessions, which need not exist."""
     find: Callable[[AgentPaths], Iterator[Found]]
-    """All of them, by names, sizes and times alone. Raises `OSError` where the place cannot be read."""
+    """Yields all sessions, without reading them. Raises `OSError` if the directory cannot be read."""
     open: Callable[[Found], Cursor]
+    """Returns a reader that begins at the start of the session."""
 
 
-_CLOSING = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
-_NEXT = Prompted | facts.TurnBegin
+_TURN_ENDS = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
+_TURN_BEGINS = Prompted | facts.TurnBegin
 
 
 class HeldClosing:
-    """Passes on what a reader tells, each turn's end behind everything else of it."""
+    """Moves the end of each turn after all other facts of the turn."""
 
     def __init__(self) -> None:
         self._held: Entry | None = None
 
-    def passed_on(self, at: int | None, told: Iterable[Told]) -> Iterator[Entry]:
-        """These, without the end of the turn, and behind that of the turn before where another one begins."""
-        for fact in told:
-            if isinstance(fact, _CLOSING):
+    def passed_on(self, at: int | None, read: Iterable[Told]) -> Iterator[Entry]:
+        """Yield the facts without ends of turns, which are held back until another turn begins."""
+        for fact in read:
+            if isinstance(fact, _TURN_ENDS):
                 self._held = Entry(at, fact)
                 continue
-            if isinstance(fact, _NEXT):
+            if isinstance(fact, _TURN_BEGINS):
                 yield from self.release()
             yield Entry(at, fact)
 
     def forget(self) -> None:
-        """The turn goes on."""
+        """Discard the held end, because the turn continues."""
         self._held = None
 
     def release(self) -> Iterator[Entry]:
-        """Nothing follows, for now."""
+        """Yield the held end, if any: the turn is complete, or the store has no more entries for now."""
         held, self._held = self._held, None
         if held is not None:
             yield held

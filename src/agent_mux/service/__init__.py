@@ -1,5 +1,6 @@
-"""The service behind `amux serve`: HTTP over the same handles. Needs the extra `service`.
+"""The HTTP service behind `amux serve`. Needs the extra `service`.
 
-`settings` says what it is to do, `application` puts it together, `serving` listens. `runs/` keeps the runs, `store/`
-what survives a restart, `routes/` the paths, one module for each kind of thing.
+`settings` holds its options, `service` opens everything that works without HTTP, `application` builds the ASGI
+application, `server` listens. `routes/` has the endpoints, `runs/` the runs, `webhooks/` the webhooks, `store/` the
+database, `security/` the checks before every route, `openapi/` the document.
 """

@@ -1,11 +1,16 @@
-"""Connections that want something: those that do not say what within a while are closed, and there are not too many.
+"""Client connections: uvicorn's HTTP and WebSocket protocols with limits on time, number and unread data.
 
-uvicorn has a time limit for a connection that is silent between two requests, and none for one that sends its request a
-byte at a time, or that never sends one. Here, the time counts from the connection, or from the first byte behind the
-request before, to the end of the head of the request. Bodies have their own limit: see `security.bodies`.
+uvicorn has a time limit for a connection that is idle between two requests, but none for one that sends its request a
+byte at a time or never sends one. `HttpConnection` limits the time from the connection, or from the first byte after
+the previous request, to the end of the request's head. Bodies have their own limit: see `security.http_rules`.
 
-Readers of events stay for hours and are not counted against anybody: only when there are as many connections as there
-may be, one that waits for a request has to go for a new one, the oldest first.
+Readers of events stay connected for hours and are not limited. Only when the maximum number of connections is reached,
+the connection that has waited longest for a request is closed in favour of the new one.
+
+uvicorn writes a WebSocket message only while less than 64 KiB wait for the reader, and reads the next message once the
+previous one was received, so a stalled WebSocket holds 64 KiB and one message in each direction. `BoundedWebSocket`
+adds three limits: a flood of pings whose pongs the client does not read, a reader that neither answers pings nor reads,
+and a server that stops while the last events of a run are in transit.
 """
 
 import asyncio
@@ -16,130 +21,165 @@ from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
-from agent_mux.service.security.bodies import HEADERS
+from agent_mux.service.security.http_rules import HEADERS
 
-LINGER = 2.0  # seconds for the other side to read why it is not served
-MOST_CONNECTIONS = 4096
+LINGER = 2.0  # seconds for a refused client to read the response
+MAX_CONNECTIONS = 4096
 RESERVED_FILES = 256
-"""Open files that are left for the agents' pipes, journals and the database."""
+"""Open files reserved for the agents' pipes, journals and the database."""
+LARGEST_MESSAGE = 1 << 20  # bytes of an incoming message; a larger one closes the connection with code 1009
+PING_INTERVAL = 20.0  # seconds
+PONG_TIMEOUT = 60.0  # seconds; a slow reader first reads what was sent before the ping
+CLOSE_DELAY = 3.0  # seconds to send pending data when the server stops or the client is unresponsive
 
 
-def room_for_connections() -> int:
-    """How many there may be: bounded by the files that this process may have open."""
+def default_max_connections() -> int:
+    """Return the maximum number of connections, bounded by the limit on open files of this process."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        MOST_CONNECTIONS if files == resource.RLIM_INFINITY else max(min(MOST_CONNECTIONS, files - RESERVED_FILES), 64)
-    )
+    return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else max(min(MAX_CONNECTIONS, files - RESERVED_FILES), 64)
 
 
-class Connections(ServerState):
-    """Those that a server has."""
+class ConnectionRegistry(ServerState):
+    """The connections of one server."""
 
-    def __init__(self, most: int, head_within: float) -> None:
+    def __init__(self, max_connections: int, head_timeout: float) -> None:
         super().__init__()
-        self.most = most
-        self.head_within = head_within
-        self.waiting: dict[Protocol, None] = {}
-        """For a request, those that wait longest first."""
+        self.max_connections = max_connections
+        self.head_timeout = head_timeout
+        self.waiting: dict[HttpConnection, None] = {}
+        """Connections that wait for a request, the longest-waiting first."""
 
 
-class Protocol(H11Protocol):
-    """One connection."""
+class HttpConnection(H11Protocol):
+    """One HTTP connection with a deadline for the head of each request."""
 
-    server_state: Connections
+    server_state: ConnectionRegistry
     _timer: asyncio.TimerHandle | None = None
-    _is_leaving = False
-    """It was told why, and whatever it still sends is dropped."""
+    _is_closing = False
+    """Whether the final response was sent; further input is dropped."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """It is there: wait for its request, if there is room for it."""
+        """Start the deadline for the first request, or refuse the connection when there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > self.server_state.most:
-            self._make_room()
+        if len(self.connections) > self.server_state.max_connections:
+            self._enforce_limit()
         if not transport.is_closing():
-            self._wait()
+            self._start_timer()
 
-    def _make_room(self) -> None:
+    def _enforce_limit(self) -> None:
         oldest = next(iter(self.server_state.waiting), None)
         if oldest is not None:
-            oldest.give_up(None)
+            oldest.close_idle(None)
         else:
-            logging.getLogger(LOGGER).warning("a connection was refused: there are %d", self.server_state.most)
-            self.give_up(503)
+            logging.getLogger(LOGGER).warning("refused a connection: %d are open", self.server_state.max_connections)
+            self.close_idle(503)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes of a request, or of its body."""
-        if self._is_leaving:
+        """Receive bytes of a request or of its body."""
+        if self._is_closing:
             return
         super().data_received(data)
-        self._look_again()
+        self._update_timer()
 
-    def _look_again(self) -> None:
-        if self._is_asked:
-            self._stop_waiting()
+    def _update_timer(self) -> None:
+        if self._is_busy:
+            self._stop_timer()
         elif self._timer is None and not self.transport.is_closing():
-            self._wait()
+            self._start_timer()
 
     @property
-    def _is_asked(self) -> bool:
-        """A request is being answered, or the connection is a WebSocket now."""
+    def _is_busy(self) -> bool:
+        """Whether a request is being answered, or the connection was upgraded to a WebSocket."""
         is_websocket = self not in self.connections
         return is_websocket or (self.cycle is not None and not self.cycle.response_complete)
 
     def on_response_complete(self) -> None:
-        """It may ask again."""
+        """Wait for the next request on this connection."""
         super().on_response_complete()
-        if self._is_asked:  # it had asked already
-            self._stop_waiting()
+        if self._is_busy:  # the next request was pipelined
+            self._stop_timer()
         elif not self.transport.is_closing():
-            self.server_state.waiting[self] = None  # uvicorn's own timer runs, until there is a byte
+            self.server_state.waiting[self] = None  # until the next byte, uvicorn's own timer runs
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
-        self._stop_waiting()
+        """Remove the connection from the registry."""
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
+    def _start_timer(self) -> None:
         self.server_state.waiting.setdefault(self)
-        self._timer = self.loop.call_later(self.server_state.head_within, self.give_up, 408)
+        self._timer = self.loop.call_later(self.server_state.head_timeout, self.close_idle, 408)
 
-    def _stop_waiting(self) -> None:
+    def _stop_timer(self) -> None:
         self.server_state.waiting.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def give_up(self, status: int | None) -> None:
-        """Close it. `status`: is said before, where nothing was said yet."""
-        self._stop_waiting()
+    def close_idle(self, status: int | None) -> None:
+        """Close the connection.
+
+        `status`: sent before closing, unless a response was already started; None: send nothing.
+        """
+        self._stop_timer()
         if status is not None and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            self._say(status)
+            self._send_problem(status)
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP, or has too large a head: the parser knows which."""
+        """Answer input that is not HTTP or has too large a head, with the status that the parser suggests."""
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
-        self._stop_waiting()
+        self._stop_timer()
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.close()
             return
-        self._say(status, msg)
-        self._leave()
+        self._send_problem(status, msg)
+        self._close_after_response()
 
-    def _leave(self) -> None:
-        """Close it when the other side does, or soon: at once, what it still sends would cut off what it is told."""
-        self._is_leaving = True
+    def _close_after_response(self) -> None:
+        """Close when the client does, or after `LINGER`.
+
+        Closing at once would discard the response while the client still sends.
+        """
+        self._is_closing = True
         self.transport.write_eof()
         self._timer = self.loop.call_later(LINGER, self.transport.abort)
 
-    def _say(self, status: int, detail: str = "") -> None:
-        said = problems.of_status(status, detail)
-        headers: Any = [*said.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
+    def _send_problem(self, status: int, detail: str = "") -> None:
+        response = problems.status_response(status, detail)
+        headers: Any = [*response.raw_headers, *((name.encode(), value.encode()) for name, value in HEADERS.items())]
         head = h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")])
-        for event in (head, h11.Data(data=bytes(said.body)), h11.EndOfMessage()):
+        for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
+
+
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """One WebSocket connection that cannot accumulate unread data."""
+
+    def handle_ping(self) -> None:
+        """Send a pong, unless earlier pongs are unread.
+
+        Answering the latest ping is enough (RFC 6455, section 5.5.3).
+        """
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()
+
+    def keepalive_timeout(self) -> None:
+        """Close a connection whose client answers no ping, and abort it if the close does not get through."""
+        super().keepalive_timeout()
+        self.loop.call_later(CLOSE_DELAY, self.transport.abort)
+
+    def shutdown(self) -> None:
+        """Let the connection end together with its run when the server stops; close it after `CLOSE_DELAY`."""
+        if self.handshake_complete and not self.close_sent:
+            self.loop.call_later(CLOSE_DELAY, super().shutdown)
+        else:
+            super().shutdown()

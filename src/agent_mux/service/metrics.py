@@ -1,10 +1,9 @@
-"""What the service counts and measures, for Prometheus. Each application has a registry of its own.
+"""Prometheus metrics of the service. Each application has its own registry.
 
-Nothing here is touched for an event: what runs have emitted is read from them when somebody asks. Values of labels are
-bounded: names of agents that are registered, templates of routes, methods and statuses that exist.
+Recording costs nothing per event: the counts of live runs are read from them at collection time. Label values are
+bounded: registered agent names, route templates, known methods and statuses.
 
-
-ASGI middleware that counts requests and streams. The outermost one: what others refuse is counted, too.
+`MetricsMiddleware` is the outermost ASGI middleware, so that refused requests are counted, too.
 """
 
 import time
@@ -20,10 +19,9 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_mux._util.version import __version__
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.live import LiveRun
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import LiveRun, OutboxEntry
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 
@@ -33,31 +31,37 @@ WAIT_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 
 Stream = Literal["sse", "jsonl", "websocket"]
 AttemptOutcome = Literal["delivered", "retry", "given_up", "refused", "gone"]
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl": "jsonl"}
+"""Content types of streams. Their duration is excluded from the request durations: it depends on the run."""
+NO_ROUTE = "(none)"
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """What is looked at when somebody asks."""
+class LiveState:
+    """What the collector reads at collection time."""
 
     alive: Callable[[], Iterable[LiveRun]]
+    """Return the runs that have not ended."""
     waiting: Callable[[], int]
+    """Return how many runs wait in the queue."""
 
 
 class Metrics:
-    """All of them. Also an observer of runs."""
+    """All metrics of one application. Also an observer of runs."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
-        self.life: Life | None = None
+        self.life: LiveState | None = None
         """Set while the service is open."""
         self.events: Tally[tuple[str, str]] = Tally()
-        """Of runs that are over: by agent and type."""
+        """Events of ended runs, by agent and type."""
         self._runs_ended = Counter(
-            "agent_mux_runs_ended", "Runs that are over.", ("agent", "exit_reason"), registry=registry
+            "agent_mux_runs_ended", "Runs that have ended.", ("agent", "exit_reason"), registry=registry
         )
         self._run_seconds = Histogram(
             "agent_mux_run_duration_seconds",
-            "Time from the start of a run's agent to the end.",
+            "Time from the start of a run's agent to its end.",
             ("agent",),
             buckets=RUN_SECONDS,
             registry=registry,
@@ -70,35 +74,35 @@ class Metrics:
             registry=registry,
         )
         self.requests = Counter(
-            "agent_mux_http_requests", "Requests that were answered.", ("route", "method", "status"), registry=registry
+            "agent_mux_http_requests", "Answered requests.", ("route", "method", "status"), registry=registry
         )
         self.request_seconds = Histogram(
             "agent_mux_http_request_duration_seconds",
-            "Time to the end of an answer; streams are not in it.",
+            "Time to the end of the response, streams excluded.",
             ("route", "method"),
             buckets=REQUEST_SECONDS,
             registry=registry,
         )
-        self.streams = Counter("agent_mux_streams", "Streams that were opened.", ("kind",), registry=registry)
-        self.readers = Gauge("agent_mux_readers", "Streams that are open.", ("kind",), registry=registry)
+        self.streams = Counter("agent_mux_streams", "Opened streams.", ("kind",), registry=registry)
+        self.readers = Gauge("agent_mux_readers", "Currently open streams.", ("kind",), registry=registry)
         self.webhook_attempts = Counter(
-            "agent_mux_webhook_attempts", "Attempts to deliver to a webhook.", ("outcome",), registry=registry
+            "agent_mux_webhook_attempts", "Delivery attempts to webhooks.", ("outcome",), registry=registry
         )
-        Info("agent_mux_build", "The version that runs.", registry=registry).info({"version": __version__})
+        Info("agent_mux_build", "Version of the running service.", registry=registry).info({"version": __version__})
         ProcessCollector(registry=registry)
-        registry.register(_Looking(self))
+        registry.register(_LiveCollector(self))
 
-    def started(self, row: RunRow, view: RunView) -> Iterable[Entry]:  # noqa: ARG002  # as observers are called
-        """How long it waited."""
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:  # noqa: ARG002  # the observer protocol
+        """Record how long the run waited for its start."""
         self._wait_seconds.labels(row.agent).observe(max(0, (row.started_at or 0) - row.created_at) / 1000)
         return ()
 
-    def waits(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[Entry]:  # noqa: ARG002
-        """Nothing is counted."""
+    def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:  # noqa: ARG002
+        """Count nothing: interactions have no metric."""
         return ()
 
-    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[Entry]:  # noqa: ARG002
-        """How, and after how long."""
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:  # noqa: ARG002
+        """Record the exit reason, the duration and the events of a run."""
         self._runs_ended.labels(row.agent, row.exit_reason or "").inc()
         if row.started_at is not None:
             self._run_seconds.labels(row.agent).observe((row.duration_ms or 0) / 1000)
@@ -107,8 +111,8 @@ class Metrics:
         return ()
 
 
-class _Looking(Collector):
-    """What there is at the moment."""
+class _LiveCollector(Collector):
+    """The metrics that are computed at collection time."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -118,45 +122,39 @@ class _Looking(Collector):
         alive = [] if life is None else list(life.alive())
         yield _states(alive)
         yield GaugeMetricFamily(
-            "agent_mux_queue_length", "Runs that wait for a place.", value=0 if life is None else life.waiting()
+            "agent_mux_queue_length", "Runs waiting to start.", value=0 if life is None else life.waiting()
         )
         yield _events(self._metrics.events, alive)
 
 
 def _states(alive: Iterable[LiveRun]) -> Metric:
-    family = GaugeMetricFamily("agent_mux_runs", "Runs that are alive.", labels=("agent", "state"))
-    states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL)
+    family = GaugeMetricFamily("agent_mux_runs", "Runs that have not ended.", labels=("agent", "state"))
+    states = Tally((run.row.agent, run.handle.state) for run in alive if run.handle.state not in TERMINAL_STATES)
     for labels, count in sorted(states.items()):
         family.add_metric(labels, count)
     return family
 
 
 def _events(before: Mapping[tuple[str, str], int], alive: Iterable[LiveRun]) -> Metric:
-    family = CounterMetricFamily("agent_mux_events", "Events that runs have emitted.", labels=("agent", "type"))
+    family = CounterMetricFamily("agent_mux_events", "Events emitted by runs.", labels=("agent", "type"))
     events = Tally(before)
     for run in alive:
-        for type_, count in run.types.items():
+        for type_, count in run.event_counts.items():
             events[run.row.agent, type_] += count
     for labels, count in sorted(events.items()):
         family.add_metric(labels, count)
     return family
 
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-STREAMS: Mapping[str, Stream] = {"text/event-stream": "sse", "application/jsonl": "jsonl"}
-"""Types of content that are sent for as long as there is some; how long says nothing about us."""
-NO_ROUTE = "(none)"
-
-
-class Metering:
-    """Counts."""
+class MetricsMiddleware:
+    """ASGI middleware that counts requests and streams."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let it pass."""
+        """Pass the request on and record its outcome."""
         if scope["type"] == "http":
             await self._request(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -166,44 +164,44 @@ class Metering:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.monotonic()
-        seen = _Seen(self._metrics)
+        outcome = _RequestOutcome(self._metrics)
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen.begins(message)
+                outcome.begins(message)
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_observed)
         finally:
-            seen.ends()
+            outcome.ends()
             route = getattr(scope.get("route"), "path", NO_ROUTE)
             method = scope["method"] if scope["method"] in METHODS else "other"
-            self._metrics.requests.labels(route, method, seen.status).inc()
-            if seen.stream is None:
+            self._metrics.requests.labels(route, method, outcome.status).inc()
+            if outcome.stream is None:
                 self._metrics.request_seconds.labels(route, method).observe(time.monotonic() - began)
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen = _Seen(self._metrics)
+        outcome = _RequestOutcome(self._metrics)
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             if message["type"] == "websocket.accept":
-                seen.opens("websocket")
+                outcome.opens("websocket")
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_observed)
         finally:
-            seen.ends()
+            outcome.ends()
 
 
-class _Seen:
-    """What became of one request."""
+class _RequestOutcome:
+    """Status and stream kind of one request, filled while it is answered."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self.status = 500
-        """If nothing was answered, it is what is answered further out."""
+        """500 until a response starts: without one, an outer layer answers 500."""
         self.stream: Stream | None = None
 
     def begins(self, message: Message) -> None:

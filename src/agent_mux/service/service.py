@@ -1,6 +1,12 @@
-"""The service without HTTP: everything that the routes need, opened and closed in the right order."""
+"""The service without HTTP: everything that the routes use, opened and closed in the right order.
 
-from collections.abc import AsyncIterator, Callable
+One process serves a directory, under an instance id that the directory keeps. The rows of a database belong to an
+instance: only the server that has a run's journal can read and recover that run.
+"""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,55 +14,113 @@ from typing import ParamSpec, TypeVar
 
 import anyio
 from anyio import to_thread
+from filelock import FileLock, Timeout
+from ulid import ULID
 
+from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
+from agent_mux.agents.detection import Detected, Detector
 from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.encoding import EncodedEvents
-from agent_mux.service.instance import Settings, only_server
-from agent_mux.service.metrics import Life, Metrics
+from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.retention import Retention
-from agent_mux.service.runs.runs import Runs
-from agent_mux.service.security.callers import Callers
+from agent_mux.service.runs.manager import RunManager
+from agent_mux.service.runs.readers import EncodedEventCache
+from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
-from agent_mux.service.views import Detecting
-from agent_mux.service.webhooks.webhooks import Webhooks
+from agent_mux.service.webhooks.manager import WebhookManager
 from agent_mux.settings.allowed_directories import Roots
 
-_Made = TypeVar("_Made")
+ID_FILE = "instance-id"
+LOCK_FILE = "server.lock"
+_Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
-
 DATABASE_FILE = "service.db"
-MOST_READERS = 4
-"""How many requests read the agents' files at a time."""
+MAX_READERS = 4
+"""Maximum number of requests that read the agents' files at a time."""
+
+
+class SharedDetection:
+    """Detection of installed agents for concurrent requests, which share one pass."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._lock = anyio.Lock()
+        self._detected_at = float("-inf")
+
+    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
+        """Return every agent by name. `fresh`: detect again instead of using results from before this call."""
+        requested_at = time.monotonic()
+        async with self._lock:
+            if fresh and self._detected_at < requested_at:
+                self._detector.forget()
+                self._detected_at = time.monotonic()
+            return {found.agent: found for found in await self._detector.detect_all()}
+
+
+@contextlib.contextmanager
+def exclusive_instance(directory: Path) -> Iterator[str]:
+    """Lock the directory for this server and yield its instance id.
+
+    Raises CONFIG_ERROR when another server holds it.
+    """
+    try:
+        make_directory(directory)
+        lock = FileLock(directory / LOCK_FILE, timeout=0, mode=PRIVATE_FILE)
+        lock.acquire()
+    except Timeout as error:
+        other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
+        raise AgentMuxError("CONFIG_ERROR", other) from error
+    except OSError as error:
+        raise AgentMuxError("CONFIG_ERROR", f"cannot use {directory}: {error.strerror or error}") from error
+    try:
+        yield _read_instance_id(directory / ID_FILE)
+    finally:
+        lock.release()
+
+
+def _read_instance_id(path: Path) -> str:
+    text = (read_text(path) or "").strip()
+    if not text:
+        text = str(ULID())
+        write_text(path, text + "\n")
+    try:
+        return str(ULID.from_str(text))
+    except ValueError as error:
+        raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service, open."""
+    """The parts of one open service."""
 
-    settings: Settings
+    settings: ServiceSettings
     instance: str
     mux: AgentMux
     database: Database
-    runs: Runs
-    callers: Callers
-    encoded: EncodedEvents
+    runs: RunManager
+    authenticator: Authenticator
+    event_cache: EncodedEventCache
     metrics: Metrics
-    webhooks: Webhooks
-    detecting: Detecting
-    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_READERS))
+    webhooks: WebhookManager
+    detection: SharedDetection
+    readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
-def _database_of(settings: Settings) -> Database:
+def _database_of(settings: ServiceSettings) -> Database:
     return Database(checked_url(settings.database, settings.directory / DATABASE_FILE))
 
 
 @asynccontextmanager
-async def open_database(settings: Settings) -> AsyncIterator[Database]:
-    """The database of a service with these settings, whether that is up or not. Raises CONFIG_ERROR."""
+async def open_database(settings: ServiceSettings) -> AsyncIterator[Database]:
+    """Open the database that a service with these settings uses, whether that service runs or not.
+
+    Raises CONFIG_ERROR.
+    """
     database = _database_of(settings)
     await database.open()
     try:
@@ -67,21 +131,25 @@ async def open_database(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
+    settings: ServiceSettings, adapters: AdapterRegistry | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[Service]:
-    """A service that works; leaving the block aborts its runs and remembers how they ended.
+    """Open a service. Leaving the block aborts its runs and stores their outcomes.
 
-    `metrics`: where it counts; default: a place of its own.
+    Args:
+        settings: Options of the service.
+        adapters: The agents to offer; None: all registered ones.
+        metrics: Where it counts; None: metrics of its own.
 
-    Raises CONFIG_ERROR when another server uses the directory, or the database cannot be used.
+    Raises:
+        AgentMuxError: CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
     metrics = metrics or Metrics()
     roots = Roots(settings.roots or (Path.cwd(),))
-    _database_of(settings)  # what cannot be a database is told before anything is written
-    with only_server(settings.directory) as instance:
+    _database_of(settings)  # reject an invalid URL before anything is written
+    with exclusive_instance(settings.directory) as instance:
         async with open_database(settings) as database:
-            callers = Callers(TokenStore(database), settings.host)
-            await callers.open()
+            authenticator = Authenticator(TokenStore(database), settings.host)
+            await authenticator.open()
             async with (
                 AgentMux(
                     config_dir=settings.config_dir,
@@ -92,17 +160,17 @@ async def open_service(
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
-                webhooks = Webhooks(
+                webhooks = WebhookManager(
                     WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
                 store = RunStore(database, instance)
-                runs = Runs(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
-                metrics.life = Life(lambda: runs.alive, lambda: mux.places.waiting)
-                callers.note_uses(tasks)
+                runs = RunManager(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
+                metrics.life = LiveState(lambda: runs.alive, lambda: mux.places.waiting)
+                authenticator.record_uses(tasks)
                 await runs.open()
-                retention = Retention.of(settings, store, runs.forget)
-                if retention.is_wanted:
+                retention = Retention.from_settings(settings, store, runs.delete_many)
+                if retention.is_enabled:
                     tasks.start_soon(retention.run)
                 try:
                     yield Service(
@@ -111,11 +179,11 @@ async def open_service(
                         mux=mux,
                         database=database,
                         runs=runs,
-                        callers=callers,
-                        encoded=EncodedEvents(),
+                        authenticator=authenticator,
+                        event_cache=EncodedEventCache(),
                         metrics=metrics,
                         webhooks=webhooks,
-                        detecting=Detecting(mux.detector),
+                        detection=SharedDetection(mux.detector),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
@@ -125,7 +193,7 @@ async def open_service(
 
 
 async def in_thread(
-    service: Service, call: Callable[_Arguments, _Made], *arguments: _Arguments.args, **more: _Arguments.kwargs
-) -> _Made:
-    """Make a call that reads files. Only some are made at a time, so that they keep no run waiting."""
+    service: Service, call: Callable[_Arguments, _Result], *arguments: _Arguments.args, **more: _Arguments.kwargs
+) -> _Result:
+    """Run a call that reads files in a thread. Their number is limited, so that they do not delay runs."""
     return await to_thread.run_sync(lambda: call(*arguments, **more), limiter=service.readers)

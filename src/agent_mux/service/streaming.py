@@ -1,13 +1,10 @@
-"""Events on their way to one reader: in batches, as many as are at hand, at the reader's own speed.
+"""Streams of events to one reader: chunks of what is available, at the reader's own speed.
 
-What a reader has not taken yet is not kept for it: it has a position, and the run has the events. So a reader that
-stalls costs one chunk and what the socket holds, and keeps nobody waiting.
-
-
-The events of a stored session on their way to one reader: made as they are taken, some at a time.
+Nothing is queued for a reader: it has a position, and the run has the events. A stalled reader costs one chunk and the
+socket's buffer, and delays no other reader. The events of a stored session are derived in threads while they are sent.
 """
 
-from collections.abc import AsyncGenerator, Collection, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
@@ -18,40 +15,60 @@ from starlette.types import Receive, Scope, Send
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
-from agent_mux.service.encoding import EncodedEvents, Frame, as_sse, as_view
-from agent_mux.service.runs.reading import Batch
-from agent_mux.service.runs.runs import Runs
+from agent_mux.service.runs.manager import RunManager
+from agent_mux.service.runs.readers import Batch, EncodedEventCache
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 
-PING_EVERY = 15.0  # seconds without an event; proxies and clients give up on silent connections
+PING_INTERVAL = 15.0  # seconds without an event; proxies and clients drop silent connections
 PING = b": ping\n\n"
-LARGEST_CHUNK = 1 << 16  # bytes that are handed over at once, but for an event that is larger
+LARGEST_CHUNK = 1 << 16  # bytes of a chunk; a larger event is a chunk of its own
+
+
+Frame = Callable[[int, bytes], bytes]
+"""Encode the number and the JSON of an event for transport."""
+EVENTS_PER_CHUNK = 256
+"""Events of a stored session that are derived at once, in a thread."""
+
+
+def as_sse(number: int, line: bytes) -> bytes:
+    """Encode a Server-Sent Event. JSON has no line breaks, so a single `data` field holds it."""
+    return b"id: %d\ndata: %b\n\n" % (number, line)
+
+
+def as_json_line(_: int, line: bytes) -> bytes:
+    """Encode a line as `amux run --json` prints it."""
+    return line + b"\n"
+
+
+def as_snapshot(line: bytes) -> bytes:
+    """Encode a Server-Sent Event of type `run`. It has no id, since it is no event of the run."""
+    return b"event: run\ndata: %b\n\n" % line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which events, and how."""
+class EventSelection:
+    """Which events to send, and whether with accumulated text."""
 
     start: int = 0
     types: Collection[str] | None = None
-    """None: all."""
+    """Event types to send; None: all."""
     accumulated: bool = True
-    """With the text so far in each delta."""
+    """Whether delta events carry the accumulated text."""
 
 
-def pieces_of(
-    encoded: EncodedEvents, run_id: str, batch: Batch, wanted: Wanted, frame: Frame
+def batch_chunks(
+    event_cache: EncodedEventCache, run_id: str, batch: Batch, selection: EventSelection, frame: Frame
 ) -> Generator[bytes, None, None]:
-    """What is sent of a batch, in chunks."""
+    """Encode the selected events of a batch, joined into chunks."""
     first, events = batch
     chunk: list[bytes] = []
     size = 0
     for number, event in enumerate(events, first):
-        if wanted.types is not None and event.type not in wanted.types:
+        if selection.types is not None and event.type not in selection.types:
             continue
-        line = frame(number, encoded.line(run_id, number, event, accumulated=wanted.accumulated))
+        line = frame(number, event_cache.line(run_id, number, event, accumulated=selection.accumulated))
         chunk.append(line)
         size += len(line)
         if size >= LARGEST_CHUNK:
@@ -61,14 +78,14 @@ def pieces_of(
         yield b"".join(chunk)
 
 
-async def chunks_of(
-    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted, frame: Frame
+async def event_stream(
+    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
-    """What is sent: the events, and at the end of the run its result, whose number is that behind the last event."""
-    end = wanted.start
-    async with aclosing(runs.batches(run_id, wanted.start)) as batches:
+    """Yield the encoded events of a run, and its result at the end, numbered one above the last event."""
+    end = selection.start
+    async with aclosing(runs.batches(run_id, selection.start)) as batches:
         async for batch in batches:
-            for chunk in pieces_of(encoded, run_id, batch, wanted, frame):
+            for chunk in batch_chunks(event_cache, run_id, batch, selection, frame):
                 yield chunk
             end = batch[0] + len(batch[1])
     result = await runs.result(run_id)
@@ -76,16 +93,16 @@ async def chunks_of(
         yield frame(end, result)
 
 
-async def chunks_with_views(
-    runs: Runs, encoded: EncodedEvents, run_id: str, wanted: Wanted
+async def event_stream_with_snapshots(
+    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection
 ) -> AsyncGenerator[bytes, None]:
-    """The same as Server-Sent Events, and between them how the run is: before the events that made it so."""
-    end = wanted.start
-    async with aclosing(runs.seen(run_id, wanted.start)) as told:
-        async for view, batch in told:
+    """Yield the same as Server-Sent Events, with a snapshot of the run before the events that changed it."""
+    end = selection.start
+    async with aclosing(runs.updates(run_id, selection.start)) as updates:
+        async for view, batch in updates:
             if view is not None:
-                yield as_view(to_json_bytes(view))
-            for chunk in pieces_of(encoded, run_id, batch, wanted, as_sse):
+                yield as_snapshot(to_json_bytes(view))
+            for chunk in batch_chunks(event_cache, run_id, batch, selection, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))
     result = await runs.result(run_id)
@@ -94,21 +111,21 @@ async def chunks_with_views(
 
 
 class ChunkStream(Response):
-    """An answer that is sent chunk by chunk, until there are no more or the reader is gone."""
+    """A response that is sent chunk by chunk until there are no more or the reader disconnects."""
 
     def __init__(self, chunks: AsyncGenerator[bytes, None], *, media_type: str, ping: bytes = b"") -> None:
-        """`ping`: is sent whenever nothing else was for a while; empty: nothing is."""
+        """`ping`: sent after each silent `PING_INTERVAL`; empty: none."""
         self._chunks = chunks
         self._ping = ping
         self._is_silent = True
         self.status_code, self.media_type, self.background = 200, media_type, None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # as ASGI has it
-        """Send it all."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # the ASGI signature
+        """Send all chunks, and pings while there are none."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._leave_with_reader, receive, tasks.cancel_scope)
+            tasks.start_soon(self._cancel_on_disconnect, receive, tasks.cancel_scope)
             if self._ping:
                 tasks.start_soon(self._send_pings, send)
             async with aclosing(self._chunks) as chunks:
@@ -118,41 +135,37 @@ class ChunkStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send, chunk: bytes) -> None:
-        # No lock against the pings: what the server is handed is written as a whole, in whatever order.
+        # No lock against the pings: the server writes each message as a whole, in any order.
         self._is_silent = False
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _send_pings(self, send: Send) -> None:
         while True:
-            await anyio.sleep(PING_EVERY)
+            await anyio.sleep(PING_INTERVAL)
             if self._is_silent:
                 await self._send(send, self._ping)
             self._is_silent = True
 
     @staticmethod
-    async def _leave_with_reader(receive: Receive, scope: anyio.CancelScope) -> None:
+    async def _cancel_on_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
 
 
-AT_ONCE = 256
-"""Events that are made at once, in a thread."""
-
-
-def opened(sessions: Sessions, session: str, wanted: SessionFilter) -> Generator[AgentEvent]:
-    """Find a session now, and read it when its events are taken. Raises as `Sessions.find` does."""
-    known = sessions.find(session, wanted)
+def open_session_events(sessions: Sessions, session: str, session_filter: SessionFilter) -> Generator[AgentEvent]:
+    """Find a session and return its events, which are read lazily. Raises as `Sessions.find` does."""
+    known = sessions.find(session, session_filter)
     return (event for event in sessions.events_of(known))
 
 
-async def event_chunks(
+async def session_event_stream(
     service: Service, events: Generator[AgentEvent], frame: Frame, *, accumulated: bool
 ) -> AsyncGenerator[bytes, None]:
-    """What is sent."""
+    """Yield the encoded events of a stored session."""
     start = 0
     try:
-        while chunk := await in_thread(service, _taken, events):
+        while chunk := await in_thread(service, _next_events, events):
             lines = (encode_event(event, accumulated=accumulated) for event in chunk)
             yield b"".join(frame(number, line) for number, line in enumerate(lines, start))
             start += len(chunk)
@@ -161,5 +174,5 @@ async def event_chunks(
             await in_thread(service, events.close)
 
 
-def _taken(events: Generator[AgentEvent]) -> list[AgentEvent]:
-    return list(islice(events, AT_ONCE))
+def _next_events(events: Generator[AgentEvent]) -> list[AgentEvent]:
+    return list(islice(events, EVENTS_PER_CHUNK))

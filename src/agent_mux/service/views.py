@@ -1,17 +1,10 @@
-"""What the service says of runs, as JSON: camelCase, absent fields left out. The shapes are also the OpenAPI schema.
+"""JSON views of runs: camelCase, absent fields omitted. Their schemas are part of the OpenAPI document."""
 
-Looking for agents on the machine, for many who ask: one look at a time, which all who waited for it share.
-"""
-
-import time
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
-import anyio
 from msgspec import UNSET, Raw, UnsetType
 
-from agent_mux.agents.detection import Detected, Detector
 from agent_mux.api import Shape
 from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
@@ -20,16 +13,16 @@ from agent_mux.settings.fields import camel
 
 
 class PendingView(Shape, kw_only=True):
-    """Something that an agent waits for."""
+    """An approval or a question that the agent waits for."""
 
     id: str
     type: str
     """`approval` or `input`."""
     run_id: str
     description: str
-    """One line for a person."""
+    """One line for people."""
     detail: dict[str, Any]
-    """Of an approval: action, detail, toolName, riskLevel, command, paths. Of a question: question, options, source."""
+    """Approval: action, detail, toolName, riskLevel, command, paths. Question: question, options, source."""
     created_at: int
     """Milliseconds since the epoch."""
 
@@ -41,15 +34,15 @@ class RunView(Shape, kw_only=True):
     agent: str
     model: str | UnsetType = UNSET
     session_id: str | UnsetType = UNSET
-    """The agent's own id of the session."""
+    """The agent's own session id."""
     state: RunState
-    """`spawned`: it waits for a place, or is being started."""
+    """`spawned`: waiting in the queue or starting."""
     queue_position: int | UnsetType = UNSET
-    """While it waits for a place: 1 is the next one to begin."""
+    """Position in the queue while waiting; 1 starts next."""
     is_busy: bool | UnsetType = UNSET
-    """While it runs: the agent has a prompt that it has not dealt with."""
+    """While alive: whether the agent is working on a prompt."""
     pending: list[PendingView] | UnsetType = UNSET
-    """While it runs: what the agent waits for."""
+    """While alive: the interactions that the agent waits for."""
     exit_reason: str | UnsetType = UNSET
     created_at: int
     started_at: int | UnsetType = UNSET
@@ -57,60 +50,53 @@ class RunView(Shape, kw_only=True):
     duration_ms: int | UnsetType = UNSET
     cwd: str
     owner: str | UnsetType = UNSET
-    """The name of the token that asked for it."""
+    """Name of the token that created the run."""
     project_id: str | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
     event_count: int | UnsetType = UNSET
-    """So far; the number of an event is its position, from 0."""
+    """Number of events so far; events are numbered from 0."""
     revision: int | UnsetType = UNSET
-    """Larger whenever anything but the number of events changed: the view with the larger one is the later one."""
+    """Increases when anything but the number of events changes; the view with the larger revision is the newer one."""
     event_types: dict[str, int] | UnsetType = UNSET
-    """Of a run that is over: how many events of each type there are."""
+    """After the end: number of events by type."""
     turn_count: int | UnsetType = UNSET
     cost_usd: float | UnsetType = UNSET
     error_code: str | UnsetType = UNSET
     journal: str | UnsetType = UNSET
-    """Path of the recording, on the machine of the service."""
+    """Path of the journal on the service's machine."""
     request: Raw | UnsetType = UNSET
-    """The options as they were asked for, without secrets."""
+    """The options as requested, without secrets."""
     result: Raw | UnsetType = UNSET
-    """Of a run that is over: its `run_result`."""
+    """After the end: the `run_result`."""
 
 
 class RunPage(Shape, kw_only=True):
-    """Runs, the latest first."""
+    """A page of runs, latest first."""
 
     runs: list[RunView]
     next: str | UnsetType = UNSET
-    """Give it as `cursor` for the next page; absent on the last one."""
+    """Pass it as `cursor` to get the next page; absent on the last page."""
 
 
 class PendingPage(Shape, kw_only=True):
-    """What an agent waits for."""
+    """The interactions that an agent waits for."""
 
     pending: list[PendingView]
-    """In the order in which it asked."""
+    """In the order of the agent's requests."""
 
 
-class Told(Shape, kw_only=True):
-    """A command was carried out."""
+class CommandResult(Shape, kw_only=True):
+    """Result of a command that was executed."""
 
     delivery: Delivery | UnsetType = UNSET
-    """What became of it: applied, or kept for a later moment."""
+    """What happened to the message: applied now or queued for later."""
     count: int | UnsetType = UNSET
-    """How many requests were answered."""
+    """Number of requests that were answered."""
     run: RunView
 
 
-class Health(Shape, kw_only=True):
-    """The process lives."""
-
-    status: Literal["ok", "ready"]
-    version: str
-
-
 def pending_view(pending: PendingInteraction) -> PendingView:
-    """What an agent waits for."""
+    """Return the view of a pending interaction."""
     detail = {camel(name): value for name, value in asdict(pending.detail).items() if value is not None}
     return PendingView(
         id=pending.id,
@@ -123,23 +109,5 @@ def pending_view(pending: PendingInteraction) -> PendingView:
 
 
 def present(value: Any) -> Any:
-    """What is None is left out."""
+    """Return UNSET for None, so that the field is omitted, else the value."""
     return UNSET if value is None else value
-
-
-class Detecting:
-    """What is installed, as far as the last look says."""
-
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
-        self._lock = anyio.Lock()
-        self._looked_at = float("-inf")
-
-    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
-        """Every agent, by name. `fresh`: nothing that was remembered when this was asked."""
-        asked = time.monotonic()
-        async with self._lock:
-            if fresh and self._looked_at < asked:
-                self._detector.forget()
-                self._looked_at = time.monotonic()
-            return {found.agent: found for found in await self._detector.detect_all()}

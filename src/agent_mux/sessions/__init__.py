@@ -1,1 +1,1 @@
-"""What the agents stored of their sessions: found, listed, read, searched, priced, exported. Never written."""
+"""The sessions that agents store: listing, reading, searching, exporting and adding up costs. Nothing writes them."""

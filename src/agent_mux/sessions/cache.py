@@ -1,7 +1,7 @@
-"""Summaries that were made before, so that a second listing only looks for what changed.
+"""A cache of session summaries, so that a listing reads only the sessions that changed.
 
-One SQLite file of our own. A row is good as long as the size and the time of its file are what they were. Without the
-file, or with a damaged one, everything is read again: it is a cache.
+The cache is one SQLite file of agent-mux. A row is valid while the size and modification time of its session file are
+unchanged. If the file is missing or damaged, all sessions are read again.
 """
 
 import contextlib
@@ -13,76 +13,78 @@ import msgspec
 
 from agent_mux._util.version import __version__
 from agent_mux.sdk.sessions import Found
-from agent_mux.sessions.summary import Summarized
+from agent_mux.sessions.summary import SummarizedSession
 
 SUMMARIES = "cache/sessions.sqlite"
-"""Its usual place, in our own directory."""
+"""Path of the cache, relative to the global directory."""
 LAYOUT = 1
-"""Of the table and of what is in it. Rows of another layout, or of another version of us, are forgotten."""
+"""Version of the table and its contents. Rows of another layout or another agent-mux version are ignored."""
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(Summarized)
+_DECODER = msgspec.msgpack.Decoder(SummarizedSession)
 _Row = tuple[str, str, str, int, int, str, bytes]
-_MARK = f"{LAYOUT}/{__version__}"
+_VERSION_MARK = f"{LAYOUT}/{__version__}"
 
 
 class SummaryCache:
-    """Summaries by agent, file and key."""
+    """Stores summaries by agent, file and key."""
 
     def __init__(self, path: Path | None) -> None:
-        """`path`: of the file; None: nothing is remembered."""
+        """`path` is the cache file; None disables the cache."""
         self._path = path
 
     def load(self, agent: str) -> dict[tuple[str, str], tuple[int, int, bytes]]:
-        """All that is known of an agent's sessions: size, time and summary. Empty where the file cannot be read."""
+        """Return size, time and encoded summary of an agent's sessions by file and key; empty if unreadable."""
         if self._path is None or not self._path.is_file():
             return {}
         try:
             with contextlib.closing(self._open()) as database:
                 rows = database.execute(
                     "SELECT path, key, size, modified, summary FROM summaries WHERE agent = ? AND mark = ?",
-                    (agent, _MARK),
+                    (agent, _VERSION_MARK),
                 )
                 return {(path, key): (size, modified, summary) for path, key, size, modified, summary in rows}
         except sqlite3.Error:
             return {}
 
-    def store(self, agent: str, fresh: Iterable[tuple[Found, Summarized]], gone: Iterable[tuple[str, str]]) -> None:
-        """Remember these, and forget those. Does nothing where the file cannot be written."""
+    def store(
+        self, agent: str, fresh: Iterable[tuple[Found, SummarizedSession]], gone: Iterable[tuple[str, str]]
+    ) -> None:
+        """Add fresh summaries and delete those of files that are gone. Does nothing if the cache cannot be written."""
         rows: list[_Row] = [
-            (agent, str(found.path), found.key, found.size, found.modified, _MARK, _ENCODER.encode(made))
-            for found, made in fresh
+            (agent, str(found.path), found.key, found.size, found.modified, _VERSION_MARK, _ENCODER.encode(summarized))
+            for found, summarized in fresh
         ]
-        lost = [(agent, path, key) for path, key in gone]
-        if self._path is None or not (rows or lost):
+        removed = [(agent, path, key) for path, key in gone]
+        if self._path is None or not (rows or removed):
             return
         try:
-            self._write(rows, lost)
+            self._write(rows, removed)
         except sqlite3.DatabaseError:
-            with contextlib.suppress(OSError, sqlite3.Error):  # damaged: begin another
+            with contextlib.suppress(OSError, sqlite3.Error):  # damaged: create a new file
                 self._path.unlink()
-                self._write(rows, lost)
+                self._write(rows, removed)
         except OSError:
             return
 
-    def _write(self, rows: list[_Row], lost: list[tuple[str, str, str]]) -> None:
+    def _write(self, rows: list[_Row], removed: list[tuple[str, str, str]]) -> None:
         with contextlib.closing(self._open(create=True)) as database, database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS summaries (agent TEXT, path TEXT, key TEXT, size INTEGER,"
                 " modified INTEGER, mark TEXT, summary BLOB, PRIMARY KEY (agent, path, key)) WITHOUT ROWID"
             )
-            database.executemany("DELETE FROM summaries WHERE agent = ? AND path = ? AND key = ?", lost)
+            database.executemany("DELETE FROM summaries WHERE agent = ? AND path = ? AND key = ?", removed)
             database.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _open(self, *, create: bool = False) -> sqlite3.Connection:
-        assert self._path is not None  # noqa: S101  # the callers looked
+        assert self._path is not None  # noqa: S101  # the callers checked
         if create and not self._path.exists():
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
         return sqlite3.connect(self._path, timeout=2)
 
 
-def decode(summary: bytes) -> Summarized | None:
-    """A remembered summary; None where it is damaged."""
+def decode(summary: bytes) -> SummarizedSession | None:
+    """Return a cached summary, or None if it is damaged."""
     try:
         return _DECODER.decode(summary)
     except msgspec.MsgspecError:

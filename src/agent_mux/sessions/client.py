@@ -1,48 +1,51 @@
-"""All there is to do with stored sessions, on one object. Source: run API, section 6."""
+"""`AgentMux.sessions`: the session library with search, costs, export, comparison and events.
+
+See docs/spec/run-api.md, section 6.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 from agent_mux.events import AgentEvent
 from agent_mux.sessions import export, queries
-from agent_mux.sessions.events import SessionEvents
-from agent_mux.sessions.library import Known, SessionLibrary
+from agent_mux.sessions.events import SessionEventConverter, SessionWatcher
+from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.summary import ALL, SessionFilter
 
 
 class Sessions(SessionLibrary):
-    """The sessions that the agents stored. Reads and never writes; blocking, but for `watch`."""
+    """The sessions that the agents stored. Never writes agents' files; every method except `watch` blocks."""
 
-    def search(self, text: str, wanted: SessionFilter = ALL, **how: Any) -> list[queries.Hit]:
-        """Where a text occurs. `sort` and `limit`: see `agent_mux.sessions.queries.search`."""
-        return queries.search(self, text, wanted, **how)
+    def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
+        """Return the sessions that contain a text. For `sort` and `limit` see `agent_mux.sessions.queries.search`."""
+        return queries.search(self, text, wanted, **options)
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:
-        """What they cost, by group. See `agent_mux.sessions.queries.cost_report`."""
+        """Return the costs of sessions by group. See `agent_mux.sessions.queries.cost_report`."""
         return queries.cost_report(self, wanted, group_by=group_by)
 
     def export(self, session: str, form: export.Format, wanted: SessionFilter = ALL) -> str:
-        """A session as a document. Arguments and errors as for `find`."""
+        """Return a session as a document. Arguments and errors are those of `find`."""
         return export.export(self.get(session, wanted), form)
 
     def diff(self, first: str, second: str) -> queries.SessionDiff:
-        """Where two sessions part. Errors as for `find`."""
+        """Compare two sessions. Errors are those of `find`."""
         return queries.diff(self.get(first), self.get(second))
 
     def events(self, session: str, wanted: SessionFilter = ALL) -> Iterator[AgentEvent]:
-        """A session as the events that a run of it would have had. Arguments and errors as for `find`."""
+        """Yield a session as events, as a run would have emitted them. Arguments and errors are those of `find`."""
         return self.events_of(self.find(session, wanted))
 
-    def events_of(self, known: Known) -> Iterator[AgentEvent]:
-        """The same, of one that was found already."""
-        events = SessionEvents(known.adapter, known.made.summary)
-        yield from events.read(self.open(known))
-        yield from events.end()
+    def events_of(self, known: StoredSession) -> Iterator[AgentEvent]:
+        """Yield the events of a session that `find` or `known` returned."""
+        converter = SessionEventConverter(known.adapter, known.summary)
+        yield from converter.read(self.open(known))
+        yield from converter.end()
 
-    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> queries.Watcher:
-        """The events of a session, and those that come while its agent works. Arguments and errors as for `find`.
+    def watch(self, session: str, wanted: SessionFilter = ALL, *, from_start: bool = True) -> SessionWatcher:
+        """Return an iterator over the events of a session, including those that its agent adds later.
 
-        `from_start`: with what is there already, or else with what comes next.
+        Arguments and errors are those of `find`. `from_start=False` skips the events that are stored already.
         """
         known = self.find(session, wanted)
-        return queries.Watcher(known, self.open(known), from_start=from_start)
+        return SessionWatcher(known, self.open(known), from_start=from_start)

@@ -1,4 +1,4 @@
-"""A session as a conversation: prompts, answers, thoughts, tool calls and what came of them."""
+"""A stored session as a conversation: prompts, answers, thinking, tool calls and their results."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -14,20 +14,20 @@ Role = Literal["user", "assistant"]
 
 
 class ToolUse(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """One call of a tool."""
+    """One tool call and its result."""
 
     id: str
     name: str
-    """Of a tool of an MCP server: `<server>/<tool>`."""
+    """The tool's name; `<server>/<tool>` for a tool of an MCP server."""
     input: Any = None
     output: Any = None
     error: str | None = None
-    """Why it failed. With no output and no error nothing came of it: it was never answered."""
+    """Why the call failed. A call with neither output nor error never got a result."""
     duration_ms: int | None = None
 
 
 class SessionMessage(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """A prompt, or what one model call said and did."""
+    """A prompt, or the text, thinking and tool calls of one model call."""
 
     role: Role
     at: int | None = None
@@ -37,102 +37,99 @@ class SessionMessage(msgspec.Struct, rename="camel", omit_defaults=True, kw_only
     tools: list[ToolUse] = []
     model: str | None = None
     error: str | None = None
-    """Why the turn failed, in the words of the agent."""
+    """Why the turn failed, as the agent reported it."""
     turn: int = 0
-    """Zero-based: which prompt it belongs to."""
+    """Zero-based index of the prompt to which the message belongs."""
 
 
 class Session(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A stored session, whole."""
+    """A stored session with all its messages."""
 
     summary: SessionSummary
     messages: list[SessionMessage]
 
 
-class Conversation:
-    """Collects the messages of a session as it is read."""
+class ConversationBuilder:
+    """Collects the messages of a session, and its summary, while it is read."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self.summarizer = Summarizer(prices)
         self.messages: list[SessionMessage] = []
-        self._open: dict[str, ToolUse] = {}
+        self._open_tools: dict[str, ToolUse] = {}
         self._turn = -1
         self._at: int | None = None
-        self._model: str | None = None
-        """Of the call whose message is not begun yet."""
+        self._next_model: str | None = None
+        """The model of the call whose message has not begun."""
         self._is_complete = True
-        """The next thing that is said begins another message."""
+        """Whether the last message is complete, so that further content begins another one."""
         self._handlers: dict[type, Callable[[Any], None]] = {
-            Prompted: self._prompted,
-            ModelCalled: self._called,
-            facts.StepBegin: self._step,
-            facts.Text: self._text,
-            facts.Thinking: self._thinking,
-            facts.ToolReady: lambda fact: self._tool(fact.call_id, fact.name, fact.input),
-            facts.McpBegin: lambda fact: self._tool(fact.call_id, f"{fact.server}/{fact.tool}", fact.input),
-            facts.SubagentBegin: lambda fact: self._tool(fact.subagent_id, fact.name, {"prompt": fact.prompt}),
-            facts.ToolDone: self._tool_done,
-            facts.TurnFailed: self._failed,
-            facts.McpDone: lambda fact: self._done(fact.call_id, fact.output, fact.error),
-            facts.SubagentDone: lambda fact: self._done(fact.subagent_id, fact.summary, fact.error),
+            Prompted: self._add_prompt,
+            ModelCalled: self._set_model,
+            facts.StepBegin: self._begin_step,
+            facts.Text: self._add_text,
+            facts.Thinking: self._add_thinking,
+            facts.ToolReady: lambda fact: self._begin_tool(fact.call_id, fact.name, fact.input),
+            facts.McpBegin: lambda fact: self._begin_tool(fact.call_id, f"{fact.server}/{fact.tool}", fact.input),
+            facts.SubagentBegin: lambda fact: self._begin_tool(fact.subagent_id, fact.name, {"prompt": fact.prompt}),
+            facts.ToolDone: lambda fact: self._end_tool(fact.call_id, fact.output, fact.error, fact.duration_ms),
+            facts.TurnFailed: self._set_error,
+            facts.McpDone: lambda fact: self._end_tool(fact.call_id, fact.output, fact.error),
+            facts.SubagentDone: lambda fact: self._end_tool(fact.subagent_id, fact.summary, fact.error),
         }
 
     def read(self, cursor: Cursor) -> None:
-        """All that there is."""
+        """Read all entries that the cursor yields."""
         for entry in cursor.read():
-            self.take(entry)
+            self.receive(entry)
 
-    def take(self, entry: Entry) -> None:
-        """One more entry."""
-        self.summarizer.take(entry)
+    def receive(self, entry: Entry) -> None:
+        """Process one entry; entries must arrive in stored order."""
+        self.summarizer.receive(entry)
         self._at = entry.at
         handler = self._handlers.get(entry.fact.__class__)
         if handler is not None:
             handler(entry.fact)
 
-    def _prompted(self, fact: Prompted) -> None:
+    def _add_prompt(self, fact: Prompted) -> None:
         self._turn += 1
         self.messages.append(SessionMessage(role="user", at=self._at, text=fact.text, turn=self._turn))
         self._is_complete = True
 
-    def _step(self, _: facts.StepBegin) -> None:
+    def _begin_step(self, _: facts.StepBegin) -> None:
         self._is_complete = True
 
-    def _message(self) -> SessionMessage:
+    def _answer(self) -> SessionMessage:
         if self._is_complete:
             self._is_complete = False
-            model, self._model = self._model, None
+            model, self._next_model = self._next_model, None
             self.messages.append(SessionMessage(role="assistant", at=self._at, turn=max(self._turn, 0), model=model))
         return self.messages[-1]
 
-    def _text(self, fact: facts.Text) -> None:
-        message = self._message()
+    def _add_text(self, fact: facts.Text) -> None:
+        message = self._answer()
         message.text = f"{message.text}\n\n{fact.text}" if message.text else fact.text
 
-    def _thinking(self, fact: facts.Thinking) -> None:
-        message = self._message()
+    def _add_thinking(self, fact: facts.Thinking) -> None:
+        message = self._answer()
         message.thinking = f"{message.thinking}\n\n{fact.text}" if message.thinking else fact.text
 
-    def _failed(self, fact: facts.TurnFailed) -> None:
-        self._message().error = fact.failure.message
+    def _set_error(self, fact: facts.TurnFailed) -> None:
+        self._answer().error = fact.failure.message
 
-    def _called(self, fact: ModelCalled) -> None:
-        """Told before or after what the call said, as the agent stores it."""
+    def _set_model(self, fact: ModelCalled) -> None:
+        # Depending on the agent, the model is stored before or after the content of the call.
         if fact.is_inside:
             return
         if not self._is_complete:
             self.messages[-1].model = fact.model or None
         else:
-            self._model = fact.model or None
+            self._next_model = fact.model or None
 
-    def _tool(self, call_id: str, name: str, arguments: Any) -> None:
-        use = self._open[call_id] = ToolUse(id=call_id, name=name, input=arguments)
-        self._message().tools.append(use)
+    def _begin_tool(self, call_id: str, name: str, arguments: Any) -> None:
+        use = self._open_tools[call_id] = ToolUse(id=call_id, name=name, input=arguments)
+        self._answer().tools.append(use)
 
-    def _tool_done(self, fact: facts.ToolDone) -> None:
-        self._done(fact.call_id, fact.output, fact.error, fact.duration_ms)
-
-    def _done(self, call_id: str, output: Any, error: str | None, duration_ms: int | None = None) -> None:
-        use = self._open.pop(call_id, None)
+    def _end_tool(self, call_id: str, output: Any, error: str | None, duration_ms: int | None = None) -> None:
+        use = self._open_tools.pop(call_id, None)
         if use is not None:
             use.output, use.error, use.duration_ms = output, error, duration_ms

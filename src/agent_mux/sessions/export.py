@@ -1,4 +1,4 @@
-"""A session as a document: JSON, JSON lines, Markdown, or one HTML file that needs no other."""
+"""A session as a document: JSON, JSON lines, Markdown, or a self-contained HTML file."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +11,11 @@ import msgspec
 from agent_mux.sessions.conversation import Session, SessionMessage, ToolUse
 
 Format = Literal["json", "jsonl", "markdown", "html"]
-_WHO = {"user": "User", "assistant": "Assistant"}
+_ROLES = {"user": "User", "assistant": "Assistant"}
 
 
 def export(session: Session, form: Format) -> str:
-    """The document, with a newline at its end."""
+    """Return the document, which ends with a newline."""
     return "".join(_FORMS[form](session))
 
 
@@ -24,17 +24,17 @@ def _json(session: Session) -> Iterator[str]:
 
 
 def _json_lines(session: Session) -> Iterator[str]:
-    """First the summary, then one message a line."""
+    """Yield a line with the summary, then one line per message."""
     for kind, value in (("session", session.summary), *(("message", message) for message in session.messages)):
         yield msgspec.json.encode({"type": kind, **msgspec.to_builtins(value)}).decode() + "\n"
 
 
-# -- markdown
+# -- Markdown
 
 
 def _markdown(session: Session) -> Iterator[str]:
     yield f"# {_one_line(session.summary.title) or session.summary.id}\n\n"
-    yield "".join(f"- {name}: {value}\n" for name, value in _about(session))
+    yield "".join(f"- {name}: {value}\n" for name, value in _properties(session))
     for message in session.messages:
         yield f"\n## {_heading(message)}\n"
         if message.thinking:
@@ -44,13 +44,13 @@ def _markdown(session: Session) -> Iterator[str]:
         if message.error is not None:
             yield f"\n**error:** {message.error}\n"
         for tool in message.tools:
-            yield f"\n**{tool.name}**\n\n{_fenced(_shown(tool.input), 'json')}"
-            if _outcome(tool):
-                yield f"\n{_fenced(_outcome(tool))}"
+            yield f"\n**{tool.name}**\n\n{_fenced(_value_text(tool.input), 'json')}"
+            if _result_text(tool):
+                yield f"\n{_fenced(_result_text(tool))}"
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """A code block whose fence is longer than any in it."""
+    """Return a code block. Its fence is longer than any fence in the text."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -91,7 +91,7 @@ pre.error {{ border-left: 3px solid #c33; }}
 
 
 def _html(session: Session) -> Iterator[str]:
-    about = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in _about(session))
+    about = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in _properties(session))
     title = escape(_one_line(session.summary.title) or session.summary.id)
     yield _PAGE.format(title=title, about=about, messages="".join(map(_article, session.messages)))
 
@@ -108,20 +108,20 @@ def _article(message: SessionMessage) -> str:
 
 def _details(tool: ToolUse) -> str:
     kind = ' class="error"' if tool.error is not None else ""
-    parts = [f"<summary>{escape(tool.name)}</summary>", f"<pre>{escape(_shown(tool.input))}</pre>"]
-    if _outcome(tool):
-        parts.append(f"<pre{kind}>{escape(_outcome(tool))}</pre>")
+    parts = [f"<summary>{escape(tool.name)}</summary>", f"<pre>{escape(_value_text(tool.input))}</pre>"]
+    if _result_text(tool):
+        parts.append(f"<pre{kind}>{escape(_result_text(tool))}</pre>")
     return "\n".join(("<details>", *parts, "</details>\n"))
 
 
-# -- both
+# -- Markdown and HTML
 
 
-def _about(session: Session) -> list[tuple[str, str]]:
+def _properties(session: Session) -> list[tuple[str, str]]:
     summary = session.summary
     cost = summary.cost
     priced = "unknown" if cost.source == "unknown" else f"{cost.total_usd:.4f} USD ({cost.source})"
-    known = {
+    properties = {
         "session": summary.id,
         "directory": summary.cwd,
         "branch": summary.branch,
@@ -133,11 +133,11 @@ def _about(session: Session) -> list[tuple[str, str]]:
         "cost": priced,
         "forked from": summary.forked_from,
     }
-    return [(name, _one_line(value)) for name, value in known.items() if value]
+    return [(name, _one_line(value)) for name, value in properties.items() if value]
 
 
 def _heading(message: SessionMessage) -> str:
-    parts = [_WHO[message.role], message.model or "", "" if message.at is None else _time(message.at)]
+    parts = [_ROLES[message.role], message.model or "", "" if message.at is None else _time(message.at)]
     return " · ".join(_one_line(part) for part in parts if part)
 
 
@@ -145,11 +145,11 @@ def _time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).astimezone().isoformat(" ", "seconds")
 
 
-def _outcome(tool: ToolUse) -> str:
-    return tool.error if tool.error is not None else "" if tool.output is None else _shown(tool.output)
+def _result_text(tool: ToolUse) -> str:
+    return tool.error if tool.error is not None else "" if tool.output is None else _value_text(tool.output)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 

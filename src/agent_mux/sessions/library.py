@@ -1,4 +1,7 @@
-"""All stored sessions of all agents: listed, fetched, searched. Source: run API, section 6."""
+"""The session library: lists, finds and reads the stored sessions of all agents.
+
+See docs/spec/run-api.md, section 6.
+"""
 
 import logging
 import os
@@ -17,35 +20,46 @@ from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.sessions import Cursor, Found, SessionStore, UnreadableError
 from agent_mux.sessions.cache import SummaryCache, decode
-from agent_mux.sessions.conversation import Conversation, Session
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, Summarized, Summarizer, chosen
+from agent_mux.sessions.conversation import ConversationBuilder, Session
+from agent_mux.sessions.spending import PricedCall
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, SummarizedSession, Summarizer, choose_session
 from agent_mux.sessions.tags import SessionTags, TagsOf
 
 Sort = Literal["date", "cost", "turns"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """A file that is passed over."""
+class SkippedFile:
+    """A file that cannot be read as a session."""
 
     agent: str
     path: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path} is passed over: {self.reason}"
+        return f"{self.path} is skipped: {self.reason}"
 
 
-class Known(NamedTuple):
-    """A session of which the summary is known."""
+class StoredSession(NamedTuple):
+    """A stored session: its adapter, its location and its summary with the model calls."""
 
     adapter: Adapter
     found: Found
-    made: Summarized
+    summarized: SummarizedSession
+
+    @property
+    def summary(self) -> SessionSummary:
+        """The summary of the session, including its tags."""
+        return self.summarized.summary
+
+    @property
+    def calls(self) -> tuple[PricedCall, ...]:
+        """The model calls of the session."""
+        return self.summarized.calls
 
 
 class SessionLibrary:
-    """Reads what the agents stored. Blocking; every call looks at the disk again."""
+    """Reads the sessions that agents stored. All methods block and read the disk on every call."""
 
     def __init__(  # noqa: PLR0913  # all have a default
         self,
@@ -55,17 +69,17 @@ class SessionLibrary:
         cache: Path | None = None,
         tags: SessionTags | None = None,
         on_read: Callable[[Found], None] | None = None,
-        on_skipped: Callable[[Skipped], None] | None = None,
+        on_skipped: Callable[[SkippedFile], None] | None = None,
     ) -> None:
-        """Nothing is read yet.
+        """Create a library without reading anything.
 
         Args:
-            adapters: Instead of those of the entry points.
-            environ: Instead of the environment of this process: says where the agents keep their files.
-            cache: A file to remember summaries in. None: everything is read each time.
-            tags: Knows the tags of sessions. None: they have none.
-            on_read: Is told of each session that was not remembered, once it is read.
-            on_skipped: Is told of each file that cannot be read as a session; by default, the log is.
+            adapters: The agents; default: the adapters of the entry points.
+            environ: The environment that determines where agents keep their files; default: that of this process.
+            cache: A file for summaries; None: every session is read on every call.
+            tags: Provides the tags of sessions; None: sessions have no tags.
+            on_read: Called for each session that was not cached, after it was read.
+            on_skipped: Called for each file that cannot be read as a session; default: log a warning.
         """
         self._adapters = adapters if adapters is not None else AdapterRegistry()
         self._environ = os.environ if environ is None else environ
@@ -79,29 +93,29 @@ class SessionLibrary:
     def list(
         self, wanted: SessionFilter = ALL, *, sort: Sort = "date", limit: int | None = 100
     ) -> "list[SessionSummary]":
-        """The sessions that are wanted: the latest, the dearest or the longest first.
+        """Return the summaries of sessions.
 
         Args:
-            wanted: Which ones; by default those of every agent whose store can be read.
-            sort: By last change, cost or number of turns.
-            limit: How many at most; None: all.
+            wanted: Which sessions; default: those of every agent whose store can be read.
+            sort: By last change, cost or number of turns, the largest first.
+            limit: The maximum number of sessions; None: no limit.
 
         Raises:
-            AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR when this agent's sessions cannot be read.
+            AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR if the agent's sessions cannot be read.
         """
-        summaries = [known.made.summary for known in self.known(wanted)]
-        summaries.sort(key=_SORTED[sort])
+        summaries = [known.summary for known in self.known(wanted)]
+        summaries.sort(key=_SORT_KEYS[sort])
         return summaries[:limit]
 
-    def known(self, wanted: SessionFilter = ALL) -> Iterator[Known]:
-        """Every session that is wanted, with its summary, in no order. Raises as `list` does."""
-        place = AgentPaths(environ=self._environ, directory=wanted.directory)
-        tags_of = None if self._tags is None else self._tags.look()
+    def known(self, wanted: SessionFilter = ALL) -> Iterator[StoredSession]:
+        """Yield sessions with their summaries, unordered. Raises the errors of `list`."""
+        paths = AgentPaths(environ=self._environ, directory=wanted.directory)
+        tags_of = None if self._tags is None else self._tags.load()
         for adapter, store in self._stores(wanted.agent):
-            for untagged in self._known_of(adapter, store, place):
-                known = untagged if tags_of is None else _tagged(untagged, tags_of)
-                if wanted.matches(known.made.summary):
-                    yield known
+            for untagged in self._sessions_of(adapter, store, paths):
+                session = untagged if tags_of is None else _with_tags(untagged, tags_of)
+                if wanted.matches(session.summary):
+                    yield session
 
     def _stores(self, agent: str | None) -> Iterator[tuple[Adapter, SessionStore]]:
         if agent is not None:
@@ -116,35 +130,34 @@ class SessionLibrary:
             if store is not None:
                 yield adapter, store
 
-    def _known_of(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[Known]:
-        remembered = self._cache.load(adapter.agent)
-        fresh: list[tuple[Found, Summarized]] = []
+    def _sessions_of(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[StoredSession]:
+        cached = self._cache.load(adapter.agent)
+        fresh: list[tuple[Found, SummarizedSession]] = []
         try:
-            for found in self._found(adapter, store, place):
-                at = (str(found.path), found.key)
-                size, modified, stored = remembered.pop(at, (-1, -1, b""))
-                made = decode(stored) if (size, modified) == (found.size, found.modified) else None
-                if made is None:
-                    made = self._summarized(adapter, store, found)
+            for found in self._find_all(adapter, store, paths):
+                size, modified, stored = cached.pop((str(found.path), found.key), (-1, -1, b""))
+                summarized = decode(stored) if (size, modified) == (found.size, found.modified) else None
+                if summarized is None:
+                    summarized = self._summarize(adapter, store, found)
                     self._on_read(found)
-                    if made is None:
+                    if summarized is None:
                         continue
-                    fresh.append((found, made))
-                if made.is_session:
-                    yield Known(adapter, found, made)
+                    fresh.append((found, summarized))
+                if summarized.is_session:
+                    yield StoredSession(adapter, found, summarized)
         finally:
-            gone = [key for key in remembered if not Path(key[0]).exists()]
+            gone = [key for key in cached if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)
 
-    def _found(self, adapter: Adapter, store: SessionStore, place: AgentPaths) -> Iterator[Found]:
+    def _find_all(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[Found]:
         try:
-            yield from store.find(place)
+            yield from store.find(paths)
         except OSError as error:
-            self._skip(adapter, store.root(place), error.strerror or str(error))
+            self._skip(adapter, store.root(paths), error.strerror or str(error))
         except UnreadableError as error:
-            self._skip(adapter, store.root(place), str(error))
+            self._skip(adapter, store.root(paths), str(error))
 
-    def _summarized(self, adapter: Adapter, store: SessionStore, found: Found) -> Summarized | None:
+    def _summarize(self, adapter: Adapter, store: SessionStore, found: Found) -> SummarizedSession | None:
         summarizer = Summarizer(prices_of(adapter.models()))
         try:
             summarizer.read(store.open(found))
@@ -152,35 +165,35 @@ class SessionLibrary:
             reason = error.strerror or str(error)
         except UnreadableError as error:
             reason = str(error)
-        except Exception as error:  # noqa: BLE001  # an adapter may have an error: no listing fails for one session
-            reason = f"its reader failed: {error!r}"
+        except Exception as error:  # noqa: BLE001  # an error in an adapter must not fail the whole listing
+            reason = f"the adapter failed to read it: {error!r}"
         else:
             if summarizer.native_id:
                 return summarizer.result(adapter.agent, found)
-            reason = "it does not say which session it is"
+            reason = "it has no session id"
         self._skip(adapter, found.path, reason)
         return None
 
     def _skip(self, adapter: Adapter, path: Path, reason: str) -> None:
-        self._on_skipped(Skipped(agent=adapter.agent, path=str(path), reason=reason))
+        self._on_skipped(SkippedFile(agent=adapter.agent, path=str(path), reason=reason))
 
     # -- one session
 
-    def find(self, session: str, wanted: SessionFilter = ALL) -> Known:
-        """The session with this id.
+    def find(self, session: str, wanted: SessionFilter = ALL) -> StoredSession:
+        """Return the session with this id.
 
         Args:
-            session: Unified (`claude:0b1c...`), or the agent's own id; its beginning, if no other begins so.
-            wanted: Where to look for it.
+            session: The unified id (`claude:0b1c...`), the agent's own id, or an unambiguous beginning of it.
+            wanted: Which sessions to search.
 
         Raises:
-            AgentMuxError: SESSION_NOT_FOUND: none, or several; AGENT_NOT_FOUND.
+            AgentMuxError: SESSION_NOT_FOUND if no session, or more than one, matches; AGENT_NOT_FOUND.
         """
         wanted, native_id = self._split(session, wanted)
-        return chosen(session, native_id, self.known(wanted), lambda known: known.made.summary)
+        return choose_session(session, native_id, self.known(wanted), lambda known: known.summary)
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[SessionFilter, str]:
-        """Ids of agents may have colons, too: only the name of an agent in front is taken for one."""
+        # Native ids may contain colons, so only the name of a registered agent is split off.
         named, colon, native_id = session.partition(":")
         if not colon or named not in self._adapters:
             return wanted, session
@@ -190,36 +203,37 @@ class SessionLibrary:
         return replace(wanted, agent=agent), native_id
 
     def get(self, session: str, wanted: SessionFilter = ALL) -> Session:
-        """A session with all its messages. Arguments and errors as for `find`."""
+        """Return a session with all its messages. Arguments and errors are those of `find`."""
         return self.read(self.find(session, wanted))
 
-    def read(self, known: Known) -> Session:
-        """The same, of one that was found already. Raises SESSION_NOT_FOUND when it cannot be read any more."""
-        conversation = Conversation(prices_of(known.adapter.models()))
+    def read(self, known: StoredSession) -> Session:
+        """Return all messages of a session. Raises SESSION_NOT_FOUND if it was removed since it was found."""
+        builder = ConversationBuilder(prices_of(known.adapter.models()))
         try:
-            conversation.read(self.open(known))
+            builder.read(self.open(known))
         except (OSError, UnreadableError) as error:
-            gone = f"{known.made.summary.id} cannot be read any more: {error}"
-            raise AgentMuxError("SESSION_NOT_FOUND", gone) from error
-        made = conversation.summarizer.result(known.adapter.agent, known.found)
-        summary = structs.replace(made.summary, tags=known.made.summary.tags)
-        return Session(summary=summary, messages=conversation.messages)
+            message = f"{known.summary.id} can no longer be read: {error}"
+            raise AgentMuxError("SESSION_NOT_FOUND", message) from error
+        summarized = builder.summarizer.result(known.adapter.agent, known.found)
+        summary = structs.replace(summarized.summary, tags=known.summary.tags)
+        return Session(summary=summary, messages=builder.messages)
 
-    def open(self, known: Known) -> Cursor:
-        """Read it from its beginning."""
+    def open(self, known: StoredSession) -> Cursor:
+        """Return a cursor at the beginning of the session."""
         store = known.adapter.sessions()
-        assert store is not None  # noqa: S101  # it was found there
+        assert store is not None  # noqa: S101  # the session was found in this store
         return store.open(known.found)
 
 
-def _tagged(known: Known, tags_of: TagsOf) -> Known:
-    tags = tags_of(known.made.summary)
+def _with_tags(session: StoredSession, tags_of: TagsOf) -> StoredSession:
+    tags = tags_of(session.summary)
     if not tags:
-        return known
-    return known._replace(made=structs.replace(known.made, summary=structs.replace(known.made.summary, tags=tags)))
+        return session
+    summary = structs.replace(session.summary, tags=tags)
+    return session._replace(summarized=structs.replace(session.summarized, summary=summary))
 
 
-_SORTED: Mapping[Sort, Callable[[SessionSummary], tuple[float, str]]] = {
+_SORT_KEYS: Mapping[Sort, Callable[[SessionSummary], tuple[float, str]]] = {
     "date": lambda summary: (-summary.updated_at, summary.id),
     "cost": lambda summary: (-summary.cost.total_usd, summary.id),
     "turns": lambda summary: (-summary.turn_count, summary.id),

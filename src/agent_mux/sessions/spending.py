@@ -1,4 +1,7 @@
-"""What a session spent: every model call with its price, each counted once. Source: run API, sections 5 and 6."""
+"""Model calls of stored sessions with their prices, and totals over them. Each call is counted once.
+
+See docs/spec/run-api.md, sections 5 and 6.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -11,13 +14,13 @@ from agent_mux.sdk.models import Price, cost_in_usd, find_price
 from agent_mux.sdk.sessions import ModelCalled
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One model call and what it cost. An array when it is stored: there are many."""
+class PricedCall(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One model call and its cost. Stored as an array, because the cache holds many."""
 
     key: str
-    """The same in every copy of the session; empty where the agent gives it none."""
+    """Id that all copies of the session share; empty when the agent stores none."""
     at: int
-    """Milliseconds since the epoch; 0 where nobody knows."""
+    """Milliseconds since the epoch; 0 when unknown."""
     model: str
     input_tokens: int
     output_tokens: int
@@ -29,19 +32,19 @@ class Call(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def tokens(self) -> int:
-        """All that went in and out."""
+        """The number of input and output tokens, cached ones included."""
         return self.input_tokens + self.output_tokens + self.cached_tokens + self.cache_creation_tokens
 
 
-class Sum(msgspec.Struct, kw_only=True):
-    """What several calls cost together. Amounts from different sources are never mixed."""
+class UsageTotals(msgspec.Struct, kw_only=True):
+    """The costs and tokens of several model calls. Amounts from different sources are kept apart."""
 
     native_usd: float = 0.0
-    """As agents say."""
+    """US dollars that agents reported."""
     computed_usd: float = 0.0
-    """From price lists."""
+    """US dollars computed with price lists."""
     unknown_calls: int = 0
-    """Calls that nobody can price."""
+    """Number of calls without a known price."""
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -51,11 +54,11 @@ class Sum(msgspec.Struct, kw_only=True):
 
     @property
     def usd(self) -> float:
-        """What is known of it, from whichever source."""
+        """The known amount in US dollars, from all sources."""
         return self.native_usd + self.computed_usd
 
-    def add(self, call: Call) -> None:
-        """One more."""
+    def add(self, call: PricedCall) -> None:
+        """Add one call to the totals."""
         self.calls += 1
         match call.source:
             case "native":
@@ -71,15 +74,15 @@ class Sum(msgspec.Struct, kw_only=True):
         self.cache_creation_tokens += call.cache_creation_tokens
 
     @classmethod
-    def of(cls, calls: Sequence[Call]) -> Self:
-        """Of all of these."""
+    def of(cls, calls: Sequence[PricedCall]) -> Self:
+        """Return the totals of these calls."""
         total = cls()
         for call in calls:
             total.add(call)
         return total
 
     def record(self) -> CostRecord:
-        """As one figure. Its source is the weakest that went into it: a sum is computed when a part of it is."""
+        """Return the totals as one record. Its source is `computed` as soon as one part of the amount is."""
         source: CostSource = "computed" if self.computed_usd else "native"
         if self.unknown_calls == self.calls:
             source = "unknown"
@@ -94,32 +97,32 @@ class Sum(msgspec.Struct, kw_only=True):
         )
 
 
-class Tally:
-    """Collects the calls of one session as it is read."""
+class CallCollector:
+    """Collects and prices the model calls of one session while it is read."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self._prices = prices
-        self._keyed: dict[str, Call] = {}
-        self._others: list[Call] = []
+        self._keyed: dict[str, PricedCall] = {}
+        self._unkeyed: list[PricedCall] = []
         self.total: float | None = None
-        """The agent's own figure for all of them."""
+        """The agent's own figure for the session in US dollars; None if it stores none."""
 
-    def called(self, at: int | None, said: ModelCalled) -> None:
-        """One more call, or a better word on one that was told before."""
-        call = self.priced(at or 0, said)
-        if said.key:
-            self._keyed[said.key] = call
+    def add(self, at: int | None, fact: ModelCalled) -> None:
+        """Add a call. It replaces an earlier one with the same key."""
+        call = self.price(at or 0, fact)
+        if fact.key:
+            self._keyed[fact.key] = call
         else:
-            self._others.append(call)
+            self._unkeyed.append(call)
 
-    def priced(self, at: int, said: ModelCalled) -> Call:
-        """A call with its price: as the agent says, or as the price list does."""
-        usage = said.usage
-        usd, source = self._price_of(said)
-        return Call(
-            said.key,
+    def price(self, at: int, fact: ModelCalled) -> PricedCall:
+        """Return a call with the amount that the agent stored, else with the one of the price list."""
+        usage = fact.usage
+        usd, source = self._amount_of(fact)
+        return PricedCall(
+            fact.key,
             at,
-            said.model,
+            fact.model,
             usage.input_tokens,
             usage.output_tokens,
             usage.thinking_tokens or 0,
@@ -129,21 +132,21 @@ class Tally:
             source,
         )
 
-    def _price_of(self, said: ModelCalled) -> tuple[float, CostSource]:
-        if said.usd is not None:
-            return said.usd, "native"
-        price = find_price(self._prices, said.model)
-        return (0.0, "unknown") if price is None else (_price_of(said.usage, price), "computed")
+    def _amount_of(self, fact: ModelCalled) -> tuple[float, CostSource]:
+        if fact.usd is not None:
+            return fact.usd, "native"
+        price = find_price(self._prices, fact.model)
+        return (0.0, "unknown") if price is None else (_computed_amount(fact.usage, price), "computed")
 
-    def calls(self) -> tuple[Call, ...]:
-        """All of them. Where the agent tells what the session cost, they share that as our prices would have it."""
-        calls = (*self._keyed.values(), *self._others)
+    def calls(self) -> tuple[PricedCall, ...]:
+        """Return all calls. If the agent stores an amount for the session, it is divided among them by their prices."""
+        calls = (*self._keyed.values(), *self._unkeyed)
         if self.total is None:
             return calls
         if not calls:
-            return (Call("", 0, "", 0, 0, 0, 0, 0, self.total, "native"),)
-        known = all(call.source != "unknown" for call in calls)
-        weights = [call.usd if known else float(call.tokens) for call in calls]
+            return (PricedCall("", 0, "", 0, 0, 0, 0, 0, self.total, "native"),)
+        all_priced = all(call.source != "unknown" for call in calls)
+        weights = [call.usd if all_priced else float(call.tokens) for call in calls]
         whole = sum(weights)
         shares = [weight / whole for weight in weights] if whole > 0 else [1 / len(calls)] * len(calls)
         return tuple(
@@ -152,7 +155,7 @@ class Tally:
         )
 
 
-def _price_of(usage: facts.Usage, price: Price) -> float:
+def _computed_amount(usage: facts.Usage, price: Price) -> float:
     return cost_in_usd(
         price,
         input_tokens=usage.input_tokens,

@@ -1,9 +1,6 @@
-"""What a session was about, and what it came to: one row of a listing. Made by reading it once, in bounded memory.
+"""Session summaries: one row of a listing per session, filters over them, and lookup by id.
 
-Which sessions, and where to look for them.
-
-
-Which session an id means: its own, or the beginning of it.
+A summary is made by reading a session once, in bounded memory.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,64 +16,67 @@ from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
 from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
-from agent_mux.sessions.spending import Call, Sum, Tally
+from agent_mux.sessions.spending import CallCollector, PricedCall, UsageTotals
 
-LONGEST_TITLE = 120  # characters
+MAX_TITLE_LENGTH = 120  # characters
+MIN_PREFIX_LENGTH = 4  # characters of an id that suffice to find its session
+When = datetime | int
+"""Milliseconds since the epoch, or a datetime (local time if it has no time zone)."""
 
 
 class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One stored session."""
+    """The identity, origin, size and cost of a stored session."""
 
     id: str
-    """Unified: `<agent>:<native id>`."""
+    """Unified id: `<agent>:<native id>`."""
     agent: str
     native_id: str
-    """As the agent names it: what resumes it."""
+    """The agent's own id, which resumes the session."""
     title: str = ""
-    """As the agent or a person named it, else how its first prompt begins."""
+    """Title from the agent or a person, else the beginning of the first prompt."""
     cwd: str | None = None
     branch: str | None = None
     """The git branch that was checked out."""
     agent_version: str | None = None
     forked_from: str | None = None
-    """Unified id of the session that it began as a copy of."""
+    """Unified id of the session from which this one was forked."""
     created_at: int | None = None
-    """Milliseconds since the epoch, as updated_at."""
+    """Milliseconds since the epoch, like `updated_at`."""
     updated_at: int
     turn_count: int = 0
     message_count: int = 0
-    """Prompts and answers."""
+    """Number of prompts and answers."""
     tool_call_count: int = 0
     models: tuple[str, ...] = ()
-    """In the order of their first use."""
+    """Models in the order of their first use."""
     cost: CostRecord
     path: str
-    """The file that holds it."""
+    """The file that contains the session."""
     tags: tuple[str, ...] = ()
-    """Of the runs that it came of: see `agent_mux.sessions.tags`. Never remembered with the rest."""
+    """Tags of the runs of this session (see `agent_mux.sessions.tags`); not part of the cached summary."""
 
 
-class Summarized(msgspec.Struct, frozen=True):
-    """A summary and the calls that its cost is made of."""
+class SummarizedSession(msgspec.Struct, frozen=True):
+    """A summary and the model calls of which its cost is the sum."""
 
     summary: SessionSummary
-    calls: tuple[Call, ...]
+    calls: tuple[PricedCall, ...]
     is_part: bool = False
-    """Of another session."""
+    """Whether this is a part of another session, such as the work of a sub-agent."""
 
     @property
     def is_session(self) -> bool:
-        """It is one of its own, and something was said or done in it: agents begin files that they never use."""
-        told = self.summary
-        return not self.is_part and bool(told.message_count or told.tool_call_count or self.calls)
+        """Whether this is a session of its own with content; agents also create files that they never use."""
+        summary = self.summary
+        return not self.is_part and bool(summary.message_count or summary.tool_call_count or self.calls)
 
 
 class Summarizer:
-    """Reads a session for its summary."""
+    """Reads a session and produces its summary."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._tally = Tally(prices)
-        self._said: dict[str, str] = {}
+        self._calls = CallCollector(prices)
+        self._description: dict[str, str] = {}
         self._first_prompt = ""
         self._models: dict[str, None] = {}
         self._turns = self._messages = self._tools = 0
@@ -84,23 +84,23 @@ class Summarizer:
         self._last = 0
         self._at: int | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
-            Described: self._described,
-            Prompted: self._prompted,
-            ModelCalled: self._called,
-            SpentSoFar: self._spent,
-            facts.Text: self._answered,
-            facts.ToolReady: self._used,
-            facts.McpBegin: self._used,
-            facts.SubagentBegin: self._used,
+            Described: self._describe,
+            Prompted: self._add_prompt,
+            ModelCalled: self._add_model_call,
+            SpentSoFar: self._set_total,
+            facts.Text: self._add_answer,
+            facts.ToolReady: self._add_tool_call,
+            facts.McpBegin: self._add_tool_call,
+            facts.SubagentBegin: self._add_tool_call,
         }
 
     def read(self, cursor: Cursor) -> None:
-        """All that there is."""
+        """Read all entries that the cursor yields."""
         for entry in cursor.read():
-            self.take(entry)
+            self.receive(entry)
 
-    def take(self, entry: Entry) -> None:
-        """One more entry."""
+    def receive(self, entry: Entry) -> None:
+        """Process one entry; entries must arrive in stored order."""
         at = self._at = entry.at
         if at is not None:
             self._first = at if self._first is None else min(self._first, at)
@@ -109,45 +109,46 @@ class Summarizer:
         if handler is not None:
             handler(entry.fact)
 
-    def _described(self, fact: Described) -> None:
-        self._said.update({name: value for name, value in msgspec.structs.asdict(fact).items() if value is not None})
+    def _describe(self, fact: Described) -> None:
+        fields = msgspec.structs.asdict(fact)
+        self._description.update({name: value for name, value in fields.items() if value is not None})
 
-    def _prompted(self, fact: Prompted) -> None:
+    def _add_prompt(self, fact: Prompted) -> None:
         self._turns += 1
         self._messages += 1
         self._first_prompt = self._first_prompt or fact.text.strip()
 
-    def _answered(self, _: facts.Text) -> None:
+    def _add_answer(self, _: facts.Text) -> None:
         self._messages += 1
 
-    def _used(self, _: facts.Fact) -> None:
+    def _add_tool_call(self, _: facts.Fact) -> None:
         self._tools += 1
 
-    def _called(self, fact: ModelCalled) -> None:
+    def _add_model_call(self, fact: ModelCalled) -> None:
         if fact.model:
             self._models.setdefault(fact.model)
-        self._tally.called(self._at, fact)
+        self._calls.add(self._at, fact)
 
-    def _spent(self, fact: SpentSoFar) -> None:
-        self._tally.total = fact.usd
+    def _set_total(self, fact: SpentSoFar) -> None:
+        self._calls.total = fact.usd
 
     @property
     def native_id(self) -> str:
-        """As the session itself has it; empty where it does not say."""
-        return self._said.get("session_id", "")
+        """The agent's own session id; empty if the session contains none."""
+        return self._description.get("session_id", "")
 
-    def result(self, agent: str, found: Found) -> Summarized:
-        """What came of it."""
-        said, calls = self._said, self._tally.calls()
-        parent = said.get("forked_from")
+    def result(self, agent: str, found: Found) -> SummarizedSession:
+        """Return the summary of what was read."""
+        description, calls = self._description, self._calls.calls()
+        parent = description.get("forked_from")
         summary = SessionSummary(
             id=f"{agent}:{self.native_id}",
             agent=agent,
             native_id=self.native_id,
-            title=said.get("title") or _shortened(self._first_prompt),
-            cwd=said.get("cwd"),
-            branch=said.get("branch"),
-            agent_version=said.get("version"),
+            title=description.get("title") or _shorten(self._first_prompt),
+            cwd=description.get("cwd"),
+            branch=description.get("branch"),
+            agent_version=description.get("version"),
             forked_from=None if parent is None else f"{agent}:{parent}",
             created_at=self._first,
             updated_at=self._last or found.modified // 1_000_000,
@@ -155,42 +156,41 @@ class Summarizer:
             message_count=self._messages,
             tool_call_count=self._tools,
             models=tuple(self._models),
-            cost=Sum.of(calls).record(),
+            cost=UsageTotals.of(calls).record(),
             path=str(found.path),
         )
-        return Summarized(summary, calls, is_part="part_of" in said)
+        return SummarizedSession(summary, calls, is_part="part_of" in description)
 
 
-def _shortened(prompt: str) -> str:
-    first = " ".join(prompt.split())
-    return first if len(first) <= LONGEST_TITLE else first[: LONGEST_TITLE - 1] + "…"
+def _shorten(prompt: str) -> str:
+    title = " ".join(prompt.split())
+    return title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1] + "…"
 
 
-When = datetime | int
-"""Milliseconds since the epoch, or a time with its zone (without one: local time)."""
+# -- filters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Conditions that all have to be met. None: whatever it is."""
+    """Conditions that a session must all meet. A condition that is None always holds."""
 
     agent: str | None = None
-    """Whose they are: a name or an alias."""
+    """Name or alias of the agent."""
     since: When | None = None
     """Changed at this time or later."""
     until: When | None = None
     """Changed before this time."""
     model: str | None = None
-    """One of its models is this one."""
+    """Used this model."""
     tags: tuple[str, ...] = ()
-    """It has all of these."""
+    """Has all of these tags."""
     cwd: str | None = None
-    """It was held in this directory, or below."""
+    """Ran in this directory or below it."""
     directory: Path | None = None
-    """Look into this copy of the agent's own directory, and nowhere else."""
+    """Search this copy of the agent's own directory instead of the default one."""
 
     def matches(self, summary: SessionSummary) -> bool:
-        """This is one of them, as far as the session itself says."""
+        """Return whether the session meets the conditions, except `agent` and `directory`."""
         return (
             self.has_time(summary.updated_at)
             and (self.model is None or self.model in summary.models)
@@ -199,7 +199,7 @@ class SessionFilter:
         )
 
     def has_time(self, at: int) -> bool:
-        """A time, in milliseconds since the epoch, that is wanted."""
+        """Return whether a time, in milliseconds since the epoch, lies between `since` and `until`."""
         return (self.since is None or at >= _milliseconds(self.since)) and (
             self.until is None or at < _milliseconds(self.until)
         )
@@ -216,38 +216,46 @@ def _is_below(cwd: str | None, directory: str) -> bool:
     return cwd is not None and (cwd == directory or cwd.startswith(directory.rstrip("/") + "/"))
 
 
-SHORTEST_PREFIX = 4  # characters of an id that may stand for it
-_Known = TypeVar("_Known")
+# -- lookup by id
+
+_Session = TypeVar("_Session")
 
 
-def chosen(
-    session: str, native_id: str, known: Iterable[_Known], summary_of: Callable[[_Known], SessionSummary]
-) -> _Known:
-    """The one of these with this id, or the only one whose id begins so.
+def choose_session(
+    session: str, native_id: str, known: Iterable[_Session], summary_of: Callable[[_Session], SessionSummary]
+) -> _Session:
+    """Return the session with this id, or the only one whose id begins with it.
 
-    `session` is what was asked for, `native_id` what of it names a session. Raises SESSION_NOT_FOUND: none, or several.
+    Args:
+        session: The id as the user gave it, for error messages.
+        native_id: The part of it that is the agent's own id, or its beginning.
+        known: The sessions to choose from.
+        summary_of: Returns the summary of one of them.
+
+    Raises:
+        AgentMuxError: SESSION_NOT_FOUND if no session, or more than one, matches.
     """
-    exact: dict[str, _Known] = {}
-    begin_so: dict[str, _Known] = {}
-    for one in known:
-        summary = summary_of(one)
+    exact: dict[str, _Session] = {}
+    by_prefix: dict[str, _Session] = {}
+    for candidate in known:
+        summary = summary_of(candidate)
         if summary.native_id == native_id:
-            found = exact
-        elif len(native_id) >= SHORTEST_PREFIX and summary.native_id.startswith(native_id):
-            found = begin_so
+            matches = exact
+        elif len(native_id) >= MIN_PREFIX_LENGTH and summary.native_id.startswith(native_id):
+            matches = by_prefix
         else:
             continue
-        # Of copies with one id, in several places, the one that was changed last.
-        if summary.id not in found or summary.updated_at > summary_of(found[summary.id]).updated_at:
-            found[summary.id] = one
-    candidates = exact or begin_so
+        # Copies in several places can share an id; the one that changed last is used.
+        if summary.id not in matches or summary.updated_at > summary_of(matches[summary.id]).updated_at:
+            matches[summary.id] = candidate
+    candidates = exact or by_prefix
     if len(candidates) != 1:
-        raise AgentMuxError("SESSION_NOT_FOUND", _not_one(session, sorted(candidates)))
+        raise AgentMuxError("SESSION_NOT_FOUND", _not_found_message(session, sorted(candidates)))
     return next(iter(candidates.values()))
 
 
-def _not_one(session: str, candidates: Sequence[str]) -> str:
+def _not_found_message(session: str, candidates: Sequence[str]) -> str:
     if not candidates:
-        return f"no stored session has the id {session!r}; `amux sessions list` shows those there are"
+        return f"no stored session has the id {session!r}; list the sessions with `amux sessions list`"
     ids = ", ".join(candidates[:5])
-    return f"{session!r} may be any of {len(candidates)} sessions ({ids}); give more of its id"
+    return f"{session!r} matches {len(candidates)} sessions ({ids}); pass more characters of the id"

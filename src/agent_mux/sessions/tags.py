@@ -1,7 +1,7 @@
-"""Tags of sessions: those of the runs that they came of, by agent and id. The agents' files know nothing of them.
+"""Tags of sessions, taken from the run indexes: a session has the tags of its runs.
 
-The index of a run is in the project that it worked in, or in the global directory; so for each session both are looked
-at, and that of the current project. Source: run API, sections 1 (run index) and 6.
+The agents' files do not contain tags. The index of a run is in the project in which it ran, or in the global directory,
+so both are read for each session, and the index of the current project. See docs/spec/run-api.md, sections 1 and 6.
 """
 
 import logging
@@ -16,43 +16,44 @@ from agent_mux.journal.run_index import INDEX, read_index
 from agent_mux.sessions.summary import SessionSummary
 from agent_mux.settings.documents import Remembered
 
-_Known = Mapping[tuple[str, str], tuple[str, ...]]
+_TagIndex = Mapping[tuple[str, str], tuple[str, ...]]
 TagsOf = Callable[[SessionSummary], tuple[str, ...]]
 
 
 class SessionTags:
-    """Finds the tags of sessions. Indexes are read again when they changed."""
+    """Looks up the tags of sessions. A run index is read again when its file changes."""
 
     def __init__(self, config_dir: Path, project_config_dir: Path | None = None) -> None:
-        """The global directory, and that of a project instead of looking for the one we are in."""
+        """`config_dir` is the global directory; `project_config_dir` replaces the one of the current project."""
         self._config_dir = config_dir
-        self._named = project_config_dir
-        self._indexes = Remembered(_tags_by_session)
+        self._project_config_dir = project_config_dir
+        self._indexes = Remembered(_read_tag_index)
 
-    def look(self) -> TagsOf:
-        """What tells the tags of a session, as it is now. Several runs of one session: all of their tags, once each."""
-        here = [self._config_dir, project_dir(named=self._named)]
+    def load(self) -> TagsOf:
+        """Return a function that returns the current tags of a session: those of all its runs, without duplicates."""
+        here = [self._config_dir, project_dir(named=self._project_config_dir)]
         project_of = cache(project_dir)
 
         def tags_of(summary: SessionSummary) -> tuple[str, ...]:
-            places = [*here, None if summary.cwd is None else project_of(summary.cwd)]
+            directories = [*here, None if summary.cwd is None else project_of(summary.cwd)]
             session = (summary.agent, summary.native_id)
-            found = [self._tags_in(place).get(session, ()) for place in dict.fromkeys(places) if place is not None]
+            unique = [directory for directory in dict.fromkeys(directories) if directory is not None]
+            found = [self._index_in(directory).get(session, ()) for directory in unique]
             return tuple(dict.fromkeys(tag for tags in found for tag in tags))
 
         return tags_of
 
-    def _tags_in(self, place: Path) -> _Known:
-        return self._indexes.of(place / INDEX)
+    def _index_in(self, directory: Path) -> _TagIndex:
+        return self._indexes.of(directory / INDEX)
 
 
-def _tags_by_session(path: Path) -> _Known:
-    known: dict[tuple[str, str], tuple[str, ...]] = {}
+def _read_tag_index(path: Path) -> _TagIndex:
+    index: dict[tuple[str, str], tuple[str, ...]] = {}
     try:
         for record in read_index(path):
             if record.session_id is not None and record.tags:
                 session = (record.agent, record.session_id)
-                known[session] = (*known.get(session, ()), *record.tags)
-    except AgentMuxError as error:  # no listing fails for it
+                index[session] = (*index.get(session, ()), *record.tags)
+    except AgentMuxError as error:  # a damaged index must not fail a listing
         logging.getLogger(LOGGER).warning("sessions may lack tags: %s", error)
-    return known
+    return index

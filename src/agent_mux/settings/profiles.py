@@ -18,7 +18,7 @@ import msgspec
 from agent_mux._util.files import locked, read_text, remove, write_text
 from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.redaction import Redactor, secrets_of_servers, shown
+from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.settings.config import FILE, beside, raise_for, read_preferences, write_preference
 from agent_mux.settings.documents import EMPTY, Remembered, edited, parse_object, read_object
@@ -47,7 +47,7 @@ class Profile:
 
     def shown(self) -> dict[str, Any]:
         """What it says, as people may see it: as in the files, without the secrets of MCP servers."""
-        plain = msgspec.json.encode(shown("", self.told))
+        plain = msgspec.json.encode(hide_secret_values("", self.told))
         masked = Redactor(secrets_of_servers(self.said.get("mcp_servers", ()))).mask(plain)
         return dict(msgspec.json.decode(masked))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
@@ -83,7 +83,7 @@ def _schema(title: str, keys: Mapping[str, str], type_of: Any) -> dict[str, Any]
         parts[McpServer.__name__]["properties"]["name"] |= _NAME
     if Policy.__name__ in parts:
         parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
-    meanings = meanings_of(RunOptions)
+    meanings = field_descriptions_of(RunOptions)
     properties = {key: _property(name, shapes[key], meanings.get(name, "")) for key, name in keys.items()}
     return {"title": title, "type": "object", "properties": properties, "additionalProperties": False, "$defs": parts}
 
@@ -115,7 +115,7 @@ def _meaning(name: str, meaning: str) -> str:
 
 
 def _retry_schema() -> dict[str, Any]:
-    meanings = meanings_of(RetryPolicy)
+    meanings = field_descriptions_of(RetryPolicy)
     kinds: Mapping[str, dict[str, Any]] = {
         "max_attempts": {"type": "integer"},
         "retry_on": {"type": "array", "items": {"enum": list(ERROR_CODES)}},

@@ -18,7 +18,7 @@ from agent_mux.client import AgentMux
 from agent_mux.contract import ContractChecker
 from agent_mux.events import AgentEvent, TextDeltaEvent, encode_event
 from agent_mux.journal.file import JournalReader
-from agent_mux.journal.records import Kind, control_of
+from agent_mux.journal.records import Kind, decode_control
 from agent_mux.run.derivation import derive_events
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
@@ -193,7 +193,7 @@ def _check_journal(result: RunResult, stream: _ReceivedStream) -> tuple[float, l
     path = Path(result.journal)
     last, ended = 0, 0
     for record in JournalReader(path).read():
-        is_order = record.kind is Kind.CONTROL and control_of(record).what in _ENDING_CONTROLS
+        is_order = record.kind is Kind.CONTROL and decode_control(record).what in _ENDING_CONTROLS
         if record.kind is Kind.STDOUT or record.kind is Kind.STDERR or is_order:
             last = record.at
         ended = record.at

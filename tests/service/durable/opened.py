@@ -8,8 +8,8 @@ from typing import Any
 from tests.process.scripted import scripted_adapter
 
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.service.instance import Settings
 from agent_mux.service.service import Service, open_service
+from agent_mux.service.settings import ServiceSettings
 
 QUICK = 'hear(); say(session="s"); say(text="hello"); say(over=True); say(done=True); rest()'
 FOR_EVER = 'hear(); say(session="s"); say(text="hello"); time.sleep(1000)'
@@ -18,10 +18,10 @@ HI = {"agent": "scripted", "prompt": "hi"}
 
 @asynccontextmanager
 async def opened(directory: Path, body: str = QUICK, **chosen: Any) -> AsyncIterator[Service]:
-    """`chosen`: fields of `Settings`."""
+    """`chosen`: fields of `ServiceSettings`."""
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter(body))
-    async with open_service(Settings(config_dir=directory, **chosen), adapters) as service:
+    async with open_service(ServiceSettings(config_dir=directory, **chosen), adapters) as service:
         yield service
 
 
@@ -29,8 +29,8 @@ async def finished(service: Service, run_id: str) -> None:
     """Wait until it is over, and written."""
     await service.runs.result(run_id)
     while service.runs.alive:
-        await service.runs._left.wait()
-    await service.runs._keeper.caught_up()
+        await service.runs._run_ended.wait()
+    await service.runs._write_queue.flush()
 
 
 async def events_of(service: Service, run_id: str) -> list[Any]:

@@ -95,7 +95,13 @@ class Cluster:
         # Not a pipe: the server inherits it, and would keep it open for as long as it lives.
         with (self._directory / "output").open("w+") as output:
             done = subprocess.run(
-                command, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=PATIENCE, check=False
+                command,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                timeout=PATIENCE,
+                check=False,
             )
             output.seek(0)
             assert done.returncode == 0, f"{command}: {output.read()}"

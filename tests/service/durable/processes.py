@@ -64,7 +64,7 @@ class ServerProcess:
     def reapers(self) -> list[int]:
         """Its process that ends the runs when it dies."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"reaping.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"reaper_process.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     def create(self, **fields: Any) -> str:
         """A run; gives its id."""

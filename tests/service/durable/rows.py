@@ -1,4 +1,4 @@
-"""Rows of runs, made up."""
+"""Sample rows of runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -14,11 +14,11 @@ from tests.process.scripted import scripted_adapter
 
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.application import make_application
-from agent_mux.service.instance import Settings
-from agent_mux.service.serving import Server
+from agent_mux.service.server import HttpServer
+from agent_mux.service.settings import ServiceSettings
 
 
-class _Announced(Server):
+class _Announced(HttpServer):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
         sys.stdout.write(f"{self.url}\n")
@@ -30,7 +30,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING)
     adapters = AdapterRegistry()
     adapters.register(scripted_adapter(body))
-    settings = Settings(config_dir=Path(directory), port=0, **json.loads(chosen))
+    settings = ServiceSettings(config_dir=Path(directory), port=0, **json.loads(chosen))
     asyncio.run(_Announced(make_application(settings, adapters), settings).serve())
 
 

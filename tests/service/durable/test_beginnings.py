@@ -1,4 +1,4 @@
-"""Between the row, the journal and the start of a run: whoever else comes at that moment."""
+"""Concurrent requests between the insert of a row, the journal and the start of a run."""
 
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from tests.service.durable.opened import FOR_EVER, HI, finished, opened
 from ulid import ULID
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.run.commands import Abort
-from agent_mux.service.routes.events import is_at_end
+from agent_mux.run.commands import AbortCommand
+from agent_mux.service.routes.events import is_past_end
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunFilter
 
@@ -45,17 +45,17 @@ async def service(tmp_path: Path) -> Any:
 
 
 async def test_many_that_ask_under_one_key_at_once_get_one_run(service: Service) -> None:
-    told: list[tuple[str, bool]] = []
+    body: list[tuple[str, bool]] = []
 
     async def ask() -> None:
         view, is_new = await service.runs.create(HI, idempotency_key="k")
-        told.append((view.run_id, is_new))
+        body.append((view.run_id, is_new))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
             tasks.start_soon(ask)
-    assert len({run_id for run_id, _ in told}) == 1
-    assert sorted(is_new for _, is_new in told) == [False] * 9 + [True]
+    assert len({run_id for run_id, _ in body}) == 1
+    assert sorted(is_new for _, is_new in body) == [False] * 9 + [True]
 
 
 async def test_many_that_ask_for_one_id_at_once_get_one_run(service: Service) -> None:
@@ -85,18 +85,16 @@ async def test_the_id_of_a_journal_that_is_there_is_taken(service: Service, tmp_
     assert await service.runs.page(RunFilter(), limit=9) == []
 
 
-async def test_whoever_asks_for_a_run_that_is_being_made_waits_until_it_is(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_requests_for_a_run_that_is_being_created_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     held, run_id = Held(service, monkeypatch), str(ULID())
-    told: list[Any] = []
+    body: list[Any] = []
 
     async def abort() -> None:
-        told.append(await service.runs.tell(run_id, Abort()))
+        body.append(await service.runs.execute(run_id, AbortCommand()))
 
     async def watch() -> None:
         async for _, events in service.runs.batches(run_id, 0):
-            told.extend(events)
+            body.extend(events)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.runs.create, {**HI, "runId": run_id})
@@ -106,11 +104,11 @@ async def test_whoever_asks_for_a_run_that_is_being_made_waits_until_it_is(
         with pytest.raises(TimeoutError), anyio.fail_after(0.05):
             await service.runs.get(run_id)
         held.go_on.set()
-    assert any(getattr(event, "type", None) == "session_end" for event in told)
+    assert any(getattr(event, "type", None) == "session_end" for event in body)
     assert (await service.runs.get(run_id)).state in {"aborted", "completed"}
 
 
-async def test_a_run_that_is_alive_cannot_be_deleted_whatever_the_database_says(tmp_path: Path) -> None:
+async def test_a_live_run_cannot_be_deleted_whatever_its_row_contains(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with opened(tmp_path, FOR_EVER) as service:
             view, _ = await service.runs.create(HI)
@@ -119,9 +117,7 @@ async def test_a_run_that_is_alive_cannot_be_deleted_whatever_the_database_says(
             assert caught.value.code == "INVALID_STATE_TRANSITION"
 
 
-async def test_a_row_of_which_nobody_knows_whether_it_is_there_is_removed(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_row_of_an_unknown_insert_is_removed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks when the transaction is committed: 503, and nothing begins, then or later."""
     held, run_id = Held(service, monkeypatch), str(ULID())
     held.error = AgentMuxError("UNAVAILABLE", "the connection is gone")
@@ -138,11 +134,11 @@ async def test_a_row_of_which_nobody_knows_whether_it_is_there_is_removed(
 
 
 async def test_what_cannot_begin_leaves_no_row_and_its_id_and_key_are_free(service: Service) -> None:
-    told = {"runId": str(ULID())}
+    body = {"runId": str(ULID())}
     with pytest.raises(ValidationError):
-        await service.runs.create({**HI, **told, "timeout": -1}, idempotency_key="k")
+        await service.runs.create({**HI, **body, "timeout": -1}, idempotency_key="k")
     assert await service.runs.page(RunFilter(), limit=9) == []
-    _, is_new = await service.runs.create({**HI, **told}, idempotency_key="k")
+    _, is_new = await service.runs.create({**HI, **body}, idempotency_key="k")
     assert is_new
 
 
@@ -157,12 +153,10 @@ async def test_an_invalid_request_writes_no_row(
     with pytest.raises(AgentMuxError):
         await service.runs.create({**HI, **bad})
     assert added == []
-    assert not service.runs._keeper.has_removals
+    assert not service.runs._write_queue.has_removals
 
 
-async def test_whether_a_stream_can_be_read_is_told_by_one_look_at_the_row(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_readability_of_a_stream_costs_one_query(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     view, _ = await service.runs.create(HI)
     await finished(service, view.run_id)
     service.runs._recent.clear()  # as after a restart
@@ -174,16 +168,14 @@ async def test_whether_a_stream_can_be_read_is_told_by_one_look_at_the_row(
         return await get(run_id)
 
     monkeypatch.setattr(service.runs._store, "get", counted)
-    assert not await is_at_end(service, view.run_id, 0)
+    assert not await is_past_end(service, view.run_id, 0)
     assert looks == [view.run_id]
     service.runs._journal_of(view.run_id).unlink()
-    with pytest.raises(AgentMuxError, match="cannot be read"):
-        await is_at_end(service, view.run_id, 0)
+    with pytest.raises(AgentMuxError, match="cannot read the journal"):
+        await is_past_end(service, view.run_id, 0)
 
 
-async def test_a_run_that_is_asked_for_while_the_service_stops_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_runs_are_refused_while_the_service_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused: list[str] = []
 
     async def ask(service: Service) -> None:
@@ -213,7 +205,7 @@ async def test_a_listing_by_state_knows_what_just_happened(service: Service) -> 
         assert view.run_id in {one.run_id for one in await service.runs.page(RunFilter(states=("completed",)), limit=9)}
 
 
-async def test_a_run_that_is_deleted_is_gone_while_somebody_reads_it(service: Service, tmp_path: Path) -> None:
+async def test_deleting_a_run_does_not_break_its_readers(service: Service, tmp_path: Path) -> None:
     view, _ = await service.runs.create(HI)
     await finished(service, view.run_id)
     service.runs._recent.clear()  # as after a restart
@@ -236,7 +228,7 @@ async def test_a_journal_that_cannot_be_removed_keeps_its_run(
     await finished(service, view.run_id)
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", refuse)
-        with pytest.raises(AgentMuxError, match="cannot be removed: not permitted"):
+        with pytest.raises(AgentMuxError, match=r"cannot remove the journal .*: not permitted"):
             await service.runs.delete(view.run_id)
     assert (await service.runs.get(view.run_id)).state == "completed"
     await service.runs.delete(view.run_id)
@@ -246,7 +238,7 @@ async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service
     running, _ = await service.runs.create(HI)
     engine = service.database._engine.sync_engine
 
-    pages = {"most": 1}  # as many as there are: SQLite says that the disk is full
+    pages = {"most": 1}  # as many as there are: SQLite reports a full disk
 
     def limit(connection: Any, *_: Any) -> None:
         connection.cursor().execute(f"PRAGMA max_page_count={pages['most']}")

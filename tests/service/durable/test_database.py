@@ -1,4 +1,4 @@
-"""What the service stands on, on both databases."""
+"""Schema, migrations and failures of both databases."""
 
 import sqlite3
 import subprocess
@@ -52,7 +52,7 @@ def _revisions() -> list[str]:
 
 
 @pytest.mark.parametrize("revision", _revisions())
-async def test_a_database_of_every_earlier_version_is_brought_up_to_date_with_what_is_in_it(
+async def test_databases_of_earlier_versions_are_migrated_with_their_rows(
     database_url: str, revision: str, tmp_path: Path
 ) -> None:
     url = address(database_url)
@@ -84,7 +84,9 @@ async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, da
     async with database.writing() as connection:
         await connection.execute(sa.text("UPDATE alembic_version SET version_num = 'of_the_future'"))
     again = Database(address(database_url))
-    with pytest.raises(AgentMuxError, match="newer agent-mux \\(revision of_the_future\\)") as caught:
+    with pytest.raises(
+        AgentMuxError, match="newer agent-mux created the database \\(revision of_the_future\\)"
+    ) as caught:
         await again.open()
     assert caught.value.code == "CONFIG_ERROR"
     await again.close()
@@ -143,7 +145,7 @@ async def test_a_transaction_is_there_as_a_whole_or_not_at_all(database: Databas
         assert (await connection.execute(sa.text("SELECT count(*) FROM alembic_version"))).scalar() == 1
 
 
-async def test_a_statement_that_cannot_be_is_no_database_that_is_away(cluster: Cluster) -> None:
+async def test_a_rejected_statement_is_an_internal_error(cluster: Cluster) -> None:
     database = Database(address(cluster.url()))
     with pytest.raises(AgentMuxError) as caught:  # a connection, and what is done with it
         async with database.reading() as connection:
@@ -165,11 +167,11 @@ async def test_sqlite_needs_no_set_up_and_is_private(tmp_path: Path) -> None:
         }
     assert path.parent.stat().st_mode & 0o777 == 0o700
     async with database.reading() as connection:
-        told = [
+        body = [
             (await connection.execute(sa.text(f"PRAGMA {name}"))).scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys")
         ]
-    assert told == ["wal", 2, 1]
+    assert body == ["wal", 2, 1]
     await database.close()
 
 
@@ -198,7 +200,7 @@ async def test_writers_of_sqlite_wait_for_each_other(tmp_path: Path) -> None:
 SLOW = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300000) SELECT count(*) FROM c"
 
 
-async def test_whoever_leaves_in_the_middle_of_a_statement_leaves_no_thread_behind(tmp_path: Path) -> None:
+async def test_a_cancelled_statement_leaves_no_thread_behind(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     database = Database(checked_url(None, tmp_path / "service.db"))
     await database.open()
@@ -217,7 +219,7 @@ async def test_whoever_leaves_in_the_middle_of_a_statement_leaves_no_thread_behi
 async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(module, "ANSWER_TIMEOUT", 0.2)
     database = Database(address(cluster.url()))
     with pytest.raises(AgentMuxError) as caught:
         async with database.reading() as connection:
@@ -229,32 +231,32 @@ async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("url", "what"),
     [
-        ("nonsense", "no URL"),
+        ("nonsense", "not a URL"),
         ("mysql://localhost/x", "'mysql'"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("sqlite:///file::memory:?cache=shared&uri=true", "in memory"),
-        ("sqlite:///file:x?mode=memory&uri=true", "in memory"),
+        ("sqlite://", "in-memory"),
+        ("sqlite:///:memory:", "in-memory"),
+        ("sqlite:///file::memory:?cache=shared&uri=true", "in-memory"),
+        ("sqlite:///file:x?mode=memory&uri=true", "in-memory"),
     ],
 )
-async def test_urls_that_cannot_be(said: str, what: str) -> None:
+async def test_unusable_urls_are_refused(url: str, what: str) -> None:
     with pytest.raises(AgentMuxError, match=what) as caught:
-        address(said)
+        address(url)
     assert caught.value.code == "VALIDATION_ERROR"
 
 
-async def test_a_database_that_cannot_be_used_is_told_without_its_password() -> None:
+async def test_an_unusable_database_is_reported_without_its_password() -> None:
     database = Database(address("postgresql://somebody:hunter22@127.0.0.1:9/none"))
-    with pytest.raises(AgentMuxError, match="cannot be used: ") as caught:
+    with pytest.raises(AgentMuxError, match="cannot use the database ") as caught:
         await database.open()
     assert caught.value.code == "CONFIG_ERROR"
     assert "hunter22" not in caught.value.message
     await database.close()
 
 
-async def test_a_database_whose_driver_is_missing_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_database_driver_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(AgentMuxError, match=r"pip install 'agent-mux\[postgres\]'"):
         Database(address("postgresql://localhost/x"))

@@ -73,8 +73,8 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
             assert server.http.get("/v1/runs").status_code == 200
         until(lambda: len(server.runs(state="completed")) == 4, 15)
         assert {run["runId"] for run in server.runs()} == set(runs)
-        told = {"agent": "scripted", "prompt": "hi"}
-        answer = server.http.post("/v1/runs", json=told, headers={"idempotency-key": "again"})
+        data = {"agent": "scripted", "prompt": "hi"}
+        answer = server.http.post("/v1/runs", json=data, headers={"idempotency-key": "again"})
         assert answer.status_code == 201
         shown = [{**server.run(run), "revision": None} for run in runs]
         server.end(signal.SIGTERM)
@@ -83,7 +83,7 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
         assert [server.stream(run) for run in runs] == [reader.seen for reader in readers]
 
 
-def test_a_server_that_stops_while_the_database_is_away_stops_soon_and_forgets_nothing(
+def test_a_server_stops_soon_and_loses_nothing_while_the_database_is_unavailable(
     own_cluster: Cluster, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"

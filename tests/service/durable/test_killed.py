@@ -16,7 +16,7 @@ from tests.service.durable.processes import Reader, ServerProcess, events_of, ki
 
 from agent_mux import validate
 from agent_mux.process.marker import PREFIX
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 
 FULL = os.environ.get("AMUX_DURABILITY") == "full"
 ROUNDS = 20 if FULL else 3
@@ -44,7 +44,7 @@ class History:
         self.known: list[str] = []
         self.seen: dict[str, dict[int, bytes]] = {}
         self.over: dict[str, tuple[dict[str, Any], dict[int, bytes]]] = {}
-        """Runs that were seen at their end: what was said of them, and all of their messages."""
+        """Ended runs: their view and all their messages."""
 
     def note(self, reader: Reader) -> None:
         """What a reader saw before the server was killed."""
@@ -65,7 +65,7 @@ class History:
         assert nothing_lives([run_id for run_id in self.seen if self.seen[run_id]]), "what had begun is still at work"
         for run_id in listed:
             shown = server.run(run_id)
-            if shown["state"] not in TERMINAL:
+            if shown["state"] not in TERMINAL_STATES:
                 assert not self.seen.get(run_id), f"{run_id} had begun, and is {shown['state']}"
                 continue
             self._check_end(run_id, shown, server.stream(run_id))

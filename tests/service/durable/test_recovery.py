@@ -1,4 +1,4 @@
-"""What the next start makes of what it finds: each state in which a server may have left a run."""
+"""Recovery from each state in which a killed server may leave a run."""
 
 import shutil
 import subprocess
@@ -49,7 +49,7 @@ async def shown(service: Service, run_id: str) -> RunView:
 
 
 class Left:
-    """A run as a killed server leaves it: its row says what was written last, its journal has what was emitted."""
+    """A run as a killed server leaves it: its row has what was written last, its journal has what was emitted."""
 
     def __init__(self, directory: Path, run_id: str, events: list[Any], view: RunView) -> None:
         self.directory, self.run_id, self.events, self.view = directory, run_id, events, view
@@ -82,7 +82,7 @@ async def leave(directory: Path, **values: Any) -> Left:
     return left
 
 
-async def test_a_run_whose_end_was_not_written_ended_as_it_did(tmp_path: Path) -> None:
+async def test_a_run_with_an_unwritten_end_is_recovered_with_its_outcome(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     view, events = await left.found()
     assert view == left.view
@@ -99,11 +99,11 @@ def emitted_by(journal: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
-async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_path: Path, kept: float) -> None:
+async def test_an_interrupted_run_is_killed_and_keeps_its_events(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
-    whole = left.journal.read_bytes()
+    full = left.journal.read_bytes()
     begin = JournalReader(left.journal).position  # behind the header
-    left.journal.write_bytes(whole[: begin + int((len(whole) - begin) * kept)])  # in the middle of a record
+    left.journal.write_bytes(full[: begin + int((len(full) - begin) * kept)])  # in the middle of a record
     emitted = emitted_by(left.journal)
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count) == ("killed", "killed", len(events))
@@ -114,12 +114,12 @@ async def test_a_run_that_was_cut_off_is_killed_and_has_what_was_emitted(tmp_pat
 
 
 def _overwrite(journal: Path) -> None:
-    whole = journal.read_bytes()
-    middle = whole.index(b"\nO ", len(whole) // 2)
-    journal.write_bytes(whole[: middle + 1] + b"\0" * 80 + whole[middle + 81 :])
+    full = journal.read_bytes()
+    middle = full.index(b"\nO ", len(full) // 2)
+    journal.write_bytes(full[: middle + 1] + b"\0" * 80 + full[middle + 81 :])
 
 
-async def test_a_journal_that_is_damaged_in_the_middle_is_read_to_there(tmp_path: Path) -> None:
+async def test_a_journal_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path: Path) -> None:
     left = await leave(tmp_path)
     _overwrite(left.journal)
     emitted = emitted_by(left.journal)
@@ -154,13 +154,13 @@ def _not_readable(journal: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_header_gone, _header_torn, _of_another, _directory_gone, _not_readable])
-async def test_a_run_whose_journal_is_gone_is_killed_and_says_why(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+async def test_a_run_without_its_journal_is_killed_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     left = await leave(tmp_path)
     harm(left.journal)
     view, events = await left.found()
     assert (view.state, view.exit_reason, view.event_count, view.error_code) == ("killed", "killed", 0, "AGENT_CRASH")
     assert events == []
-    assert b"the server was killed, and the journal" in bytes(view.result)
+    assert b"the server was killed, and its journal" in bytes(view.result)
 
 
 async def test_a_run_that_never_began_begins_once(tmp_path: Path) -> None:
@@ -178,15 +178,15 @@ async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path)
     left.journal.unlink()
     view, _ = await left.found()
     assert view.state == "killed"
-    assert b"secrets were not written down" in bytes(view.result)
+    assert b"secrets of the request are not stored" in bytes(view.result)
 
 
-async def test_a_run_that_waited_and_cannot_begin_any_more_says_why(tmp_path: Path) -> None:
+async def test_a_queued_run_that_cannot_start_again_has_an_error(tmp_path: Path) -> None:
     left = await leave(tmp_path, state="spawned", request='{"agent":"gone","prompt":"hi"}')
     left.journal.unlink()
     view, _ = await left.found()
     assert view.state == "killed"
-    assert b"it cannot begin any more" in bytes(view.result)
+    assert b"it cannot be started again" in bytes(view.result)
     assert b"gone" in bytes(view.result)
 
 
@@ -207,11 +207,11 @@ async def test_nothing_of_a_run_is_left_when_the_reaper_was_killed_too(tmp_path:
 
 
 class SlowReading:
-    """Reads journals when told so."""
+    """Reads journals once released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.go_on = threading.Event()
-        real = module.mended_values
+        real = module.recovered_values
 
         def slow(*arguments: Any) -> Any:
             from anyio import from_thread
@@ -220,7 +220,7 @@ class SlowReading:
                 from_thread.check_cancelled()
             return real(*arguments)
 
-        monkeypatch.setattr(module, "mended_values", slow)
+        monkeypatch.setattr(module, "recovered_values", slow)
 
 
 async def told(ask: Callable[[], Any]) -> str:
@@ -229,12 +229,12 @@ async def told(ask: Callable[[], Any]) -> str:
     return caught.value.code
 
 
-async def test_huge_journals_keep_the_server_from_nothing_and_nobody_is_told_what_is_not_true(
+async def test_huge_journals_delay_no_start_and_show_no_outdated_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = await leave(tmp_path)
     slow = SlowReading(monkeypatch)
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "RECOVERY_TIMEOUT", 0.05)
     async with opened(tmp_path, LONG) as service:
         other, _ = await service.runs.create(HI)
         await finished(service, other.run_id)
@@ -243,7 +243,7 @@ async def test_huge_journals_keep_the_server_from_nothing_and_nobody_is_told_wha
         assert await told(lambda: events_of(service, left.run_id)) == "UNAVAILABLE"
         assert await told(lambda: service.runs.page(RunFilter(), limit=9)) == "UNAVAILABLE"
         assert [one.run_id for one in await service.runs.page(RunFilter(), limit=1)] == [other.run_id]
-        monkeypatch.setattr(module, "PATIENCE", 30.0)
+        monkeypatch.setattr(module, "RECOVERY_TIMEOUT", 30.0)
         slow.go_on.set()
         assert await shown(service, left.run_id) == left.view
 

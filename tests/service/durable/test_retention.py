@@ -1,4 +1,4 @@
-"""What is forgotten at some time, on both databases, with a clock that is handed in."""
+"""Retention of ended runs on both databases, with an injected clock."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +12,8 @@ from tests.service.durable.rows import ended, open_store, row
 from tests.service.serving import serving
 
 from agent_mux.errors import ValidationError
-from agent_mux.service.instance import Settings
 from agent_mux.service.retention import DAY, Retention
+from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.runs import RunFilter, RunRow, RunStore
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def sweep(store: RunStore, rows: Sequence[RunRow], **limits: Any) -> tuple
         batches.append(len(run_ids))
         await store.remove(run_ids)
 
-    removed = await Retention(store=store, forget=forget, **limits).sweep()
+    removed = await Retention(store=store, delete_runs=forget, **limits).sweep()
     assert removed == sum(batches)
     assert all(size <= 50 for size in batches)
     left = await store.page(RunFilter(), limit=1_000)
@@ -82,7 +82,7 @@ async def test_what_could_not_be_removed_is_tried_again(tmp_path: Path) -> None:
             asked.append(run_ids)
             raise OSError("refused")
 
-        retention = Retention(store=store, forget=refuse, keep_runs=1)
+        retention = Retention(store=store, delete_runs=refuse, keep_runs=1)
         for _ in range(2):
             with pytest.raises(OSError, match="refused"):
                 await retention.sweep()
@@ -96,23 +96,23 @@ async def test_what_could_not_be_removed_is_tried_again(tmp_path: Path) -> None:
 )
 async def test_by_default_nothing_is_removed(tmp_path: Path, chosen: dict[str, Any], *, wanted: bool) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'service.db'}") as store:
-        retention = Retention.of(Settings(config_dir=tmp_path, **chosen), store, store.remove)
-        assert retention.is_wanted is wanted
+        retention = Retention.from_settings(ServiceSettings(config_dir=tmp_path, **chosen), store, store.remove)
+        assert retention.is_enabled is wanted
 
 
 @pytest.mark.parametrize(
     "chosen", [{"keep_days": -1}, {"keep_runs": -1}, {"keep_bytes": True}, {"keep_days": float("nan")}]
 )
-async def test_limits_that_cannot_be(tmp_path: Path, chosen: dict[str, Any]) -> None:
+async def test_invalid_limits_are_refused(tmp_path: Path, chosen: dict[str, Any]) -> None:
     async with open_store(f"sqlite:///{tmp_path / 'service.db'}") as store:
         with pytest.raises(ValidationError):
-            Retention.of(Settings(config_dir=tmp_path, **chosen), store, store.remove)
+            Retention.from_settings(ServiceSettings(config_dir=tmp_path, **chosen), store, store.remove)
 
 
 def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path) -> None:
-    told = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
+    body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
     with serving(tmp_path) as server:
-        runs = [server.http.post("/v1/runs", json=told).json()["runId"] for _ in range(3)]
+        runs = [server.http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
         for run in runs:
             server.http.get(f"/v1/runs/{run}/events")
     foreign = tmp_path / "runs" / "01ARZ3NDEKTSV4RRFFQ69G5FAV.journal"
@@ -124,9 +124,9 @@ def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path
 
 
 def test_the_command_has_a_flag_for_each_limit(tmp_path: Path) -> None:
-    told = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
+    body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
     with serve(tmp_path) as served, httpx.Client(base_url=served.url, timeout=60) as http:
-        runs = [http.post("/v1/runs", json=told).json()["runId"] for _ in range(3)]
+        runs = [http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
         for run in runs:
             http.get(f"/v1/runs/{run}/events")
     limits = ("--keep-days", "1.5", "--keep-runs", "2", "--keep-bytes", "1000000000")

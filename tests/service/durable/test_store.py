@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.service.durable.rows import ended, open_store, row
 from ulid import ULID
 
-from agent_mux.service.store.runs import Place, RowChange, RunFilter, RunStore
+from agent_mux.service.store.runs import RowChange, RunFilter, RunPosition, RunStore
 
 pytestmark = pytest.mark.anyio
 
@@ -20,13 +20,13 @@ async def store(database_url: str) -> AsyncIterator[RunStore]:
         yield store
 
 
-async def test_what_is_added_is_there_as_it_was(store: RunStore) -> None:
-    told = row(tags=("b", "a", "b"), model="m", idempotency_key="k", request='{"prompt":"hi"}', is_complete=False)
-    assert await store.add(told)
-    told.tags = ("a", "b")
-    assert await store.get(told.run_id) == told
-    assert await store.asked_before("", "k") == told
-    assert await store.asked_before("somebody", "k") is None
+async def test_an_inserted_row_reads_back_unchanged(store: RunStore) -> None:
+    body = row(tags=("b", "a", "b"), model="m", idempotency_key="k", request='{"prompt":"hi"}', is_complete=False)
+    assert await store.add(body)
+    body.tags = ("a", "b")
+    assert await store.get(body.run_id) == body
+    assert await store.find_by_key("", "k") == body
+    assert await store.find_by_key("somebody", "k") is None
     assert await store.get(str(ULID())) is None
 
 
@@ -40,7 +40,7 @@ async def test_an_id_and_a_key_are_taken_once(store: RunStore) -> None:
     assert await store.add(row())  # without a key, any number
 
 
-async def test_of_many_that_want_the_same_key_one_has_it(store: RunStore) -> None:
+async def test_concurrent_inserts_with_one_key_add_one_row(store: RunStore) -> None:
     added: list[bool] = []
 
     async def add() -> None:
@@ -83,18 +83,18 @@ async def test_instances_do_not_see_each_other(database_url: str, store: RunStor
 
 
 @pytest.mark.parametrize("text", ["with \0 in it", "half \ud83d an emoji", "x" * 1_000_000])
-async def test_text_that_a_database_cannot_hold_harms_nothing(store: RunStore, text: str) -> None:
-    told = row(model=text, session_id=text, cwd=text, project_id=text, result=text, tags=(text[:100],))
-    assert await store.add(told)
-    await store.write({told.run_id: RowChange({"model": text, "result": text})})
-    shown = await store.get(told.run_id)
+async def test_text_that_a_database_cannot_store_is_replaced(store: RunStore, text: str) -> None:
+    body = row(model=text, session_id=text, cwd=text, project_id=text, result=text, tags=(text[:100],))
+    assert await store.add(body)
+    await store.write({body.run_id: RowChange({"model": text, "result": text})})
+    shown = await store.get(body.run_id)
     assert shown is not None
     assert shown.model == text.replace("\0", "\ufffd").replace("\ud83d", "\ufffd")
     found = await store.page(RunFilter(model=text, session_id=text, project_id=text, tags=(text[:100],)), limit=2)
-    assert [one.run_id for one in found] == [told.run_id]
+    assert [one.run_id for one in found] == [body.run_id]
     assert await store.get(text) is None
-    assert await store.asked_before(text, text) is None
-    assert await store.page(RunFilter(), behind=Place(0, text), limit=1) == []
+    assert await store.find_by_key(text, text) is None
+    assert await store.page(RunFilter(), after_position=RunPosition(0, text), limit=1) == []
 
 
 FILTERS: list[tuple[dict[str, Any], list[int]]] = [
@@ -133,9 +133,9 @@ async def test_pages_have_each_run_once_while_others_come_and_go(store: RunStore
     wanted = [one.run_id for one in sorted(rows, key=lambda one: (one.created_at, one.run_id), reverse=True)]
     found: list[str] = []
     place = None
-    while page := await store.page(RunFilter(), behind=place, limit=7):
+    while page := await store.page(RunFilter(), after_position=place, limit=7):
         found += [one.run_id for one in page]
-        place = Place(page[-1].created_at, page[-1].run_id)
+        place = RunPosition(page[-1].created_at, page[-1].run_id)
         await store.add(row(1_000 + len(found)))
         await store.remove([page[0].run_id, page[-1].run_id])
     assert found == wanted
@@ -159,7 +159,7 @@ async def test_listings_use_the_indexes(store: RunStore) -> None:
     explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
     async with database.reading() as connection:
         for wanted, index in INDEXED if database.is_sqlite else INDEXED + TAGGED:
-            statement = store.page_statement(wanted, behind=Place(5_000, "0"), limit=50)
+            statement = store.page_statement(wanted, after_position=RunPosition(5_000, "0"), limit=50)
             text = explain + str(statement.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True}))
             plan = "\n".join(str(one) for one in await connection.execute(sa.text(text.replace(":", "\\:"))))
             assert index in plan, plan

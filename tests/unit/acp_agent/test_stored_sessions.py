@@ -44,8 +44,8 @@ def natives(mux: AgentMux) -> list[str]:
 def test_a_session_is_found_by_the_agents_id_and_by_ours(mux: AgentMux) -> None:
     one, other, *_ = natives(mux)
     index(mux, other, "mine", session_tag(OURS))
-    assert find_stored(mux, "claude", one).made.summary.native_id == one
-    assert find_stored(mux, "claude", OURS).made.summary.native_id == other
+    assert find_stored(mux, "claude", one).summary.native_id == one
+    assert find_stored(mux, "claude", OURS).summary.native_id == other
     assert find_native(mux, "claude", OURS) == other
 
 

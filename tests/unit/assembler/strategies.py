@@ -1,6 +1,6 @@
-"""Hypothesis strategies for facts: any fact whatever, and runs as an agent might print them, with parallel tools.
+"""Hypothesis strategies for facts: arbitrary facts, and runs as an agent might print them, with parallel tools.
 
-Ids come from small pools, so that they collide, repeat and interleave. `any_facts` are what a codec could tell about a
+Ids come from small pools, so that they collide, repeat and interleave. `any_facts` are what a codec could report of a
 hostile or broken agent; `plausible_runs` are orderly, with calls that overlap.
 """
 
@@ -77,7 +77,7 @@ def _values(shape: inspect.Type) -> st.SearchStrategy[Any]:
 
 @cache
 def facts_of(kind: type[facts.Fact]) -> st.SearchStrategy[Any]:
-    """Facts of one class."""
+    """Return a strategy for facts of one class."""
     if kind is facts.RunClosed:
         return st.builds(facts.RunClosed, st.none() | FEW_TURNS)
     return _values(inspect.type_info(kind))
@@ -94,14 +94,14 @@ _CONTENT = (
 )  # fmt: skip
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped, facts.TurnLimitHit)
 BUSY_FACT: st.SearchStrategy[facts.Fact] = st.sampled_from(_CONTENT).flatmap(facts_of)
-"""Something that opens or closes."""
+"""Facts that open or close something."""
 INSIDE_FACT: st.SearchStrategy[facts.Fact] = facts_of(facts.InSubagent)
 FEW_TURNS: st.SearchStrategy[facts.Fact] = st.sampled_from(_CLOSING).flatmap(facts_of)
 
 
 @st.composite
 def any_facts(draw: st.DrawFn, max_size: int = 40) -> list[facts.Fact]:
-    """Any sequence; often with a sub-agent at work."""
+    """Draw an arbitrary sequence, often with open sub-agents."""
     begun = [facts.SubagentBegin(subagent_id, "helper", "go") for subagent_id in draw(st.sets(POOLS["subagent_id"]))]
     busy = BUSY_FACT | BUSY_FACT | INSIDE_FACT | FEW_TURNS
     return begun + draw(st.lists(ANY_FACT | busy, max_size=max_size))
@@ -111,7 +111,7 @@ def any_facts(draw: st.DrawFn, max_size: int = 40) -> list[facts.Fact]:
 
 
 def interleaved(draw: st.DrawFn, threads: Sequence[Sequence[facts.Fact]]) -> list[facts.Fact]:
-    """Threads merged in any way that keeps the order within each."""
+    """Merge threads at random; the order within each thread is kept."""
     order = [index for index, thread in enumerate(threads) for _ in thread]
     waiting = [list(thread) for thread in threads]
     return [waiting[index].pop(0) for index in draw(st.permutations(order))]
@@ -119,20 +119,20 @@ def interleaved(draw: st.DrawFn, threads: Sequence[Sequence[facts.Fact]]) -> lis
 
 @st.composite
 def tool_calls(draw: st.DrawFn, call_id: str) -> list[facts.Fact]:
-    """One native call: streamed or whole, with or without a command, ended or left open."""
-    told: list[facts.Fact] = []
+    """Draw one native call: streamed or whole, with or without a command, ended or left open."""
+    sequence: list[facts.Fact] = []
     if draw(st.booleans()):
-        told.append(facts.ToolBegin(call_id, "Bash"))
-        told += [facts.ToolInput(call_id, text) for text in draw(st.lists(TEXTS, max_size=3))]
+        sequence.append(facts.ToolBegin(call_id, "Bash"))
+        sequence += [facts.ToolInput(call_id, text) for text in draw(st.lists(TEXTS, max_size=3))]
     shell = draw(st.none() | st.just(facts.Shell("ls")) | st.just(facts.Shell("ls", "/elsewhere")))
-    told.append(facts.ToolReady(call_id, "Bash", {"command": "ls"}, shell))
+    sequence.append(facts.ToolReady(call_id, "Bash", {"command": "ls"}, shell))
     if draw(st.booleans()):
-        told.append(facts.ApprovalAsked(f"ask-{call_id}", "run", "ls", "low", "Bash", call_id))
-        told.append(facts.RequestSettled(f"ask-{call_id}", draw(st.booleans())))
-    told += [facts.ToolOutput(call_id, text, draw(_STREAMS)) for text in draw(st.lists(TEXTS, max_size=3))]
+        sequence.append(facts.ApprovalAsked(f"ask-{call_id}", "run", "ls", "low", "Bash", call_id))
+        sequence.append(facts.RequestSettled(f"ask-{call_id}", draw(st.booleans())))
+    sequence += [facts.ToolOutput(call_id, text, draw(_STREAMS)) for text in draw(st.lists(TEXTS, max_size=3))]
     if draw(st.integers(0, 5)):
-        told.append(draw(facts_of(facts.ToolDone).map(lambda done: _of_call(done, call_id))))
-    return told
+        sequence.append(draw(facts_of(facts.ToolDone).map(lambda done: _of_call(done, call_id))))
+    return sequence
 
 
 _STREAMS: st.SearchStrategy[Any] = st.sampled_from(["stdout", "stderr"])
@@ -146,50 +146,50 @@ def _of_call(done: facts.ToolDone, call_id: str) -> facts.ToolDone:
 
 @st.composite
 def mcp_calls(draw: st.DrawFn, call_id: str) -> list[facts.Fact]:
-    """One MCP call."""
+    """Draw one MCP call, which may stay open."""
     done = facts.McpDone(call_id, "3", draw(st.none() | st.just("no such tool")))
     return [facts.McpBegin(call_id, "server", "add", {"a": 1}), done][: draw(st.integers(1, 2))]
 
 
 @st.composite
-def prose(draw: st.DrawFn) -> list[facts.Fact]:
-    """A thought, perhaps, and a message: streamed or whole."""
-    told: list[facts.Fact] = []
+def messages(draw: st.DrawFn) -> list[facts.Fact]:
+    """Draw thinking blocks and messages, streamed or whole."""
+    sequence: list[facts.Fact] = []
     for delta, stop, whole in (
         (facts.ThinkingDelta, facts.ThinkingEnd, facts.Thinking),
         (facts.TextDelta, facts.TextEnd, facts.Text),
     ):
         texts = draw(st.lists(TEXTS, max_size=3))
         if draw(st.booleans()):
-            told += [delta(text) for text in texts] + [stop()] * draw(st.integers(0, 1))
+            sequence += [delta(text) for text in texts] + [stop()] * draw(st.integers(0, 1))
         else:
-            told += [whole(text) for text in texts]
-    return told
+            sequence += [whole(text) for text in texts]
+    return sequence
 
 
 @st.composite
 def steps(draw: st.DrawFn, number: str) -> list[facts.Fact]:
-    """A model call and its tools, which run side by side."""
+    """Draw a model call and its tools, which run in parallel."""
     threads = [draw(tool_calls(f"{number}-t{index}")) for index in range(draw(st.integers(0, 3)))]
     threads += [draw(mcp_calls(f"{number}-m{index}")) for index in range(draw(st.integers(0, 2)))]
     usage = [facts.Usage(draw(COUNTS), draw(COUNTS))] * draw(st.integers(0, 1))
-    told = [*draw(prose()), *interleaved(draw, threads), *usage]
-    return [facts.StepBegin(), *told, *[facts.StepDone()] * draw(st.integers(0, 1))]
+    sequence = [*draw(messages()), *interleaved(draw, threads), *usage]
+    return [facts.StepBegin(), *sequence, *[facts.StepDone()] * draw(st.integers(0, 1))]
 
 
 @st.composite
 def subagents(draw: st.DrawFn, subagent_id: str) -> list[facts.Fact]:
-    """A sub-agent with an inside; it may never report."""
-    inside = [*draw(steps(f"{subagent_id}-0")), *draw(prose())]
+    """Draw a sub-agent with content; it may never report."""
+    inside = [*draw(steps(f"{subagent_id}-0")), *draw(messages())]
     done = facts.SubagentDone(subagent_id, "done", draw(st.none() | st.just("it failed")), draw(st.none() | COSTS))
-    told: list[facts.Fact] = [facts.SubagentBegin(subagent_id, "helper", "go")]
-    told += [facts.InSubagent(subagent_id, fact) for fact in inside]
-    return told + [done] * draw(st.integers(0, 1))
+    sequence: list[facts.Fact] = [facts.SubagentBegin(subagent_id, "helper", "go")]
+    sequence += [facts.InSubagent(subagent_id, fact) for fact in inside]
+    return sequence + [done] * draw(st.integers(0, 1))
 
 
 @st.composite
 def turns(draw: st.DrawFn, number: int) -> list[facts.Fact]:
-    """A turn: steps with sub-agents beside them, then the closing message."""
+    """Draw a turn: steps interleaved with sub-agents, then the closing message."""
     main = [fact for index in range(draw(st.integers(0, 3))) for fact in draw(steps(f"{number}-{index}"))]
     beside = [draw(subagents(f"a{number}-{index}")) for index in range(draw(st.integers(0, 2)))]
     closing = draw(st.one_of([facts_of(kind) for kind in _CLOSING]))
@@ -198,11 +198,11 @@ def turns(draw: st.DrawFn, number: int) -> list[facts.Fact]:
 
 @st.composite
 def plausible_runs(draw: st.DrawFn) -> list[facts.Fact]:
-    """A run of a few turns, perhaps cut off anywhere."""
-    told: list[facts.Fact] = [facts.SessionKnown("s1", resumed=draw(st.booleans()))]
-    told += [draw(facts_of(draw(st.sampled_from([facts.PluginLoaded, facts.SkillLoaded, facts.AgentdocRead]))))]
-    told += [fact for number in range(draw(st.integers(0, 3))) for fact in draw(turns(number))]
-    return told[: draw(st.integers(0, len(told)))] if draw(st.booleans()) else told
+    """Draw a run of a few turns, possibly cut off."""
+    sequence: list[facts.Fact] = [facts.SessionKnown("s1", resumed=draw(st.booleans()))]
+    sequence += [draw(facts_of(draw(st.sampled_from([facts.PluginLoaded, facts.SkillLoaded, facts.AgentdocRead]))))]
+    sequence += [fact for number in range(draw(st.integers(0, 3))) for fact in draw(turns(number))]
+    return sequence[: draw(st.integers(0, len(sequence)))] if draw(st.booleans()) else sequence
 
 
 # -- around the facts
@@ -210,7 +210,7 @@ def plausible_runs(draw: st.DrawFn) -> list[facts.Fact]:
 
 @st.composite
 def contexts(draw: st.DrawFn, **fixed: Any) -> StreamContext:
-    """The settings of a run."""
+    """Draw the settings of a run."""
     flags = ("buffered", "show_approvals", "show_requests", "permission_pending", "interactive",
              "include_subagent_events", "resumed")  # fmt: skip
     return StreamContext(

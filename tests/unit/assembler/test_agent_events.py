@@ -1,7 +1,6 @@
-"""What the assembler prints, read as the native output of a program, gives the same events again.
+"""Events that a program prints and the agent-events codec reads yield the same events again.
 
-What may differ is in `without`: run id and time, the ids of interactions, and what docs/reference/agent-protocol.md
-lists as lost.
+Excepted are run id and time, the ids of interactions, and what docs/reference/agent-protocol.md lists as lost.
 """
 
 import os
@@ -25,10 +24,9 @@ LOST = frozenset({"stream_fallback", "paused", "resumed"})
 
 
 def read(events: Sequence[AgentEvent], context: StreamContext, ending: Ending) -> list[AgentEvent]:
-    """The events of a program that printed these."""
+    """Return the events of a program that printed these events."""
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events"))
     assembler = StreamAssembler(context)
-    told: list[AgentEvent] = []
     for event in events:
         assembler.now = event.timestamp
         steps = codec.receive(encode_event(event, accumulated=False), STDOUT)
@@ -36,18 +34,18 @@ def read(events: Sequence[AgentEvent], context: StreamContext, ending: Ending) -
         for step in steps:
             assert not isinstance(step, facts.Unknown), step
             assert isinstance(step, facts.Fact)
-            assembler.tell(step)
+            assembler.receive(step)
     for step in codec.finish(Exit(0)):
         assert isinstance(step, facts.Fact)
-        assembler.tell(step)
+        assembler.receive(step)
     assembler.end(ending)
-    return told + assembler.take()
+    return assembler.drain()
 
 
 def plain(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
-    """The events without what is the mux's own."""
+    """Return the events as dicts, without the fields that each run assigns anew."""
     ids: dict[str, int] = {}
-    told = []
+    rows = []
     for event in events:
         fields = event_to_dict(event)
         for name in PLACE:
@@ -55,12 +53,12 @@ def plain(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
         if "interactionId" in fields:
             fields["interactionId"] = ids.setdefault(fields["interactionId"], len(ids))
         if event.type not in LOST:
-            told.append(fields)
-    return told
+            rows.append(fields)
+    return rows
 
 
 def fails_with_delegates(events: Sequence[AgentEvent]) -> bool:
-    """A turn failed, sub-agents of it still work, and another turn begins: then the error moves before `turn_end`."""
+    """Return whether a turn failed while its sub-agents were open, which moves the error before `turn_end`."""
     working: set[str] = set()
     before = ""
     for event in events:
@@ -76,10 +74,10 @@ def fails_with_delegates(events: Sequence[AgentEvent]) -> bool:
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
-def test_events_that_are_read_as_a_program_s_are_the_same(
-    context: StreamContext, told: list[facts.Fact], ending: Ending
+def test_events_read_back_from_a_program_are_the_same(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
 ) -> None:
-    assume(ending.cause != "spawn_error" or not told)
-    events = assemble(context, told, ending)
+    assume(ending.cause != "spawn_error" or not sequence)
+    events = assemble(context, sequence, ending)
     assume(not fails_with_delegates(events))
     assert plain(read(events, context, ending)) == plain(events)

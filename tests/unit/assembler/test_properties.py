@@ -1,4 +1,4 @@
-"""Whatever the facts, however a run ends: the events keep the contract. And the same facts give the same bytes."""
+"""Properties of the assembler: any facts yield a conforming stream, and the same facts yield the same bytes."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -32,28 +32,28 @@ def go_back_in_time(assembler: StreamAssembler) -> None:
     assembler.now -= 5
 
 
-def see_raw(assembler: StreamAssembler) -> None:
+def set_raw(assembler: StreamAssembler) -> None:
     assembler.show_raw("native")
 
 
 def assemble(
     context: StreamContext, steps: Sequence[Step], ending: Ending | None, *, tick: int = 1, eager: bool = False
 ) -> list[AgentEvent]:
-    """The events of some facts; `ending=None`: the run goes on. `eager`: taken after each fact."""
+    """Return the events of some facts. `ending=None`: the run does not end. `eager`: drain after each fact."""
     assembler = StreamAssembler(context)
     assembler.now = 1_763_762_400_000
     events: list[AgentEvent] = []
     for step in steps:
         assembler.now += tick
         if isinstance(step, facts.Fact):
-            assembler.tell(step)
+            assembler.receive(step)
         else:
             step(assembler)
         if eager:
-            events += assembler.take()
+            events += assembler.drain()
     if ending is not None:
         assembler.end(ending)
-    return events + assembler.take()
+    return events + assembler.drain()
 
 
 def lines(events: Sequence[AgentEvent]) -> list[bytes]:
@@ -64,43 +64,47 @@ def of_type(events: Sequence[AgentEvent], *kinds: str) -> list[Any]:
     return [event for event in events if event.type in kinds]
 
 
-# -- lawful
+# -- conformance
 
 
-def test_all_facts_are_tried() -> None:
+def test_strategies_cover_all_facts() -> None:
     assert len(FACTS) > 40
     assert facts.InSubagent in FACTS
 
 
 @THOROUGH
 @given(contexts(), any_facts(), ENDINGS)
-def test_any_facts_make_a_lawful_run(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
-    assert validate(assemble(context, told, ending)) == []
+def test_any_facts_yield_a_conforming_stream(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
+) -> None:
+    assert validate(assemble(context, sequence, ending)) == []
 
 
 @THOROUGH
 @given(contexts(), plausible_runs(), ENDINGS)
-def test_a_plausible_run_is_lawful(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
-    assert validate(assemble(context, told, ending)) == []
+def test_a_plausible_run_yields_a_conforming_stream(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
+) -> None:
+    assert validate(assemble(context, sequence, ending)) == []
 
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS, st.data())
-def test_a_run_may_end_after_any_fact(
-    context: StreamContext, told: list[facts.Fact], ending: Ending, data: st.DataObject
+def test_a_run_that_ends_after_any_fact_conforms(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending, data: st.DataObject
 ) -> None:
-    length = data.draw(st.integers(0, len(told)))
-    assert validate(assemble(context, told[:length], ending)) == []
-    assert validate(assemble(context, told[:length], None), complete=False) == []
+    length = data.draw(st.integers(0, len(sequence)))
+    assert validate(assemble(context, sequence[:length], ending)) == []
+    assert validate(assemble(context, sequence[:length], None), complete=False) == []
 
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), any_facts(max_size=5), ENDINGS, st.data())
-def test_pauses_clocks_and_late_facts_break_nothing(
-    context: StreamContext, told: list[facts.Fact], late: list[facts.Fact], ending: Ending, data: st.DataObject
+def test_pauses_clock_changes_and_late_facts_conform(
+    context: StreamContext, sequence: list[facts.Fact], late: list[facts.Fact], ending: Ending, data: st.DataObject
 ) -> None:
-    steps: list[Step] = list(told)
-    for disturbance in data.draw(st.lists(st.sampled_from([pause, resume, see_raw, go_back_in_time]), max_size=6)):
+    steps: list[Step] = list(sequence)
+    for disturbance in data.draw(st.lists(st.sampled_from([pause, resume, set_raw, go_back_in_time]), max_size=6)):
         steps.insert(data.draw(st.integers(0, len(steps))), disturbance)
 
     def end(assembler: StreamAssembler) -> None:
@@ -113,7 +117,7 @@ def test_pauses_clocks_and_late_facts_break_nothing(
 @pytest.mark.parametrize("kind", FACTS)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_one_fact_alone_is_lawful(kind: type[facts.Fact], data: st.DataObject) -> None:
+def test_a_single_fact_conforms(kind: type[facts.Fact], data: st.DataObject) -> None:
     fact = data.draw(facts_of(kind))
     for context in (SHOWN, StreamContext(run_id=RUN_ID, agent="someone", buffered=True, show_approvals=False)):
         assert validate(assemble(context, [fact], Ending(code=0))) == []
@@ -122,10 +126,10 @@ def test_one_fact_alone_is_lawful(kind: type[facts.Fact], data: st.DataObject) -
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
-def test_the_wire_keeps_the_contract_in_both_forms(
-    context: StreamContext, told: list[facts.Fact], ending: Ending
+def test_decoded_streams_conform_in_both_forms(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
 ) -> None:
-    events = assemble(context, told, ending)
+    events = assemble(context, sequence, ending)
     rebuilder, compact = Rebuilder(), Rebuilder()
     read = [rebuilder.decode(encode_event(event)) for event in events]
     rebuilt = [compact.decode(encode_event(event, accumulated=False)) for event in events]
@@ -133,39 +137,41 @@ def test_the_wire_keeps_the_contract_in_both_forms(
     assert validate(rebuilt) == []
 
 
-# -- the same
+# -- determinism
 
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
-def test_the_same_facts_give_the_same_bytes(context: StreamContext, told: list[facts.Fact], ending: Ending) -> None:
-    once = lines(assemble(context, told, ending))
-    assert once == lines(assemble(context, told, ending))
-    assert once == lines(assemble(context, told, ending, eager=True))
+def test_the_same_facts_yield_the_same_bytes(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
+) -> None:
+    once = lines(assemble(context, sequence, ending))
+    assert once == lines(assemble(context, sequence, ending))
+    assert once == lines(assemble(context, sequence, ending, eager=True))
 
 
-# -- complete
+# -- completeness
 
 
 @THOROUGH
 @given(plausible_runs(), ENDINGS)
-def test_no_text_is_lost_or_doubled(told: list[facts.Fact], ending: Ending) -> None:
+def test_text_is_emitted_exactly_once(sequence: list[facts.Fact], ending: Ending) -> None:
     for buffered in (False, True):
         context = StreamContext(run_id=RUN_ID, agent="someone", buffered=buffered)
-        events = assemble(context, told, ending)
-        said = "".join(fact.text for fact in told if isinstance(fact, facts.TextDelta | facts.Text))
-        thought = "".join(fact.text for fact in told if isinstance(fact, facts.ThinkingDelta | facts.Thinking))
-        assert "".join(event.text for event in of_type(events, "message_stop")) == said
-        assert "".join(event.delta for event in of_type(events, "text_delta")) == said
-        assert "".join(event.thinking for event in of_type(events, "thinking_stop")) == thought
-        assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thought
+        events = assemble(context, sequence, ending)
+        text = "".join(fact.text for fact in sequence if isinstance(fact, facts.TextDelta | facts.Text))
+        thinking = "".join(fact.text for fact in sequence if isinstance(fact, facts.ThinkingDelta | facts.Thinking))
+        assert "".join(event.text for event in of_type(events, "message_stop")) == text
+        assert "".join(event.delta for event in of_type(events, "text_delta")) == text
+        assert "".join(event.thinking for event in of_type(events, "thinking_stop")) == thinking
+        assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thinking
 
 
 @THOROUGH
 @given(plausible_runs(), ENDINGS)
-def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fact], ending: Ending) -> None:
-    events = assemble(SHOWN, told, ending)
-    inner = [fact.fact if isinstance(fact, facts.InSubagent) else fact for fact in told]
+def test_interleaved_calls_end_with_their_own_results(sequence: list[facts.Fact], ending: Ending) -> None:
+    events = assemble(SHOWN, sequence, ending)
+    inner = [fact.fact if isinstance(fact, facts.InSubagent) else fact for fact in sequence]
     done = {fact.call_id: fact for fact in inner if isinstance(fact, facts.ToolDone)}
     ends = of_type(events, "tool_result", "tool_error")
     ready = of_type(events, "tool_call_ready")
@@ -178,10 +184,10 @@ def test_every_call_of_interleaved_calls_ends_as_it_was_told(told: list[facts.Fa
 
 @THOROUGH
 @given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
-def test_without_streaming_everything_comes_whole(
-    context: StreamContext, told: list[facts.Fact], ending: Ending
+def test_buffered_runs_emit_everything_whole(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
 ) -> None:
-    events = assemble(context, told, ending)
+    events = assemble(context, sequence, ending)
     assert of_type(events, "tool_input_delta", "stream_fallback") == []
     assert len(of_type(events, "text_delta")) == len(of_type(events, "message_start"))
     assert len(of_type(events, "thinking_delta")) == len(of_type(events, "thinking_start"))
@@ -192,31 +198,31 @@ def test_without_streaming_everything_comes_whole(
 
 @THOROUGH
 @given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
-def test_the_inside_of_a_subagent_stays_inside_unless_asked_for(
-    context: StreamContext, told: list[facts.Fact], ending: Ending
+def test_events_inside_sub_agents_are_hidden_by_default(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
 ) -> None:
-    events = assemble(context, told, ending)
+    events = assemble(context, sequence, ending)
     inside = [event for event in events if event.subagent_id is not None and not event.type.startswith("subagent_")]
     assert inside == []
 
 
 @THOROUGH
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
-def test_turns_are_counted_and_the_end_comes_once(
-    context: StreamContext, told: list[facts.Fact], ending: Ending
+def test_turns_are_counted_and_the_session_ends_once(
+    context: StreamContext, sequence: list[facts.Fact], ending: Ending
 ) -> None:
-    events = assemble(context, told, ending)
+    events = assemble(context, sequence, ending)
     (last,) = of_type(events, "session_end")
     assert last.turn_count >= len(of_type(events, "turn_end")) == len(of_type(events, "turn_start"))
     assert len(of_type(events, "session_start")) == 1
 
 
-# -- what an agent may say, and cannot be
+# -- impossible values
 
 BAD_COST = CostRecord(total_usd=-1.0, input_tokens=0, output_tokens=0)
 
 
-def test_a_call_id_is_used_once_in_the_whole_run() -> None:
+def test_a_call_id_is_used_once_in_a_run() -> None:
     spawn = facts.SubagentBegin("a", "helper", "go")
     inside = facts.InSubagent("a", facts.ToolReady("c", "Bash", {}))
     assert validate(assemble(SHOWN, [facts.ToolReady("c", "Bash", {}), spawn, inside], Ending(code=0))) == []
@@ -235,17 +241,17 @@ def test_a_call_id_is_used_once_in_the_whole_run() -> None:
         facts.ToolDone("c", files=(facts.FileWritten("a", -1, created=True),)),
     ],
 )
-def test_numbers_that_cannot_be_are_not_shown(fact: facts.Fact) -> None:
+def test_negative_numbers_are_not_emitted(fact: facts.Fact) -> None:
     assert validate(assemble(SHOWN, [fact], Ending(code=0))) == []
 
 
 @pytest.mark.parametrize("steps", [[pause, pause], [resume], [pause, resume, resume]])
-def test_pauses_alternate(steps: list[Step]) -> None:
+def test_pauses_and_resumptions_alternate(steps: list[Step]) -> None:
     assert validate(assemble(SHOWN, steps, Ending(code=0))) == []
 
 
 @pytest.mark.parametrize(
-    "afterthought",
+    "notice",
     [
         facts.RateLimited(5),
         facts.Trouble("RATE_LIMITED", "slow"),
@@ -256,16 +262,16 @@ def test_pauses_alternate(steps: list[Step]) -> None:
         facts.Usage(1, 1),
     ],
 )
-def test_an_afterthought_does_not_contradict_the_closing_message(afterthought: facts.Fact) -> None:
+def test_a_notice_after_the_closing_message_does_not_invalidate_it(notice: facts.Fact) -> None:
     assembler = StreamAssembler(SHOWN)
-    for fact in (facts.TextDelta("hi"), facts.TurnDone(), afterthought):
-        assembler.tell(fact)
+    for fact in (facts.TextDelta("hi"), facts.TurnDone(), notice):
+        assembler.receive(fact)
     assert assembler.end(Ending(code=0)).exit_reason == "completed"
-    assert validate(assembler.take()) == []
+    assert validate(assembler.drain()) == []
 
 
-def test_work_after_the_closing_message_needs_another_one() -> None:
+def test_work_after_the_closing_message_requires_another_one() -> None:
     assembler = StreamAssembler(SHOWN)
     for fact in (facts.TextDelta("hi"), facts.TurnDone(), facts.TextDelta("and")):
-        assembler.tell(fact)
+        assembler.receive(fact)
     assert assembler.end(Ending(code=0)).exit_reason == "truncated"

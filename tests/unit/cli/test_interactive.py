@@ -73,24 +73,24 @@ def test_help_names_every_command_and_fits_a_terminal() -> None:
     [
         ("", None),
         (" \r", None),
-        ("hello", wire.Prompt("hello")),
-        ("/exit", wire.Prompt("/exit")),
-        ('"text"', wire.Prompt('"text"')),
-        ("[1]", wire.Prompt("[1]")),
-        ('{"type":"prompt","text":"{x}","id":1}', wire.Prompt("{x}", id=1)),
-        (' {"type":"steer","text":"x"}\r', wire.Steer("x")),
-        ('{"type":"queue","text":"x","id":null}', wire.Queue("x")),
-        ('{"type":"interrupt"}', wire.Interrupt()),
-        ('{"type":"pause"}', wire.Pause()),
-        ('{"type":"resume"}', wire.Resume()),
-        ('{"type":"approve","interactionId":"i"}', wire.Approve("i")),
-        ('{"type":"approve","interactionId":"i","always":true}', wire.Approve("i", always=True)),
-        ('{"type":"deny","interactionId":"i","reason":"r"}', wire.Deny("i", "r")),
-        ('{"type":"answer","interactionId":"i","option":0}', wire.Answer("i", option=0)),
-        ('{"type":"answer","interactionId":"i","text":""}', wire.Answer("i", text="")),
-        ('{"type":"status"}', wire.Status()),
-        ('{"type":"close"}', wire.Close()),
-        ('{"type":"abort","id":"z"}', wire.Abort(id="z")),
+        ("hello", wire.PromptCommand("hello")),
+        ("/exit", wire.PromptCommand("/exit")),
+        ('"text"', wire.PromptCommand('"text"')),
+        ("[1]", wire.PromptCommand("[1]")),
+        ('{"type":"prompt","text":"{x}","id":1}', wire.PromptCommand("{x}", id=1)),
+        (' {"type":"steer","text":"x"}\r', wire.SteerCommand("x")),
+        ('{"type":"queue","text":"x","id":null}', wire.QueueCommand("x")),
+        ('{"type":"interrupt"}', wire.InterruptCommand()),
+        ('{"type":"pause"}', wire.PauseCommand()),
+        ('{"type":"resume"}', wire.ResumeCommand()),
+        ('{"type":"approve","interactionId":"i"}', wire.ApproveCommand("i")),
+        ('{"type":"approve","interactionId":"i","always":true}', wire.ApproveCommand("i", always=True)),
+        ('{"type":"deny","interactionId":"i","reason":"r"}', wire.DenyCommand("i", "r")),
+        ('{"type":"answer","interactionId":"i","option":0}', wire.AnswerCommand("i", option=0)),
+        ('{"type":"answer","interactionId":"i","text":""}', wire.AnswerCommand("i", text="")),
+        ('{"type":"status"}', wire.StatusCommand()),
+        ('{"type":"close"}', wire.CloseCommand()),
+        ('{"type":"abort","id":"z"}', wire.AbortCommand(id="z")),
     ],
 )
 def test_a_line_is_a_prompt_or_a_json_command(line: str, command: object) -> None:
@@ -117,7 +117,7 @@ def test_a_line_is_a_prompt_or_a_json_command(line: str, command: object) -> Non
     ],
 )
 def test_an_invalid_line_is_explained(line: bytes | None, why: str, command: str | None, id_: object) -> None:
-    with pytest.raises(wire.NoCommand) as caught:
+    with pytest.raises(wire.InvalidCommandError) as caught:
         wire.read_command(line)
     assert why in str(caught.value)
     assert (caught.value.command, caught.value.id) == (command, id_)
@@ -125,17 +125,17 @@ def test_an_invalid_line_is_explained(line: bytes | None, why: str, command: str
 
 
 def test_acknowledgements_are_not_events() -> None:
-    assert not set(wire.ANSWERS) & {"run_result", *(event.type for event in ALL_EVENTS)}
+    assert not set(wire.RESPONSE_TYPES) & {"run_result", *(event.type for event in ALL_EVENTS)}
     error = AgentMuxError("RUN_NOT_ACTIVE", "over")
     told = [
-        json.loads(wire.ack(wire.Queue("x", id=0), delivery="queued")),
+        json.loads(wire.ack(wire.QueueCommand("x", id=0), delivery="queued")),
         json.loads(wire.command_error(error, None, None)),
     ]
     assert told == [
         {"type": "ack", "command": "queue", "id": 0, "delivery": "queued"},
         {"type": "command_error", "error": {"code": "RUN_NOT_ACTIVE", "message": "over", "recoverable": False}},
     ]
-    assert tuple(line["type"] for line in told) == wire.ANSWERS
+    assert tuple(line["type"] for line in told) == wire.RESPONSE_TYPES
 
 
 def test_every_command_has_a_schema() -> None:

@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import Amux
 
 from agent_mux import validate
 from agent_mux.events import decode_event
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 
 STORE = Path(__file__).parents[2] / "stores" / "claude" / "2.1.330" / "home"
 LONG, ORIGIN, FORK = "1c2b5137", "7b278565", "126c36d9"
@@ -66,7 +66,7 @@ def test_unreadable_sessions_are_warnings(amux: Amux, tmp_path: Path) -> None:
     (tmp_path / "projects" / "x" / "y.jsonl").write_bytes(b"noise\n")
     done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
     assert done.code == 0
-    warning = f"warning: {tmp_path}/projects/x/y.jsonl is passed over: it has no line that can be read\n"
+    warning = f"warning: {tmp_path}/projects/x/y.jsonl is skipped: it has no line that can be read\n"
     assert done.err == f"{warning}no sessions are stored\n"
 
 
@@ -167,8 +167,8 @@ def test_an_empty_store_is_reported(amux: Amux, monkeypatch: pytest.MonkeyPatch,
 
 
 def tagged(place: Path, session: str, *tags: str) -> None:
-    record = new_record(started_at=0, run_id="R", agent="claude", session_id=session, tags=tags)
-    append(place / "run-index.jsonl", line_of(record))
+    record = new_index_record(started_at=0, run_id="R", agent="claude", session_id=session, tags=tags)
+    append_line(place / "run-index.jsonl", encode_line(record))
 
 
 def test_sessions_and_costs_by_tag(amux: Amux, tmp_path: Path) -> None:

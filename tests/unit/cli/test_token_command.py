@@ -47,7 +47,10 @@ def test_rotating_keeps_the_id_and_reports_the_grace_period(amux: Amux) -> None:
 def test_an_unknown_token_is_an_error(amux: Amux) -> None:
     for words in (("rotate", "nobody"), ("revoke", "nobody")):
         done = amux("token", *words)
-        assert (done.code, done.err.startswith("error: no token has the name or id 'nobody'; there are: none")) == (
+        assert (
+            done.code,
+            done.err.startswith("error: no token has the name or id 'nobody'; existing tokens: none"),
+        ) == (
             1,
             True,
         )

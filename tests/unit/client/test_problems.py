@@ -6,7 +6,7 @@ import pytest
 
 from agent_mux import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.client.remote.connection import error_of
-from agent_mux.service.problems import problem_of
+from agent_mux.service.problems import error_response
 
 URL = httpx.URL("http://host/v1/runs?token=x")
 
@@ -23,7 +23,7 @@ URL = httpx.URL("http://host/v1/runs?token=x")
     ],
 )
 def test_an_error_is_the_same_on_both_sides(error: AgentMuxError) -> None:
-    answer = problem_of(error)
+    answer = error_response(error)
     read = error_of(answer.status_code, bytes(answer.body), URL)
     assert (type(read), read.code, read.message, read.recoverable) == (
         type(error),

@@ -122,7 +122,7 @@ def test_a_broken_file_is_named_with_the_place_and_left_alone(configs: AgentConf
     path = tmp_path / "project" / "wombat.json"
     path.write_text('{\n  "mode": fast\n}\n', "utf-8")
     for call in (lambda: configs.get(AGENT), lambda: configs.set_field(AGENT, "dry", True, scope="project")):
-        with pytest.raises(AgentMuxError, match=r"wombat\.json: line 2, column 11: 'fast' is no value") as bad:
+        with pytest.raises(AgentMuxError, match=r"wombat\.json: line 2, column 11: 'fast' is not a value") as bad:
             call()
         assert bad.value.code == "CONFIG_ERROR"
     assert path.read_text("utf-8") == '{\n  "mode": fast\n}\n'

@@ -1,4 +1,4 @@
-"""For every rule of the contract: streams that keep it, and small streams that break it."""
+"""Streams that conform to each rule of the contract, and small streams that violate it."""
 
 from contract_streams import (
     AGENTDOC,
@@ -70,11 +70,11 @@ from contract_streams import (
 
 A = {"subagentId": "a"}
 
-LAWFUL: list[tuple[str, str, list[Event]]] = [
-    ("2.1", "time stands still or goes on", [start(timestamp=5), end(0, timestamp=5), {**LOG, "timestamp": 9}]),
+CONFORMING: list[tuple[str, str, list[Event]]] = [
+    ("2.1", "time stands still or advances", [start(timestamp=5), end(0, timestamp=5), {**LOG, "timestamp": 9}]),
     ("5.1", "the smallest run", [start(), end(0)]),
     ("5.2", "a resumed session", [start(resumed=True), RESUME, *turn(), end(5)]),
-    ("5.2", "a resumed session that does not say so again", [start(resumed=True), *turn(), end(5)]),
+    ("5.2", "a resumed session without session_resume", [start(resumed=True), *turn(), end(5)]),
     ("5.3", "a forked session", [start(forkedFrom="t"), FORK, *turn(), end()]),
     ("5.3", "resumed and forked", [start(resumed=True, forkedFrom="t"), LOG, RESUME, LOG, FORK, *turn(), end(5)]),
     ("5.5", "more turns than those of this run", [*run()[:-1], end(7)]),
@@ -294,8 +294,8 @@ BROKEN: list[tuple[str, str, list[Event]]] = [
     ("25.2.4", "a step of another turn", run(step_start(turn_index=1), step_end())),
     ("25.3.1", "a thought inside a message", run(*message("a")[:2], *thought("t"), message("a")[-1])),
     ("25.3.1", "a message inside a thought", run(*thought("t")[:2], *message("a"), thought("t")[-1])),
-    *[("25.3.3", f"{told['type']} without a call", run(told))
-      for told in (FILE_READ, FILE_WRITE, FILE_CREATE, FILE_DELETE, FILE_PATCH)],
+    *[("25.3.3", f"{event['type']} without a call", run(event))
+      for event in (FILE_READ, FILE_WRITE, FILE_CREATE, FILE_DELETE, FILE_PATCH)],
     ("25.3.3", "files of the turn before", [start(), *turn(*call()), *turn(FILE_READ, index=1), end(2)]),
     ("25.3.3", "files of a sub-agent's call", run(spawn(), *call(**A), FILE_READ, sub_result())),
     ("25.3.3", "files before ready", run(call_start(), FILE_READ, call_ready(), call_result())),
@@ -317,7 +317,7 @@ BROKEN: list[tuple[str, str, list[Event]]] = [
     ("25.2.1", "a turn is open at a crash", [start(), turn_start(), CRASH, end(0)]),
     ("9.7", "a call is open at the end", [start(), turn_start(), call_start(), CRASH, end(0)]),
     ("13.2", "a sub-agent is open at an abort", [start(), *turn(spawn()), CONTROLS[1], end()]),
-    *[("25.6", f"{told['type']} outside turns", [start(), told, end(0)])
-      for told in (question(), IMAGE, IMAGE_ACK, deny())],
+    *[("25.6", f"{event['type']} outside turns", [start(), event, end(0)])
+      for event in (question(), IMAGE, IMAGE_ACK, deny())],
     ("25.6", "an approval outside turns", [start(), ask(), deny(), end(0)]),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Small streams in wire form, for tests of the checker."""
+"""Builders of small streams in JSON form, for tests of the checker."""
 
 from itertools import accumulate
 from typing import Any
@@ -8,7 +8,7 @@ RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
 def ev(kind: str, /, **fields: Any) -> Event:
-    """An event; a `timestamp` may be given, all other fields by their wire names."""
+    """Return an event. `fields` have their JSON names and may include `timestamp`."""
     return {"type": kind, "runId": RUN_ID, "agent": "claude", "timestamp": 1, **fields}
 
 
@@ -33,7 +33,7 @@ def turn(*inside: Event, index: int = 0) -> list[Event]:
 
 
 def run(*inside: Event, **fields: Any) -> list[Event]:
-    """A whole run of one turn; `fields` go into `session_start`."""
+    """Return a complete run of one turn. `fields` belong to `session_start`."""
     return [start(**fields), *turn(*inside), end()]
 
 

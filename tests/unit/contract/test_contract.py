@@ -1,4 +1,4 @@
-"""Every rule of the contract lets lawful streams pass and finds its breach; whole, piece by piece, in every form."""
+"""Every rule of the contract accepts conforming streams and reports its violations, in every form of input."""
 
 import json
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from contract_cases import BROKEN, LAWFUL
+from contract_cases import BROKEN, CONFORMING
 from contract_streams import (
     CRASH,
     LOG,
@@ -40,7 +40,7 @@ from agent_mux.events import (
     UnknownEvent,
     event_from_dict,
 )
-from agent_mux.events.wire import GROWING
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 
 WHO = (RUN_ID, "claude", 1)
 
@@ -55,7 +55,8 @@ def rules(breaches: list[Breach]) -> list[str]:
 
 def compact(stream: list[Event]) -> list[Event]:
     return [
-        {name: value for name, value in event.items() if name != GROWING.get(event.get("type", ""))} for event in stream
+        {name: value for name, value in event.items() if name != ACCUMULATED_FIELDS.get(event.get("type", ""))}
+        for event in stream
     ]
 
 
@@ -67,13 +68,13 @@ def is_readable(stream: list[Event]) -> bool:
     return True
 
 
-def test_every_rule_has_a_stream_that_keeps_it_and_one_that_breaks_it() -> None:
-    assert {rule for rule, _, _ in LAWFUL} - {"1.2"} == set(RULES)
+def test_every_rule_has_a_conforming_and_a_broken_stream() -> None:
+    assert {rule for rule, _, _ in CONFORMING} - {"1.2"} == set(RULES)
     assert {rule for rule, _, _ in BROKEN} == set(RULES)
 
 
-@pytest.mark.parametrize(("rule", "stream"), named(LAWFUL))
-def test_a_lawful_stream_passes_in_every_form(rule: str, stream: list[Event]) -> None:
+@pytest.mark.parametrize(("rule", "stream"), named(CONFORMING))
+def test_a_conforming_stream_passes_in_every_form(rule: str, stream: list[Event]) -> None:
     assert validate(stream) == []
     assert validate(compact(stream)) == []
     assert validate([event_from_dict(event) for event in stream]) == []
@@ -81,24 +82,24 @@ def test_a_lawful_stream_passes_in_every_form(rule: str, stream: list[Event]) ->
     assert validate([rebuilder.decode(json.dumps(event)) for event in compact(stream)]) == []
 
 
-@pytest.mark.parametrize(("rule", "stream"), named(LAWFUL))
-def test_a_beginning_of_a_lawful_stream_passes(rule: str, stream: list[Event]) -> None:
+@pytest.mark.parametrize(("rule", "stream"), named(CONFORMING))
+def test_an_incomplete_conforming_stream_passes(rule: str, stream: list[Event]) -> None:
     for length in range(len(stream)):
         assert validate(stream[:length], complete=False) == []
 
 
 @pytest.mark.parametrize(("rule", "stream"), named(BROKEN))
-def test_a_breach_is_found_first_and_once(rule: str, stream: list[Event]) -> None:
+def test_a_violation_is_reported_first_and_once(rule: str, stream: list[Event]) -> None:
     found = rules(validate(stream))
     assert found[:1] == [rule]
-    # What follows from the first breach may be told too, but only a little of it.
+    # A violation may cause a few more reports.
     assert len(found) <= 3
     if is_readable(stream):
         assert rules(validate([event_from_dict(event) for event in stream])) == found
 
 
 @pytest.mark.parametrize(("rule", "stream"), named(BROKEN))
-def test_piece_by_piece_finds_the_same(rule: str, stream: list[Event]) -> None:
+def test_feeding_event_by_event_reports_the_same(rule: str, stream: list[Event]) -> None:
     checker = ContractChecker()
     pieces = [checker.feed(event) for event in stream]
     last = checker.finish()
@@ -109,7 +110,7 @@ def test_piece_by_piece_finds_the_same(rule: str, stream: list[Event]) -> None:
 
 
 @pytest.mark.parametrize(("rule", "stream"), named(BROKEN))
-def test_every_breach_says_what_and_where(rule: str, stream: list[Event]) -> None:
+def test_every_violation_has_rule_message_and_position(rule: str, stream: list[Event]) -> None:
     for breach in validate(stream):
         assert breach.rule in RULES
         assert breach.message
@@ -121,25 +122,25 @@ def test_every_breach_says_what_and_where(rule: str, stream: list[Event]) -> Non
 # -- the end
 
 
-def test_an_empty_stream_lacks_its_start_and_its_end() -> None:
+def test_an_empty_stream_lacks_session_start_and_session_end() -> None:
     assert rules(validate([])) == ["25.1.1", "25.1.2"]
     assert rules(validate([LOG])) == ["25.1.1", "25.1.2"]
     assert validate([], complete=False) == []
 
 
-def test_what_is_open_at_the_end_of_a_complete_stream_is_told_by_rule() -> None:
+def test_open_items_at_the_end_are_reported_with_their_rules() -> None:
     stream = [start(), turn_start(), step_start(), *message("a")[:-1], call_start(), call_ready(), ask()]
     assert rules(validate(stream)) == ["25.1.2", "7.4", "9.7", "18.2", "6.5", "25.2.1"]
     assert validate(stream, complete=False) == []
 
 
-def test_what_is_open_at_a_terminal_event_is_told_once() -> None:
+def test_open_items_at_a_terminal_event_are_reported_once() -> None:
     stream = [start(), turn_start(), *thought("a")[:-1], call_start(), CRASH, end(0)]
     assert rules(validate(stream)) == ["8.4", "9.7", "25.2.1"]
     assert {breach.index for breach in validate(stream)} == {5}
 
 
-def test_the_text_of_a_breach_reads_well() -> None:
+def test_a_violation_is_formatted_with_position_and_section() -> None:
     (breach,) = validate([start(), end(0, sessionId="x")])
     assert str(breach) == "event 1 (session_end): session 'x' in a run of session 's' [section 23]"
     (missing,) = validate([start()])
@@ -149,7 +150,7 @@ def test_the_text_of_a_breach_reads_well() -> None:
 # -- objects
 
 
-def test_objects_that_could_never_be_read_back_are_found() -> None:
+def test_event_objects_with_invalid_fields_are_reported() -> None:
     bad_cost = CostRecord(total_usd=float("nan"), input_tokens=0, output_tokens=0)
     for event, what in (
         (TokenUsageEvent(*WHO, -1, 0), "inputTokens is -1"),
@@ -164,20 +165,20 @@ def test_objects_that_could_never_be_read_back_are_found() -> None:
         assert breach.message.startswith(what)
 
 
-def test_a_long_bad_value_is_cut_off_in_the_message() -> None:
+def test_a_long_invalid_value_is_shortened_in_the_message() -> None:
     (breach,) = validate([TokenUsageEvent(*WHO, "x" * 999, 0)], complete=False)  # type: ignore[arg-type]
     assert len(breach.message) < 120
 
 
-def test_unknown_events_break_nothing_wherever_they_are() -> None:
+def test_unknown_events_are_accepted_anywhere() -> None:
     unknown = UnknownEvent("", "", 0, fields={"type": "x"})
     assert validate([unknown, event_from_dict(start()), unknown, event_from_dict(end(0)), unknown]) == []
 
 
-# -- text so far
+# -- accumulated text
 
 
-def test_views_on_one_growing_text_are_compared_without_reading_the_text() -> None:
+def test_views_on_the_same_text_are_compared_by_delta() -> None:
     growing = GrowingText()
     views = [growing.append(delta) for delta in "abc"]
     deltas = [TextDeltaEvent(*WHO, delta, view) for delta, view in zip("abc", views, strict=True)]
@@ -188,7 +189,7 @@ def test_views_on_one_growing_text_are_compared_without_reading_the_text() -> No
     assert rules(validate(skipped)) == ["7.2", "7.4"]
 
 
-def test_after_a_wrong_text_so_far_the_rest_is_compared_with_what_was_right() -> None:
+def test_after_a_wrong_accumulated_text_the_deltas_count() -> None:
     deltas = [
         ev("text_delta", delta=delta, accumulated=text) for delta, text in (("a", "x"), ("b", "ab"), ("c", "xbc"))
     ]
@@ -196,7 +197,7 @@ def test_after_a_wrong_text_so_far_the_rest_is_compared_with_what_was_right() ->
     assert [(breach.rule, breach.index) for breach in validate(stream)] == [("7.2", 3), ("7.2", 5)]
 
 
-def test_compact_and_full_deltas_may_be_mixed() -> None:
+def test_compact_and_full_deltas_can_be_mixed() -> None:
     stream = message("a", "b", "c", "d")
     for index in (2, 3):
         del stream[index]["accumulated"]
@@ -205,7 +206,7 @@ def test_compact_and_full_deltas_may_be_mixed() -> None:
     assert validate(run(*stream, *inputs)) == []
 
 
-def test_a_wrong_compact_text_is_found_at_its_end() -> None:
+def test_a_wrong_compact_text_is_reported_at_its_end() -> None:
     stream = run(*compact(message("a", "b")[:-1]), ev("message_stop", text="a"))
     assert [(breach.rule, breach.event_type) for breach in validate(stream)] == [("7.4", "message_stop")]
 
@@ -213,7 +214,7 @@ def test_a_wrong_compact_text_is_found_at_its_end() -> None:
 # -- memory
 
 
-def test_what_is_over_is_not_remembered() -> None:
+def test_closed_items_are_forgotten() -> None:
     checker = ContractChecker()
     for event in [
         start(),
@@ -226,7 +227,7 @@ def test_what_is_over_is_not_remembered() -> None:
         call_result(),
     ]:
         assert checker.feed(event) == []
-    assert list(checker._opened()) == [("25.2.1", "turn 0")]
-    assert checker._content._calls._native == {}
-    assert checker._content.prose._message._text is None
+    assert list(checker._open_items()) == [("25.2.1", "turn 0")]
+    assert checker._content._tool_calls._native == {}
+    assert checker._content.messages._message._text is None
     assert checker._call_ids == {"c"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from agent_mux import AgentMuxError
-from agent_mux.process.command import ask
+from agent_mux.process.command import run_program
 
 SHELL = "/bin/sh"
 
 
 def say(script: str, **how: float | bytes | str | Callable[[], bool]) -> str:
-    return ask([SHELL, "-c", script], environ={"PATH": "/usr/bin:/bin"}, **{"timeout": 30.0, **how}).stdout  # type: ignore[arg-type]
+    return run_program([SHELL, "-c", script], environ={"PATH": "/usr/bin:/bin"}, **{"timeout": 30.0, **how}).stdout  # type: ignore[arg-type]
 
 
 def ends(file: Path) -> bool:
@@ -35,22 +35,22 @@ def _stat(process: Path) -> list[str]:
 
 
 def test_an_answer() -> None:
-    answer = ask([SHELL, "-c", "echo out; echo err >&2; exit 3"], environ={}, timeout=30)
-    assert (answer.exit_code, answer.stdout, answer.stderr, answer.complaint) == (3, "out\n", "err\n", "err")
+    answer = run_program([SHELL, "-c", "echo out; echo err >&2; exit 3"], environ={}, timeout=30)
+    assert (answer.exit_code, answer.stdout, answer.stderr, answer.error_line) == (3, "out\n", "err\n", "err")
 
 
 def test_what_it_gets(tmp_path: Path) -> None:
     assert say("cat; echo $HOME$PWD", cwd=str(tmp_path)) == f"{tmp_path}\n"
-    assert say("cat", given=b"hello") == "hello"
+    assert say("cat", stdin=b"hello") == "hello"
 
 
 def test_who_says_nothing() -> None:
-    assert ask([SHELL, "-c", "exit 4"], environ={}, timeout=30).complaint == "it says nothing about it"
+    assert run_program([SHELL, "-c", "exit 4"], environ={}, timeout=30).error_line == "it printed no error message"
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="is gone") as bad:
-        ask([str(tmp_path / "nothing")], environ={}, timeout=30)
+    with pytest.raises(AgentMuxError, match="does not exist") as bad:
+        run_program([str(tmp_path / "nothing")], environ={}, timeout=30)
     assert bad.value.code == "SPAWN_ERROR"
 
 
@@ -64,7 +64,7 @@ def test_a_program_that_takes_too_long_is_stopped_with_its_children(tmp_path: Pa
 
 
 def test_a_program_that_nobody_waits_for_any_more_is_stopped(tmp_path: Path) -> None:
-    with pytest.raises(AgentMuxError, match="was stopped: nobody waits for it any more") as bad:
+    with pytest.raises(AgentMuxError, match="was stopped: its result is no longer wanted") as bad:
         say(f"echo $$ > {tmp_path}/pid; sleep 300", is_wanted=lambda: not (tmp_path / "pid").exists())
     assert bad.value.code == "ABORTED"
     assert ends(tmp_path / "pid")

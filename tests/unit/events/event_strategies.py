@@ -1,4 +1,4 @@
-"""Any event there can be, made from what the models say about their fields."""
+"""Hypothesis strategies for events, derived from the types of their fields."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ JSON = st.recursive(
 
 
 def values(shape: inspect.Type) -> st.SearchStrategy[Any]:
-    """Values of a field."""
+    """Return a strategy for the values of a field."""
     return MAKERS[type(shape)](shape)
 
 
@@ -45,7 +45,7 @@ MAKERS: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
 
 
 def events_of(kind: type[BaseEvent]) -> st.SearchStrategy[Any]:
-    """Events of one class."""
+    """Return a strategy for events of one class."""
     return values(inspect.type_info(kind))
 
 

@@ -45,7 +45,7 @@ GUARDS = {
 
 
 def model_fields(kind: type[msgspec.Struct]) -> dict[str, bool]:
-    """Wire name -> required."""
+    """Return whether each field is required, by JSON name."""
     return {field.encode_name: field.required for field in msgspec.structs.fields(kind)}
 
 
@@ -61,49 +61,51 @@ TYPES: dict[str, Any] = {
 
 
 def is_of_type(shape: dict[str, Any], typescript: str) -> bool:
-    """A field's JSON schema says what the spec's TypeScript says."""
+    """Return whether a field's JSON schema has the type of the specification."""
     if typescript in TYPES:
         return TYPES[typescript](shape)
     return {f"'{value}'" for value in shape["enum"]} == set(typescript.split(" | "))
 
 
-def test_the_events_are_those_of_the_spec_in_its_order() -> None:
+def test_events_match_the_specification_in_order() -> None:
     assert [event.type for event in ALL_EVENTS] == [kind for group in SPEC["categories"] for kind in group["types"]]
     assert {event.type: event.__name__ for event in ALL_EVENTS} == {
-        kind: told["interface"] for kind, told in SPEC["events"].items()
+        kind: specified["interface"] for kind, specified in SPEC["events"].items()
     }
     assert len(ALL_EVENTS) == 67
 
 
 @pytest.mark.parametrize("kind", SPEC["events"])
-def test_the_fields_of_an_event_are_those_of_the_spec(kind: str) -> None:
-    told = {**SPEC["base"], **SPEC["events"][kind]["fields"]}
+def test_fields_match_the_specification(kind: str) -> None:
+    specified = {**SPEC["base"], **SPEC["events"][kind]["fields"]}
     ours = {"type": True, **model_fields(BY_TYPE[kind])}
-    assert {name: field["required"] for name, field in told.items()} == {
-        name: required for name, required in ours.items() if name in told
+    assert {name: field["required"] for name, field in specified.items()} == {
+        name: required for name, required in ours.items() if name in specified
     }
-    added = set(ours) - set(told)
+    added = set(ours) - set(specified)
     assert added <= OUR_ADDITIONS
     assert not any(ours[name] for name in added)
     shapes = SCHEMA["$defs"][BY_TYPE[kind].__name__]["properties"]
-    assert not [name for name, field in told.items() if name != "type" and not is_of_type(shapes[name], field["type"])]
+    assert not [
+        name for name, field in specified.items() if name != "type" and not is_of_type(shapes[name], field["type"])
+    ]
     assert shapes["type"] == {"enum": [kind]}
 
 
-def test_the_cost_record_is_that_of_the_spec() -> None:
-    told = {name: field["required"] for name, field in SPEC["cost_record"].items()}
+def test_the_cost_record_matches_the_specification() -> None:
+    specified = {name: field["required"] for name, field in SPEC["cost_record"].items()}
     ours = model_fields(CostRecord)
-    assert told == {name: required for name, required in ours.items() if name in told}
-    assert set(ours) - set(told) == {"cacheCreationTokens", "source"}
-    assert not any(ours[name] for name in set(ours) - set(told))
+    assert specified == {name: required for name, required in ours.items() if name in specified}
+    assert set(ours) - set(specified) == {"cacheCreationTokens", "source"}
+    assert not any(ours[name] for name in set(ours) - set(specified))
 
 
-def test_the_constants_are_those_of_the_spec() -> None:
+def test_type_constants_match_the_specification() -> None:
     assert {member.name: member.value for member in AgentEventType} == SPEC["constants"]
     assert AgentEventType.TEXT_DELTA == "text_delta"
 
 
-def test_the_categories_are_those_of_the_spec() -> None:
+def test_categories_match_the_specification() -> None:
     assert [[event.type for event in group] for group in CATEGORIES.values()] == [
         group["types"] for group in SPEC["categories"]
     ]
@@ -114,24 +116,24 @@ def test_the_categories_are_those_of_the_spec() -> None:
     assert category_of("not_yet_invented") is None
 
 
-def test_every_category_has_a_guard() -> None:
+def test_every_category_has_a_predicate() -> None:
     assert list(GUARDS) == list(CATEGORIES)
 
 
 @given(EVENTS)
-def test_exactly_the_guard_of_its_category_knows_an_event(event: BaseEvent) -> None:
+def test_only_the_predicate_of_its_category_accepts_an_event(event: BaseEvent) -> None:
     assert [name for name, guard in GUARDS.items() if guard(event)] == [category_of(event.type)]
     assert [kind for kind in ALL_EVENTS if is_event_type(event, kind)] == [type(event)]
 
 
 @given(EVENTS)
-def test_terminal_is_what_the_spec_lists_and_an_unrecoverable_error(event: BaseEvent) -> None:
+def test_terminal_events_match_the_specification(event: BaseEvent) -> None:
     listed = event.type in SPEC["terminal"]
     assert is_terminal_event(event) == (listed and not (isinstance(event, ErrorEvent) and event.recoverable))
 
 
 @given(EVENTS)
-def test_correlation_keys_are_those_of_the_spec(event: BaseEvent) -> None:
+def test_correlation_keys_match_the_specification(event: BaseEvent) -> None:
     for key, kinds in SPEC["correlation_keys"].items():
         inside_subagent = key == "subagentId" and event.subagent_id is not None
         assert has_correlation_key(event, key) == (event.type in kinds or inside_subagent), key
@@ -144,6 +146,6 @@ def test_events_are_frozen(event: BaseEvent) -> None:
         event.timestamp = 2  # type: ignore[misc]
 
 
-def test_what_is_public_is_what_all_lists() -> None:
+def test_all_lists_the_public_names() -> None:
     assert {event.__name__ for event in ALL_EVENTS} <= set(events.__all__)
     assert not [name for name in events.__all__ if not hasattr(events, name)]

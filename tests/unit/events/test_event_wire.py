@@ -1,4 +1,4 @@
-"""Events on the wire: nothing is lost, nothing is null, the future can be read, and a compact stream can be rebuilt."""
+"""The JSON form of events: lossless, without nulls, tolerant of newer versions, restorable from a compact stream."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ from agent_mux.events import (
     event_to_dict,
     json_schema,
 )
-from agent_mux.events.wire import GROWING
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 
 WHO = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "claude", 1712345678901)
 FULL = jsonschema.Draft202012Validator(json_schema())
@@ -45,7 +45,7 @@ def plain_event(kind: str, /, **fields: Any) -> dict[str, Any]:
 
 
 @given(EVENTS)
-def test_an_event_survives_the_wire(event: Any) -> None:
+def test_an_event_is_the_same_after_encoding_and_decoding(event: Any) -> None:
     line = encode_event(event)
     assert b"\n" not in line
     assert decode_event(line) == event
@@ -55,7 +55,7 @@ def test_an_event_survives_the_wire(event: Any) -> None:
 
 
 @given(EVENTS)
-def test_what_is_absent_is_left_out_and_never_null(event: Any) -> None:
+def test_absent_fields_are_left_out_and_never_null(event: Any) -> None:
     shown = json.loads(encode_event(event))
     required_nothing = {"input", "output"}
     assert not [name for name, value in shown.items() if value is None and name not in required_nothing]
@@ -69,10 +69,10 @@ def test_the_schema_accepts_every_event_and_the_compact_one_every_compact_event(
     FULL.validate(json.loads(encode_event(event)))
     compact = json.loads(encode_event(event, accumulated=False))
     COMPACT.validate(compact)
-    assert FULL.is_valid(compact) == (event.type not in GROWING)
+    assert FULL.is_valid(compact) == (event.type not in ACCUMULATED_FIELDS)
 
 
-def test_the_schema_is_a_schema_and_refuses_what_is_no_event() -> None:
+def test_the_schema_is_valid_and_rejects_other_objects() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
     assert FULL.is_valid(plain_event("message_start"))
     assert not FULL.is_valid(plain_event("message_stop"))
@@ -82,9 +82,9 @@ def test_the_schema_is_a_schema_and_refuses_what_is_no_event() -> None:
 
 
 @given(EVENTS)
-def test_the_compact_form_lacks_the_text_so_far_and_nothing_else(event: Any) -> None:
+def test_the_compact_form_lacks_only_the_accumulated_text(event: Any) -> None:
     full, compact = json.loads(encode_event(event)), json.loads(encode_event(event, accumulated=False))
-    lacking = {GROWING[event.type]} if isinstance(event, DELTAS) else set()
+    lacking = {ACCUMULATED_FIELDS[event.type]} if isinstance(event, DELTAS) else set()
     assert set(full) - set(compact) == lacking
     assert compact == {name: value for name, value in full.items() if name not in lacking}
     assert event_to_dict(event, accumulated=False) == compact
@@ -92,7 +92,7 @@ def test_the_compact_form_lacks_the_text_so_far_and_nothing_else(event: Any) -> 
 
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
-def test_a_type_from_the_future_is_read_without_loss(fields: dict[str, Any]) -> None:
+def test_an_unknown_type_is_decoded_without_loss(fields: dict[str, Any]) -> None:
     plain = {**fields, **plain_event("not_yet_invented")}
     line = json.dumps(plain).encode()
     event = decode_event(line)
@@ -102,13 +102,13 @@ def test_a_type_from_the_future_is_read_without_loss(fields: dict[str, Any]) -> 
     assert event_to_dict(event) == json.loads(line)
 
 
-def test_a_type_from_the_future_need_not_look_like_an_event() -> None:
+def test_an_unknown_type_needs_no_event_fields() -> None:
     event = decode_event(b'{"type":"x","timestamp":"yesterday","runId":5}')
     assert isinstance(event, UnknownEvent)
     assert encode_event(event) == b'{"type":"x","timestamp":"yesterday","runId":5}'
 
 
-def test_fields_from_the_future_are_tolerated() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert decode_event(json.dumps(plain_event("message_start", mood="good"))) == MessageStartEvent(*WHO)
 
 
@@ -116,18 +116,18 @@ def test_fields_from_the_future_are_tolerated() -> None:
     "line",
     [b"{}", b"[]", b"3", b'{"type":5}', b'{"type":"message_start"}', json.dumps(plain_event("text_delta")).encode()],
 )
-def test_what_is_no_event_is_refused(line: bytes) -> None:
+def test_an_invalid_event_is_rejected(line: bytes) -> None:
     with pytest.raises(msgspec.ValidationError):
         decode_event(line)
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"hello", b'{"type":"message_start"'])
-def test_what_is_no_json_is_refused(line: bytes) -> None:
+def test_invalid_json_is_rejected(line: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         decode_event(line)
 
 
-def test_negative_counts_and_unknown_literals_are_refused() -> None:
+def test_negative_counts_and_unknown_literals_are_rejected() -> None:
     for plain in (
         plain_event("token_usage", inputTokens=-1, outputTokens=0),
         plain_event("turn_start", turnIndex=-1),
@@ -140,7 +140,7 @@ def test_negative_counts_and_unknown_literals_are_refused() -> None:
 
 @pytest.mark.parametrize("so_far", [0, 1.5, None, True, [], {}])
 @pytest.mark.parametrize(("kind", "field"), [("text_delta", "accumulated"), ("tool_input_delta", "inputAccumulated")])
-def test_a_text_so_far_that_is_none_is_refused(kind: str, field: str, so_far: Any) -> None:
+def test_an_invalid_accumulated_text_is_rejected(kind: str, field: str, so_far: Any) -> None:
     plain = plain_event(kind, delta="x", toolCallId="t1", toolName="n") | {field: so_far}
     with pytest.raises(msgspec.ValidationError, match="Expected `str`"):
         event_from_dict(plain)
@@ -151,7 +151,7 @@ def test_a_text_so_far_that_is_none_is_refused(kind: str, field: str, so_far: An
 # -- what JSON cannot hold
 
 
-def test_lone_surrogates_become_replacement_characters() -> None:
+def test_unpaired_surrogates_become_replacement_characters() -> None:
     line = encode_event(LogEvent(*WHO, "stdout", "half \ud83d an emoji \udcff"))
     assert decode_event(line).line == "half \ufffd an emoji \ufffd"  # type: ignore[union-attr]
     delta = TextDeltaEvent(*WHO, "\ud83d", GrowingText().append("\ud83d"))
@@ -159,7 +159,7 @@ def test_lone_surrogates_become_replacement_characters() -> None:
     assert encode_event(UnknownEvent(*WHO, fields={"type": "x", "y": "\ud83d"})) == b'{"type":"x","y":"\xef\xbf\xbd"}'
 
 
-def test_what_is_nested_too_deeply_for_this_python_is_cut_off() -> None:
+def test_too_deeply_nested_values_are_cut_off() -> None:
     value: Any = "the bottom"
     for _ in range(5000):
         value = [value]
@@ -199,7 +199,7 @@ def test_a_view_is_equal_to_its_text() -> None:
     assert copy.copy(second) is copy.deepcopy(second) is second
 
 
-def test_the_text_so_far_is_read_as_a_string() -> None:
+def test_the_accumulated_text_is_a_string() -> None:
     view = Accumulated.of("so far")
     assert TextDeltaEvent(*WHO, "", view).accumulated == "so far"
     assert ThinkingDeltaEvent(*WHO, "", view).accumulated == "so far"
@@ -207,7 +207,7 @@ def test_the_text_so_far_is_read_as_a_string() -> None:
 
 
 @given(st.lists(st.text(max_size=5), min_size=1), st.text(max_size=5))
-def test_a_view_knows_what_it_extends(deltas: list[str], other: str) -> None:
+def test_extends_compares_a_view_with_its_predecessor(deltas: list[str], other: str) -> None:
     growing = GrowingText()
     before = growing.append("")
     for delta in deltas:
@@ -224,7 +224,7 @@ def test_a_view_knows_what_it_extends(deltas: list[str], other: str) -> None:
 
 @st.composite
 def delta_streams(draw: st.DrawFn) -> list[Any]:
-    """Deltas of a message, a thought and two tool inputs, interleaved, of the main agent and a sub-agent."""
+    """Draw interleaved deltas of messages, thinking and tool inputs of the main agent and a sub-agent."""
     texts: dict[tuple[str, str | None], GrowingText] = {}
     stream: list[Any] = []
 
@@ -256,14 +256,14 @@ def delta_streams(draw: st.DrawFn) -> list[Any]:
 
 
 @given(delta_streams(), st.data())
-def test_a_compact_stream_is_rebuilt_also_when_mixed_with_full_lines(stream: list[Any], data: st.DataObject) -> None:
+def test_a_compact_stream_mixed_with_full_lines_is_restored(stream: list[Any], data: st.DataObject) -> None:
     rebuilder = Rebuilder()
     for event in stream:
         line = encode_event(event, accumulated=data.draw(st.booleans()))
         assert rebuilder.decode(line) == event
 
 
-def test_a_reader_who_joins_late_takes_the_text_so_far_from_a_full_line() -> None:
+def test_a_stream_that_begins_inside_a_text_uses_the_first_full_line() -> None:
     growing = GrowingText()
     growing.append("missed ")
     rebuilder = Rebuilder()
@@ -273,7 +273,7 @@ def test_a_reader_who_joins_late_takes_the_text_so_far_from_a_full_line() -> Non
     assert rebuilder.decode(encode_event(second, accumulated=False)) == second
 
 
-def test_rebuilt_deltas_share_one_buffer() -> None:
+def test_restored_deltas_share_one_buffer() -> None:
     rebuilder = Rebuilder()
     rebuilder.decode(encode_event(MessageStartEvent(*WHO)))
     line = json.dumps(plain_event("text_delta", delta="x"))
@@ -282,7 +282,7 @@ def test_rebuilt_deltas_share_one_buffer() -> None:
     assert len({id(view._utf8) for view in views}) == 1
 
 
-def test_a_rebuilder_forgets_what_is_over() -> None:
+def test_a_rebuilder_forgets_closed_texts() -> None:
     rebuilder = Rebuilder()
     for kind, end in (("message_start", "message_stop"), ("thinking_start", "thinking_stop")):
         rebuilder.decode(json.dumps(plain_event(kind)))

@@ -70,7 +70,7 @@ def test_it_may_fail(tmp_path: Path) -> None:
     assert code_of(tmp_path, "echo first; echo no account >&2; echo >&2; exit 3") == (
         "AGENT_CRASH", "`toy models` ended with exit code 3: no account",
     )  # fmt: skip
-    assert code_of(tmp_path, "exit 3")[1].endswith("code 3: it says nothing about it")
+    assert code_of(tmp_path, "exit 3")[1].endswith("code 3: it printed no error message")
 
 
 def test_what_it_says_of_its_failure_has_no_secrets(tmp_path: Path) -> None:

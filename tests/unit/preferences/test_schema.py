@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_mux._util.field_descriptions import meanings_of
+from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import RunOptions
 from agent_mux.settings.fields import DURATIONS, KEYS, Problems, camel, from_wire
@@ -89,7 +89,7 @@ def test_the_examples_fit() -> None:
 
 
 def test_meanings_are_the_strings_below_the_fields() -> None:
-    assert meanings_of(RunOptions)["session_id"] == "Continue this session."
-    assert meanings_of(int) == {}
+    assert field_descriptions_of(RunOptions)["session_id"] == "Continue this session."
+    assert field_descriptions_of(int) == {}
     made_now = type("Made", (), {"__annotations__": {"x": int}})
-    assert meanings_of(made_now) == {}
+    assert field_descriptions_of(made_now) == {}

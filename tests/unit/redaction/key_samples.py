@@ -1,4 +1,4 @@
-"""Made-up keys of every shape that is known. Put together here, so that no scanner takes this file for a leak."""
+"""Invented keys of every known format, assembled from parts so that no scanner reports this file as a leak."""
 
 UP = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA" * 3
 BASE32 = "QZ2X7LMNOPQRSTUV"
@@ -30,7 +30,7 @@ SAMPLES = {
     "url": "https://user:" + UP[:12] + "@example.com/x",
     "assignment": "MY_API_KEY=" + UP[:24],
 }
-"""What is printed; the secret is its last part."""
+"""Printed text by issuer; the secret is its last part."""
 
 KEY_LINES = [UP[:64], UP[8:72], UP[:20]]
 PRIVATE_KEY = "\n".join(("-----BEGIN RSA " + "PRIVATE KEY-----", *KEY_LINES, "-----END RSA " + "PRIVATE KEY-----"))
@@ -45,4 +45,4 @@ HARMLESS = (
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBa",
     "npm_config_registry hf_hub_download ghp_ AKIA eyJ.eyJ SG.x pypi-server",
 )
-"""Looks like a key at first sight, and is none."""
+"""Texts that resemble keys but are not."""

@@ -1,8 +1,8 @@
-"""Which names hold secrets."""
+"""Secret names, and command lines without the values of secret options."""
 
 import pytest
 
-from agent_mux.redaction import HIDDEN, is_secret_name, without_secret_values
+from agent_mux.redaction import HIDDEN, hide_secret_arguments, is_secret_name
 
 NAMES = """ANTHROPIC_API_KEY OPENAI_API_KEY GITHUB_TOKEN GH_PAT DB_PASSWORD PGPASSWORD AWS_SECRET_ACCESS_KEY COOKIE
     Authorization Proxy-Authorization x-api-key apiKey api_key accessToken client_secret clientSecret set-cookie --token
@@ -13,16 +13,16 @@ HARMLESS = """MAX_TOKENS TOKENIZERS_PARALLELISM KEYBOARD MONKEY KEYMAP PATH PWD 
 
 
 @pytest.mark.parametrize("name", NAMES.split())
-def test_a_name_that_holds_a_secret(name: str) -> None:
+def test_secret_name_is_recognized(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", HARMLESS.split())
-def test_a_name_that_holds_none(name: str) -> None:
+def test_harmless_name_is_not_secret(name: str) -> None:
     assert not is_secret_name(name)
 
 
-def test_a_command_line_is_shown_without_the_values_of_such_options() -> None:
+def test_values_of_secret_options_are_hidden_in_command_lines() -> None:
     given = [
         "run",
         "--api-key",
@@ -35,7 +35,7 @@ def test_a_command_line_is_shown_without_the_values_of_such_options() -> None:
         "5",
         "--token",
     ]
-    assert without_secret_values(given) == (
+    assert hide_secret_arguments(given) == (
         "run", "--api-key", HIDDEN, f"--token={HIDDEN}", "-H", f"Authorization: {HIDDEN}", f"KEY={HIDDEN}",
         "--max-tokens", "5", "--token",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A secret that comes in pieces is hidden like one that comes whole."""
+"""A secret that arrives in several chunks is hidden like one in a single chunk."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.redaction.key_samples import HARMLESS, KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
 from agent_mux.redaction import RedactedStream, Redactor
-from agent_mux.redaction.text import LONGEST_HELD
+from agent_mux.redaction.stream import MAX_HELD
 
 VALUES = ['quo"te and \\slash 1', "ünïcödé-passwörd", "spaced passw0rd", "plain-passw0rd"]
 SECRETS = {**SAMPLES, "private key": PRIVATE_KEY, **{value: value for value in VALUES}}
@@ -26,7 +26,7 @@ def tails(text: str) -> list[str]:
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
 @pytest.mark.parametrize("form", ["plain", "json"])
-def test_wherever_it_is_torn(secret: str, form: str) -> None:
+def test_secret_is_hidden_at_every_split_position(secret: str, form: str) -> None:
     line = f"before {secret} after" if form == "plain" else json.dumps({"text": f"before {secret} after"})
     text = f"first\n{line}\nlast\n".encode()
     whole = through(text, [text])
@@ -41,7 +41,7 @@ def test_wherever_it_is_torn(secret: str, form: str) -> None:
 
 
 @given(st.lists(st.sampled_from([*SECRETS.values(), *HARMLESS, "\n", " ", '"'])), st.data())
-def test_however_it_is_torn(parts: list[str], data: st.DataObject) -> None:
+def test_secrets_are_hidden_for_any_chunks(parts: list[str], data: st.DataObject) -> None:
     text = " ".join(parts).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
     out = through(text, [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)])
@@ -50,13 +50,13 @@ def test_however_it_is_torn(parts: list[str], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("end", ["}", "]", "\n", '"', " ", ">", "\x1b[0m ", "🙂 "])
-def test_nothing_is_held_back_behind_the_end_of_something(end: str) -> None:
+def test_nothing_is_held_back_after_a_delimiter(end: str) -> None:
     stream = RedactedStream(Redactor(VALUES))
     assert stream.feed(f"some text{end}".encode()) == f"some text{end}".encode()
     assert not stream.is_holding
 
 
-def test_the_end_of_a_piece_waits_for_the_next_one() -> None:
+def test_possible_start_of_a_secret_is_held_back() -> None:
     stream = RedactedStream(Redactor(["plain-passw0rd"]))
     assert stream.feed(b"it is plain-pa") == b"it is "
     assert stream.is_holding
@@ -65,14 +65,14 @@ def test_the_end_of_a_piece_waits_for_the_next_one() -> None:
     assert (stream.flush(), stream.is_holding) == (b"", False)
 
 
-def test_a_long_line_is_not_kept() -> None:
+def test_held_bytes_of_a_long_line_are_limited() -> None:
     stream = RedactedStream(Redactor(["plain-passw0rd"]))
     out = [stream.feed(b"x" * 65536) for _ in range(16)]
-    assert sum(map(len, out)) == 16 * 65536 - LONGEST_HELD
-    assert len(stream.flush()) == LONGEST_HELD
+    assert sum(map(len, out)) == 16 * 65536 - MAX_HELD
+    assert len(stream.flush()) == MAX_HELD
 
 
-def test_a_key_longer_than_what_is_held_is_hidden_to_its_end() -> None:
+def test_key_longer_than_the_limit_is_hidden_completely() -> None:
     key = SAMPLES["anthropic"] + UP * 200
     text = f"{key} and {key}\n".encode()
     for size in (1000, 4096, 5000, 65536):
@@ -83,7 +83,7 @@ def test_a_key_longer_than_what_is_held_is_hidden_to_its_end() -> None:
         assert b" and sk-ant-*" in out
 
 
-def test_a_private_key_in_lines_is_hidden_to_its_end() -> None:
+def test_private_key_in_several_lines_is_hidden() -> None:
     text = f"{PRIVATE_KEY}\nhello hello\n".encode()
     out = through(text, text.splitlines(keepends=True))
     assert not [line for line in KEY_LINES if line.encode() in out]
@@ -96,7 +96,7 @@ def test_a_private_key_in_lines_is_hidden_to_its_end() -> None:
     st.booleans(),
     st.data(),
 )
-def test_json_stays_json_and_can_be_put_back_however_it_is_torn(
+def test_masked_json_is_valid_and_restorable_for_any_chunks(
     parts: list[str], is_ascii: bool, nested: bool, data: st.DataObject
 ) -> None:
     line = json.dumps({"a": [" ".join(parts)]}, ensure_ascii=is_ascii)

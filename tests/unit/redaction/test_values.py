@@ -1,4 +1,4 @@
-"""Which values are secrets."""
+"""Secrets in environments and MCP servers."""
 
 import json
 from pathlib import Path
@@ -24,15 +24,15 @@ HUSH = "h5nter2-h5nter2"
         ({"ODD_URL": "http://[x@y"}, set()),
     ],
 )
-def test_the_secrets_of_an_environment(environ: dict[str, str], found: set[str]) -> None:
+def test_secrets_are_found_in_an_environment(environ: dict[str, str], found: set[str]) -> None:
     assert secret_values(environ) == found
 
 
-def test_the_name_of_a_file_is_no_secret(tmp_path: Path) -> None:
+def test_path_of_an_existing_file_is_not_a_secret(tmp_path: Path) -> None:
     assert secret_values({"SERVICE_CREDENTIALS": str(tmp_path), "API_KEY": "/not/a/file/1"}) == {"/not/a/file/1"}
 
 
-def test_the_secrets_of_servers() -> None:
+def test_secrets_are_found_in_mcp_servers() -> None:
     servers = [
         McpServer(
             "a",

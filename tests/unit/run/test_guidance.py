@@ -6,7 +6,7 @@ import pytest
 
 from agent_mux import RunOptions, ValidationError
 from agent_mux.run import guidance
-from agent_mux.run.guidance import with_guidance
+from agent_mux.run.guidance import add_guidance
 from agent_mux.sdk.options import validate_options
 
 
@@ -26,12 +26,12 @@ def document(tmp_path: Path) -> Path:
 
 
 def told(**fields: object) -> RunOptions:
-    return with_guidance(RunOptions(agent="a", prompt="p", **fields))  # type: ignore[arg-type]
+    return add_guidance(RunOptions(agent="a", prompt="p", **fields))  # type: ignore[arg-type]
 
 
 def test_without_any_the_options_stay_what_they_are() -> None:
     options = RunOptions(agent="a", prompt="p", system_prompt="s")
-    assert with_guidance(options) is options
+    assert add_guidance(options) is options
 
 
 def test_a_document_and_skills_follow_the_system_prompt(skill: Path, document: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_is_none_is_refused(tmp_path: Path, skill: Path, monkeypatch: pytes
         told(skills=[str(skill)])
     with pytest.raises(ValidationError, match=r"agents_doc: got .*No such file"):
         told(agents_doc=tmp_path / "nothing")
-    monkeypatch.setattr(guidance, "LARGEST", 3)
+    monkeypatch.setattr(guidance, "MAX_DOCUMENT_SIZE", 3)
     (tmp_path / "long").write_text("four", "utf-8")
     with pytest.raises(ValidationError, match="at most 3 bytes"):
         told(agents_doc=tmp_path / "long")

@@ -14,36 +14,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.journal.run_index import LONGEST_LINE, IndexRecord, append, line_of, new_record, read_index
+from agent_mux.journal.run_index import (
+    MAX_LINE_SIZE,
+    IndexRecord,
+    append_line,
+    encode_line,
+    new_index_record,
+    read_index,
+)
 
 AT = 1_795_343_400_123
 
 
 def record(**known: Any) -> IndexRecord:
-    return new_record(**{"started_at": AT, "run_id": "0" * 26, "agent": "someone", **known})
+    return new_index_record(**{"started_at": AT, "run_id": "0" * 26, "agent": "someone", **known})
 
 
 def test_a_line_says_what_is_known() -> None:
     full = record(model="m", session_id="S", cost=0.25, tags=("a", "b"), project_id="p")
-    assert json.loads(line_of(full)) == {
+    assert json.loads(encode_line(full)) == {
         "v": 1, "runId": "0" * 26, "agent": "someone", "model": "m", "sessionId": "S",
         "timestamp": "2026-11-22T10:30:00.123Z", "cost": 0.25, "tags": ["a", "b"], "projectId": "p",
     }  # fmt: skip
-    assert json.loads(line_of(record())) == {
+    assert json.loads(encode_line(record())) == {
         "v": 1, "runId": "0" * 26, "agent": "someone", "timestamp": "2026-11-22T10:30:00.123Z",
     }  # fmt: skip
 
 
 def test_what_is_cut_are_the_longest_tags_and_it_is_said(tmp_path: Path) -> None:
-    line = line_of(record(session_id="S", tags=("short", "x" * 600, "mid", "y" * 300)))
-    assert len(line) <= LONGEST_LINE
-    append(tmp_path / "index", line)
+    line = encode_line(record(session_id="S", tags=("short", "x" * 600, "mid", "y" * 300)))
+    assert len(line) <= MAX_LINE_SIZE
+    append_line(tmp_path / "index", line)
     [read] = read_index(tmp_path / "index")
     assert (read.tags, read.cut, read.session_id) == (("short", "mid", "y" * 300), ("tags",), "S")
 
 
 def test_without_tags_the_least_important_is_left_out_first() -> None:
-    read = json.loads(line_of(record(model="m" * 300, session_id="S", project_id="p" * 600, tags=("t" * 20,))))
+    read = json.loads(encode_line(record(model="m" * 300, session_id="S", project_id="p" * 600, tags=("t" * 20,))))
     assert (read["model"], read["sessionId"], read["cut"]) == ("m" * 300, "S", ["projectId"])
     assert ("projectId" in read, read["tags"]) == (False, ["t" * 20])
 
@@ -55,11 +62,11 @@ texts = st.text(max_size=700)
 @given(texts, texts, texts, st.lists(texts, max_size=20).map(tuple))
 def test_every_line_is_short_and_can_be_read(model: str, session: str, project: str, tags: tuple[str, ...]) -> None:
     whole = record(model=model, session_id=session, project_id=project, tags=tags)
-    line = line_of(whole)
-    assert len(line) <= LONGEST_LINE
+    line = encode_line(whole)
+    assert len(line) <= MAX_LINE_SIZE
     assert line.count(b"\n") == 1
     with tempfile.TemporaryDirectory() as directory:
-        append(Path(directory) / "index", line)
+        append_line(Path(directory) / "index", line)
         [read] = read_index(Path(directory) / "index")
     assert set(read.tags) <= set(tags)
     assert ("tags" in read.cut) == (set(read.tags) != set(whole.tags))
@@ -68,14 +75,14 @@ def test_every_line_is_short_and_can_be_read(model: str, session: str, project: 
 
 
 def test_what_json_cannot_hold_is_mended() -> None:
-    assert json.loads(line_of(record(project_id="a\ud800b", tags=("\udfff",))))["projectId"] == "a�b"
+    assert json.loads(encode_line(record(project_id="a\ud800b", tags=("\udfff",))))["projectId"] == "a�b"
 
 
 def test_the_file_is_for_its_owner_and_grows(tmp_path: Path) -> None:
     path = tmp_path / "new" / "run-index.jsonl"
     assert list(read_index(path)) == []
     for name in "ab":
-        append(path, line_of(record(model=name)))
+        append_line(path, encode_line(record(model=name)))
     assert [one.model for one in read_index(path)] == ["a", "b"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -90,10 +97,10 @@ def test_the_file_is_for_its_owner_and_grows(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_lines_that_are_torn_or_unknown_are_passed_over(tmp_path: Path, noise: bytes) -> None:
     path = tmp_path / "index"
-    append(path, line_of(record(model="a")))
+    append_line(path, encode_line(record(model="a")))
     with path.open("ab") as file:
         file.write(noise)
-    append(path, line_of(record(model="b")))
+    append_line(path, encode_line(record(model="b")))
     assert [one.model for one in read_index(path)] == ["a", "b"]
 
 
@@ -105,7 +112,7 @@ def test_fields_from_the_future_are_no_reason_to_skip(tmp_path: Path) -> None:
 
 def test_what_the_last_writer_did_not_finish_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "index"
-    path.write_bytes(line_of(record())[:-1])
+    path.write_bytes(encode_line(record())[:-1])
     assert list(read_index(path)) == []
 
 
@@ -116,7 +123,7 @@ def test_nothing_but_a_file_is_written_to(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     for path in (link, pipe, tmp_path):
         with pytest.raises(OSError, match=r".+"):
-            append(path, b"x\n")
+            append_line(path, b"x\n")
     assert target.read_text() == "mine\n"
 
 
@@ -130,10 +137,11 @@ WRITER = """
 import sys
 import tempfile
 from pathlib import Path
-from agent_mux.journal.run_index import append, line_of, new_record
+from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 path, who, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for number in range(count):
-    append(path, line_of(new_record(started_at=number, run_id=f"{who}-{number}", agent="a", tags=("x" * 380,))))
+    record = new_index_record(started_at=number, run_id=f"{who}-{number}", agent="a", tags=("x" * 380,))
+    append_line(path, encode_line(record))
 """
 
 

@@ -14,7 +14,7 @@ from tests.unit.run.scripted_run import DONE, control, feed, header, line, norma
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import encode_event
 from agent_mux.journal.file import JournalReader, JournalWriter
-from agent_mux.journal.records import VERSION, Kind, Record, action_of, encode
+from agent_mux.journal.records import VERSION, Kind, Record, decode_action, encode
 from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.sdk.codec import Send
 
@@ -46,7 +46,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     records = list(reader.read())
     assert records == RECORDS
     assert reader.header == header()
-    assert action_of(records[5]) == Send("more")
+    assert decode_action(records[5]) == Send("more")
     assert list(reader.read()) == []
 
 

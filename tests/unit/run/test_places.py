@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.process.scripted import scripted_adapter
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.run.concurrency import ConcurrencyLimiter, Limits, Slot, read_limits
+from agent_mux.run.concurrency import ConcurrencyLimiter, ConcurrencyLimits, Slot, parse_limits
 from agent_mux.run.fair_queue import FairQueue
 from agent_mux.sdk.registry import AdapterRegistry
 
 AGENTS = ("x", "y", "z")
 OWNERS = ("ann", "bob", "eve")
 LIMITS = st.builds(
-    Limits,
+    ConcurrencyLimits,
     total=st.none() | st.integers(1, 4),
     per_agent=st.none() | st.integers(1, 3),
     of_agent=st.dictionaries(st.sampled_from(AGENTS), st.integers(1, 3)),
@@ -81,14 +81,14 @@ def taken(tickets: Iterable[Slot]) -> Counter[str]:
     return Counter(ticket.agent for ticket in tickets)
 
 
-def has_room(limits: Limits, house: House, agent: str) -> bool:
+def has_room(limits: ConcurrencyLimits, house: House, agent: str) -> bool:
     own = limits.of(agent)
     is_room = limits.total is None or len(house.working) < limits.total
     return is_room and (own is None or taken(house.working)[agent] < own)
 
 
 @given(limits=LIMITS, steps=STEPS)
-def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
+def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
     house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
@@ -101,7 +101,7 @@ def test_limits_are_kept_and_nobody_waits_for_a_place_that_is_free(limits: Limit
 
 
 @given(limits=LIMITS, steps=STEPS)
-def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
+def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
     house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
@@ -112,7 +112,7 @@ def test_positions_are_the_order_in_which_equal_runs_are_admitted(limits: Limits
 
 
 @given(limits=LIMITS, steps=STEPS)
-def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: Limits, steps: list) -> None:  # type: ignore[type-arg]
+def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: ConcurrencyLimits, steps: list) -> None:  # type: ignore[type-arg]
     house = House(ConcurrencyLimiter(limits))
     for step in steps:
         house.step(*step)
@@ -131,7 +131,7 @@ def test_one_owner_s_runs_of_one_agent_are_admitted_as_they_came(limits: Limits,
 def test_owners_are_served_in_turn_and_first_come_first_served(
     owners: list[str], agents: list[str], total: int
 ) -> None:
-    house = House(ConcurrencyLimiter(Limits(total=total)))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=total)))
     tickets = [house.enter(agent, owner) for owner, agent in zip(owners, agents, strict=False)]
     lines = {owner: deque(t for t in tickets if house.owners[t] == owner and not t.is_held) for owner in OWNERS}
     for line, other in itertools.permutations(lines.values(), 2):
@@ -155,7 +155,7 @@ def in_turn(owners: list[str]) -> list[str]:
 
 
 def test_a_run_whose_agent_is_full_is_passed_over_and_keeps_its_turn() -> None:
-    house = House(ConcurrencyLimiter(Limits(total=3, of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=3, of_agent={"x": 1})))
     works = house.enter("x", "bob")
     house.enter("y", "bob")
     house.enter("y", "bob")
@@ -171,7 +171,7 @@ def test_a_run_whose_agent_is_full_is_passed_over_and_keeps_its_turn() -> None:
 
 def test_who_fills_another_agent_again_and_again_starves_nobody() -> None:
     """`ann` wants one place at x, and is served at y all the time; `bob` asks for x again and again."""
-    house = House(ConcurrencyLimiter(Limits(total=2, of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=2, of_agent={"x": 1})))
     at_x, at_y = house.enter("x", "bob"), house.enter("y", "ann")
     wanted = house.enter("x", "ann")
     for _ in range(20):
@@ -186,7 +186,7 @@ def test_who_fills_another_agent_again_and_again_starves_nobody() -> None:
 
 
 def test_only_the_first_of_those_that_are_passed_over_keeps_its_turn() -> None:
-    house = House(ConcurrencyLimiter(Limits(of_agent={"x": 1})))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(of_agent={"x": 1})))
     works = house.enter("x", "eve")
     many = [house.enter("x", "ann") for _ in range(5)]
     house.enter("y", "ann")
@@ -197,7 +197,7 @@ def test_only_the_first_of_those_that_are_passed_over_keeps_its_turn() -> None:
 
 
 def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
-    house = House(ConcurrencyLimiter(Limits(total=1, of_agent={"y": 1}, waiting=2)))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=1, of_agent={"y": 1}, waiting=2)))
     works = house.enter("x", "ann")
     waits = [house.enter("x", "ann"), house.enter("x", "bob")]
     changed = house.places.changed
@@ -211,7 +211,7 @@ def test_a_queue_that_is_full_refuses_one_more_and_stays_as_it_was() -> None:
 
 
 def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
-    places = ConcurrencyLimiter(Limits(total=1, waiting=0))
+    places = ConcurrencyLimiter(ConcurrencyLimits(total=1, waiting=0))
     first = places.enter()
     with pytest.raises(AgentMuxError, match="no more may"):
         places.enter()
@@ -220,7 +220,7 @@ def test_no_queue_at_all_refuses_what_would_wait_and_nothing_else() -> None:
 
 
 def test_leaving_twice_is_leaving_once() -> None:
-    places = ConcurrencyLimiter(Limits(total=1))
+    places = ConcurrencyLimiter(ConcurrencyLimits(total=1))
     first, second, third = (places.enter() for _ in range(3))
     third.leave()
     third.leave()
@@ -231,7 +231,7 @@ def test_leaving_twice_is_leaving_once() -> None:
 
 
 def test_every_coming_and_going_is_a_change_of_its_own() -> None:
-    places = ConcurrencyLimiter(Limits(total=1))
+    places = ConcurrencyLimiter(ConcurrencyLimits(total=1))
     before = places.changed
     first = places.enter()
     entered = places.changed
@@ -251,7 +251,7 @@ def test_the_order_of_a_thousand_is_played_through_once_for_each_change(monkeypa
     played: list[int] = []
     copy = FairQueue.copy
     monkeypatch.setattr(FairQueue, "copy", lambda queue: (played.append(len(queue)), copy(queue))[1])
-    house = House(ConcurrencyLimiter(Limits(total=2, per_agent=1)))
+    house = House(ConcurrencyLimiter(ConcurrencyLimits(total=2, per_agent=1)))
     tickets = [house.enter(AGENTS[number % 3], f"owner {number % 400}") for number in range(1002)]
     positions = {ticket: ticket.position or 0 for ticket in tickets if not ticket.is_held}
     assert sorted(positions.values()) == list(range(1, 1001))
@@ -283,26 +283,26 @@ def registry() -> AdapterRegistry:
 
 def test_limits_may_be_for_all_agents_or_by_name_and_alias() -> None:
     adapters = AdapterRegistry()
-    assert read_limits(None, None, None, adapters) == Limits()
-    assert read_limits(3, 2, 0, adapters) == Limits(total=3, per_agent=2, waiting=0)
-    limits = read_limits(None, {"claude-code": 2, "codex": 1}, None, adapters)
+    assert parse_limits(None, None, None, adapters) == ConcurrencyLimits()
+    assert parse_limits(3, 2, 0, adapters) == ConcurrencyLimits(total=3, per_agent=2, waiting=0)
+    limits = parse_limits(None, {"claude-code": 2, "codex": 1}, None, adapters)
     assert (limits.of("claude"), limits.of("codex"), limits.of("gemini")) == (2, 1, None)
 
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.5, "2", {"scripted": 0}, {"scripted": None}, {"nobody": 1}, {1: 1}])
 def test_a_limit_of_an_agent_is_a_number_of_runs_of_one_that_there_is(most: object) -> None:
     with pytest.raises(ValidationError, match="max_concurrent_runs_per_agent"):
-        read_limits(None, most, None, registry())
+        parse_limits(None, most, None, registry())
 
 
 def test_an_agent_has_one_limit() -> None:
     with pytest.raises(ValidationError, match="claude has one already"):
-        read_limits(None, {"claude": 2, "claude-code": 3}, None, AdapterRegistry())
+        parse_limits(None, {"claude": 2, "claude-code": 3}, None, AdapterRegistry())
 
 
 def test_every_limit_that_cannot_be_is_told() -> None:
     with pytest.raises(ValidationError) as caught:
-        read_limits(0, {"nobody": 1}, -1, registry())
+        parse_limits(0, {"nobody": 1}, -1, registry())
     assert [problem.path for problem in caught.value.fields] == [
         "max_concurrent_runs", "queue_limit", "max_concurrent_runs_per_agent",
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from agent_mux import McpServer, RunOptions
 from agent_mux.run import plan
-from agent_mux.run.plan import redacted, without_secrets
+from agent_mux.run.plan import redact_options, without_secrets
 from agent_mux.sdk.codec import CodecContext
 
 KEY = "sk-ant-api03-" + "aB3_" * 12
@@ -63,5 +63,5 @@ def test_callbacks_are_not_looked_into() -> None:
     options = RunOptions(
         agent="claude", prompt="hi", on_approval_request=holder.answer, on_input_required=holder.answer, tags=("t",)
     )
-    assert set(redacted(options)) >= {"agent", "prompt", "tags"}
-    assert not any(name.startswith("on_") for name in redacted(options))
+    assert set(redact_options(options)) >= {"agent", "prompt", "tags"}
+    assert not any(name.startswith("on_") for name in redact_options(options))

@@ -39,7 +39,7 @@ def build(
 ) -> RunResult:
     builder = ResultBuilder(collect=collect, bounded=bounded)
     for event in events:
-        builder.see([event])
+        builder.observe([event])
     derive = known.pop("derive", lambda: events)
     about = {
         "run_id": RUN_ID, "agent": "scripted", "model": None, "session_id": "S1", "exit_code": 0, "signal": None,

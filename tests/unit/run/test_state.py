@@ -7,7 +7,7 @@ import pytest
 
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.base import TERMINAL, RunState, StateMachine
+from agent_mux.run.base import TERMINAL_STATES, RunState, StateMachine
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 LEGAL = {
@@ -22,7 +22,7 @@ LEGAL = {
 def test_a_move_is_legal_or_refused(start: RunState, target: RunState) -> None:
     machine = StateMachine()
     machine.state = start
-    is_legal = start not in TERMINAL and (target in TERMINAL or target in LEGAL[start])
+    is_legal = start not in TERMINAL_STATES and (target in TERMINAL_STATES or target in LEGAL[start])
     assert machine.allows(target) is is_legal
     if is_legal:
         machine.move(target)

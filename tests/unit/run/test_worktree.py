@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import AgentMuxError, ValidationError
-from agent_mux.process.command import Answer
+from agent_mux.process.command import ProgramResult
 from agent_mux.run import worktree as module
-from agent_mux.run.worktree import RunWorktree, WorktreePlan, isolated
+from agent_mux.run.worktree import RunWorktree, WorktreePlan, plan_worktree
 from agent_mux.sdk.options import RunOptions
 
 RUN = "01K0Z3NDEKTSV4RRFFQ69G5FAV"
@@ -57,12 +57,12 @@ def commit(place: Path) -> str:
 
 def planned(cwd: Path, **env: str) -> WorktreePlan:
     options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
-    return isolated(options, RUN, {**os.environ, **env}, Path("/nowhere"))[0]
+    return plan_worktree(options, RUN, {**os.environ, **env}, Path("/nowhere"))[0]
 
 
 def made(cwd: Path, tmp_path: Path) -> tuple[RunWorktree, str | None]:
     options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
-    plan, environ = isolated(options, RUN, os.environ, tmp_path / "worktrees")
+    plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     worktree = RunWorktree(plan, environ)
     return worktree, worktree.make(lambda: True)
 
@@ -87,7 +87,7 @@ def test_it_is_what_was_committed_as_deep_inside_as_one_was(repository: Path, tm
 def test_it_is_of_the_commit_that_was_there_when_it_was_asked_for(repository: Path, tmp_path: Path) -> None:
     base = git(repository, "rev-parse", "HEAD")
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
-    plan, environ = isolated(options, RUN, os.environ, tmp_path / "worktrees")
+    plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     commit(repository)
     worktree = RunWorktree(plan, environ)
     assert worktree.make(lambda: True) is None
@@ -174,16 +174,16 @@ def test_a_repository_that_cannot_be_looked_at_is_no_obstacle(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     (repository / "new").write_text("new")
-    real = module.ask
+    real = module.run_program
 
-    def slow(argv: tuple[str, ...], **how: Any) -> Answer:
+    def slow(argv: tuple[str, ...], **how: Any) -> ProgramResult:
         if "status" not in argv:
             return real(argv, **how)
         if trouble == "timeout":
             raise AgentMuxError("TIMEOUT", "it did not end")
-        return Answer(argv, 128, "", "fatal: no")
+        return ProgramResult(argv, 128, "", "fatal: no")
 
-    monkeypatch.setattr(module, "ask", slow)
+    monkeypatch.setattr(module, "run_program", slow)
     worktree, note = made(repository, tmp_path)
     assert (note, worktree.plan.path.exists()) == (None, True)
 
@@ -239,7 +239,7 @@ def test_a_variable_of_another_repository_misleads_nobody(
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree", env={"GIT_WORK_TREE": "/mine"})
-    plan, environ = isolated(options, RUN, {**os.environ, **options.env}, tmp_path / "worktrees")
+    plan, environ = plan_worktree(options, RUN, {**os.environ, **options.env}, tmp_path / "worktrees")
     assert plan.repository == str(repository)
     assert ("GIT_DIR" in environ, environ["GIT_WORK_TREE"]) == (False, "/mine")
     worktree = RunWorktree(plan, environ)
@@ -283,7 +283,7 @@ def test_where_there_is_one_already_nothing_is_touched(repository: Path, tmp_pat
 
 def test_what_git_refuses_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
-    plan, environ = isolated(options, RUN, os.environ, tmp_path / "worktrees")
+    plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     with pytest.raises(AgentMuxError, match=f"git could not make a worktree of {repository} at {plan.path}: fatal: "):
         RunWorktree(replace(plan, base="0" * 40), environ).make(lambda: True)
     assert not plan.path.exists()
@@ -295,7 +295,7 @@ def test_one_that_nobody_wants_any_more_is_given_up(repository: Path, tmp_path: 
     (repository / ".gitattributes").write_text("README filter=slow\n")
     commit(repository)
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
-    plan, environ = isolated(options, RUN, os.environ, tmp_path / "worktrees")
+    plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     answers = iter([True, False])
     with pytest.raises(AgentMuxError) as caught:
         RunWorktree(plan, environ).make(lambda: next(answers, False))

@@ -6,8 +6,14 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_mux.service.security import bodies
-from agent_mux.service.security.bodies import HEADERS, Refused, bounded, check_declared, is_json
+from agent_mux.service.security import http_rules
+from agent_mux.service.security.http_rules import (
+    HEADERS,
+    RequestRefused,
+    bounded_receive,
+    check_content_length,
+    is_json,
+)
 
 
 def receiving(*bodies: bytes) -> Callable[[], Any]:
@@ -24,9 +30,9 @@ def receiving(*bodies: bytes) -> Callable[[], Any]:
 
 @pytest.mark.anyio
 async def test_a_body_is_counted_while_it_comes() -> None:
-    receive = bounded(receiving(b"12345", b"12345", b"1", b"never read"), 10, 30.0)
+    receive = bounded_receive(receiving(b"12345", b"12345", b"1", b"never read"), 10, 30.0)
     assert [(await receive())["body"] for _ in range(2)] == [b"12345", b"12345"]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         await receive()
     assert refused.value.status_code == 413
 
@@ -36,14 +42,14 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async def never() -> Any:
         await anyio.sleep_forever()
 
-    with pytest.raises(Refused) as refused:
-        await bounded(never, 10, 0.0)()
+    with pytest.raises(RequestRefused) as refused:
+        await bounded_receive(never, 10, 0.0)()
     assert refused.value.status_code == 408
 
 
 @pytest.mark.anyio
-async def test_behind_the_body_there_is_no_limit_of_time() -> None:
-    receive = bounded(receiving(b"all"), 10, 30.0)
+async def test_no_time_limit_applies_after_the_body() -> None:
+    receive = bounded_receive(receiving(b"all"), 10, 30.0)
     assert (await receive())["more_body"] is False
     with anyio.move_on_after(0) as scope:
         await receive()
@@ -55,15 +61,15 @@ async def test_behind_the_body_there_is_no_limit_of_time() -> None:
 )
 def test_a_length_that_is_too_large_is_refused_before_anything_is_read(length: str | None, is_fine: bool) -> None:
     if is_fine:
-        check_declared(length, 10)
+        check_content_length(length, 10)
         return
-    with pytest.raises(Refused) as refused:
-        check_declared(length, 10)
+    with pytest.raises(RequestRefused) as refused:
+        check_content_length(length, 10)
     assert refused.value.status_code == 413
 
 
 @pytest.mark.parametrize(
-    ("said", "is_so"),
+    ("text", "is_so"),
     [
         ("application/json", True),
         ("Application/JSON; charset=utf-8", True),
@@ -76,21 +82,21 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_read(length: s
         (None, False),
     ],
 )
-def test_what_counts_as_json(said: str | None, is_so: bool) -> None:
-    assert is_json(said) is is_so
+def test_what_counts_as_json(text: str | None, is_so: bool) -> None:
+    assert is_json(text) is is_so
 
 
 @pytest.mark.parametrize(
     ("target", "headers", "status"),
     [
-        (b"/x" * 100, [(b"a", b"b")] * bodies.MOST_HEADERS, None),
-        (b"/x", [(b"a", b"b")] * (bodies.MOST_HEADERS + 1), 431),
-        (b"/x", [(b"a", b"b" * bodies.LARGEST_HEADERS)], 431),
-        (b"/" * (bodies.LONGEST_TARGET + 1), [], 414),
+        (b"/x" * 100, [(b"a", b"b")] * http_rules.MAX_HEADERS, None),
+        (b"/x", [(b"a", b"b")] * (http_rules.MAX_HEADERS + 1), 431),
+        (b"/x", [(b"a", b"b" * http_rules.LARGEST_HEADERS)], 431),
+        (b"/" * (http_rules.LONGEST_TARGET + 1), [], 414),
     ],
 )
 def test_the_head_has_limits(target: bytes, headers: list[tuple[bytes, bytes]], status: int | None) -> None:
-    assert bodies.wrong_size(target, headers) == status
+    assert http_rules.head_size_status(target, headers) == status
 
 
 def test_the_policy_lets_nothing_run() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent_mux.service.security.origins import host_name, is_own_host, is_own_site
+from agent_mux.service.security.http_rules import host_name, is_allowed_host, is_same_site
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  # nothing is bound
+COMMON_ERRORS = "0.0.0.0"  # noqa: S104  # nothing is bound
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("text", "name"),
     [
         ("localhost", "localhost"),
         ("LocalHost:8642", "localhost"),
@@ -27,12 +27,12 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # nothing is bound
         ("[localhost]", None),
     ],
 )
-def test_the_name_in_a_host(said: str, name: str | None) -> None:
-    assert host_name(said) == name
+def test_the_name_in_a_host(text: str, name: str | None) -> None:
+    assert host_name(text) == name
 
 
 @pytest.mark.parametrize(
-    ("said", "bound", "further", "is_own"),
+    ("text", "bound", "further", "is_own"),
     [
         ("localhost:8642", "127.0.0.1", (), True),
         ("app.localhost", "127.0.0.1", (), True),
@@ -46,9 +46,9 @@ def test_the_name_in_a_host(said: str, name: str | None) -> None:
         ("192.0.2.7", "127.0.0.1", (), False),
         ("192.0.2.7", "192.0.2.7", (), True),
         ("192.0.2.8", "192.0.2.7", (), False),
-        ("192.0.2.8", EVERYWHERE, (), True),
+        ("192.0.2.8", COMMON_ERRORS, (), True),
         ("[2001:db8::1]:443", "::", (), True),
-        ("evil.example", EVERYWHERE, (), False),
+        ("evil.example", COMMON_ERRORS, (), False),
         ("amux.example", "127.0.0.1", ("amux.example",), True),
         ("AMUX.example:443", "127.0.0.1", ("Amux.Example",), True),
         ("x.amux.example", "127.0.0.1", ("amux.example",), False),
@@ -57,9 +57,9 @@ def test_the_name_in_a_host(said: str, name: str | None) -> None:
     ],
 )
 def test_only_names_that_mean_this_server_are_its_own(
-    said: str, bound: str, further: tuple[str, ...], is_own: bool
+    text: str, bound: str, further: tuple[str, ...], is_own: bool
 ) -> None:
-    assert is_own_host(said, bound, further) is is_own
+    assert is_allowed_host(text, bound, further) is is_own
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_only_names_that_mean_this_server_are_its_own(
         ("https://x.amux.example", None, False),
     ],
 )
-def test_pages_of_other_sites_send_nothing(origin: str | None, site: str | None, is_own: bool) -> None:
-    assert is_own_site(origin, site, "localhost:8642", ("amux.example",)) is is_own
+def test_requests_are_classified_by_their_site(origin: str | None, site: str | None, is_own: bool) -> None:
+    assert is_same_site(origin, site, "localhost:8642", ("amux.example",)) is is_own

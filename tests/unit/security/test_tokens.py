@@ -8,16 +8,16 @@ import pytest
 from agent_mux.redaction import redact_text
 from agent_mux.service.security import tokens
 from agent_mux.service.security.tokens import (
-    ANYBODY,
+    LOCAL_CALLER,
     Caller,
     Scope,
     Token,
-    bearer,
-    is_one_of,
+    bearer_token,
+    matches_any,
     needed_scope,
     new_token,
+    parse_scopes,
     read_token,
-    scopes_of,
 )
 
 
@@ -28,7 +28,7 @@ def test_a_token_can_be_read_back_and_is_new_each_time() -> None:
     assert all(re.fullmatch(r"amux_[0-9a-f]{12}_[A-Za-z0-9]{43}", str(token)) for token in made)
 
 
-def test_what_is_stored_or_shown_is_not_the_secret() -> None:
+def test_the_secret_is_not_printed_and_is_redacted() -> None:
     token = new_token()
     assert token.secret not in repr(token)
     assert token.secret not in token.hash
@@ -50,23 +50,23 @@ def test_what_is_stored_or_shown_is_not_the_secret() -> None:
         "amux_0123456789ab_" + "a" * 43 + "\n",
     ],
 )
-def test_what_is_no_token_is_none(text: str) -> None:
+def test_invalid_tokens_parse_as_none(text: str) -> None:
     assert read_token(text) is None
 
 
 @pytest.mark.parametrize(("scheme", "is_good"), [("Bearer ", True), ("bearer ", True), ("Basic ", False), ("", False)])
 def test_it_is_shown_as_a_bearer_token(scheme: str, is_good: bool) -> None:
     token = new_token()
-    assert bearer(f"{scheme}{token}") == (token if is_good else None)
+    assert bearer_token(f"{scheme}{token}") == (token if is_good else None)
 
 
 def test_only_its_own_hashes_match() -> None:
     token, other = new_token(), new_token()
-    assert is_one_of(token.secret, token.hash)
-    assert is_one_of(token.secret, other.hash, token.hash)
-    assert not is_one_of(token.secret, other.hash, None)
-    assert not is_one_of(token.secret, None, None)
-    assert not is_one_of(token.secret)
+    assert matches_any(token.secret, token.hash)
+    assert matches_any(token.secret, other.hash, token.hash)
+    assert not matches_any(token.secret, other.hash, None)
+    assert not matches_any(token.secret, None, None)
+    assert not matches_any(token.secret)
 
 
 def test_all_comparisons_take_constant_time_also_for_unknown_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +79,8 @@ def test_all_comparisons_take_constant_time_also_for_unknown_ids(monkeypatch: py
 
     monkeypatch.setattr(tokens.hmac, "compare_digest", noting)
     token = Token("0" * 12, "a" * 43)
-    is_one_of(token.secret, token.hash, "b" * 64)
-    is_one_of(token.secret, None, None)
+    matches_any(token.secret, token.hash, "b" * 64)
+    matches_any(token.secret, None, None)
     assert len(compared) == 4, "the previous secret is compared, too, and an unknown one with something"
     assert {len(one) for pair in compared for one in pair} == {64}
 
@@ -113,5 +113,5 @@ def test_each_scope_includes_those_before_it() -> None:
     scopes: tuple[Scope, ...] = ("read", "run", "admin")
     may = {own: [needed for needed in scopes if Caller("x", frozenset({own})).may(needed)] for own in scopes}
     assert may == {"read": ["read"], "run": ["read", "run"], "admin": ["read", "run", "admin"]}
-    assert not Caller("x", scopes_of(["unheard-of"])).may("read")
-    assert all(ANYBODY.may(scope) for scope in scopes)
+    assert not Caller("x", parse_scopes(["unheard-of"])).may("read")
+    assert all(LOCAL_CALLER.may(scope) for scope in scopes)

@@ -1,4 +1,4 @@
-"""Summaries are remembered as long as their file is what it was."""
+"""Summaries are cached until their session file changes."""
 
 import os
 import sqlite3
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sessions.written import START, sessions_in, written
+from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux.sdk.session_files import LineCursor
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that are read."""
+    """Return a list that collects the files that are read."""
     read: list[Path] = []
     original = LineCursor.read
 
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     home.mkdir()
     for name in ("one", "two"):
-        written(home, name, {"prompt": name, "at": START}, {"call": name, "model": "big", "tokens": [1, 2]})
+        write_session(home, name, {"prompt": name, "at": START}, {"call": name, "model": "big", "tokens": [1, 2]})
     return home
 
 
@@ -42,7 +42,7 @@ def test_a_second_listing_reads_only_what_changed(home: Path, tmp_path: Path, re
     assert len(reads) == 2
     assert sessions_in(home, cache=cache).list() == first
     assert len(reads) == 2
-    written(home, "two", {"prompt": "longer than before"})
+    write_session(home, "two", {"prompt": "longer than before"})
     titles = {summary.title for summary in sessions_in(home, cache=cache).list()}
     assert titles == {"one", "longer than before"}
     assert reads[2:] == [home / "two.jsonl"]
@@ -51,14 +51,14 @@ def test_a_second_listing_reads_only_what_changed(home: Path, tmp_path: Path, re
     assert reads[3:] == [home / "one.jsonl"]
 
 
-def test_costs_are_remembered_too(home: Path, tmp_path: Path, reads: list[Path]) -> None:
+def test_costs_are_cached(home: Path, tmp_path: Path, reads: list[Path]) -> None:
     cache = tmp_path / "sessions.sqlite"
     first = sessions_in(home, cache=cache).total_cost()
     assert sessions_in(home, cache=cache).total_cost() == first
     assert len(reads) == 2
 
 
-def test_what_is_gone_is_forgotten(home: Path, tmp_path: Path) -> None:
+def test_removed_sessions_leave_the_cache(home: Path, tmp_path: Path) -> None:
     cache = tmp_path / "sessions.sqlite"
     sessions_in(home, cache=cache).list()
     (home / "two.jsonl").unlink()
@@ -67,14 +67,14 @@ def test_what_is_gone_is_forgotten(home: Path, tmp_path: Path) -> None:
         assert database.execute("SELECT count(*) FROM summaries").fetchone() == (1,)
 
 
-def test_a_file_of_summaries_is_private(home: Path, tmp_path: Path) -> None:
+def test_the_cache_file_is_private(home: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache" / "sessions.sqlite"
     sessions_in(home, cache=cache).list()
     assert stat.S_IMODE(cache.stat().st_mode) == 0o600
     assert stat.S_IMODE(cache.parent.stat().st_mode) == 0o700
 
 
-def test_a_damaged_cache_costs_only_time(home: Path, tmp_path: Path, reads: list[Path]) -> None:
+def test_a_damaged_cache_is_rebuilt(home: Path, tmp_path: Path, reads: list[Path]) -> None:
     cache = tmp_path / "sessions.sqlite"
     cache.write_bytes(b"this is no database" * 100)
     assert len(sessions_in(home, cache=cache).list()) == 2
@@ -86,18 +86,18 @@ def test_a_damaged_cache_costs_only_time(home: Path, tmp_path: Path, reads: list
     assert len(reads) == 4
 
 
-def test_a_cache_that_cannot_be_written_costs_only_time(home: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_ignored(home: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert len(sessions_in(home, cache=tmp_path / "file" / "sessions.sqlite").list()) == 2
     (tmp_path / "sessions.sqlite").mkdir()
     assert len(sessions_in(home, cache=tmp_path / "sessions.sqlite").list()) == 2
 
 
-def test_another_version_of_ours_reads_again(
+def test_another_version_ignores_the_cache(
     home: Path, tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "sessions.sqlite"
     sessions_in(home, cache=cache).list()
-    monkeypatch.setattr("agent_mux.sessions.cache._MARK", "other")
+    monkeypatch.setattr("agent_mux.sessions.cache._VERSION_MARK", "other")
     assert len(sessions_in(home, cache=cache).list()) == 2
     assert len(reads) == 4

@@ -1,4 +1,4 @@
-"""Databases of agents: read as they are, whoever has them open, and nothing is left beside them."""
+"""Agents' databases are read while they are in use, without changing them or leaving files beside them."""
 
 import shutil
 import sqlite3
@@ -14,11 +14,11 @@ from agent_mux.sdk.sessions import Entry, UnreadableError
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """An agent that has its database open."""
+    """Return the connection of an agent that has its database open."""
     database = sqlite3.connect(tmp_path / "own ed%20ition.db")
     database.execute("PRAGMA journal_mode = wal")
-    database.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, text TEXT)")
-    database.execute("INSERT INTO said (text) VALUES ('one')")
+    database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, text TEXT)")
+    database.execute("INSERT INTO messages (text) VALUES ('one')")
     database.commit()
     yield database
     database.close()
@@ -30,26 +30,26 @@ def path_of(database: sqlite3.Connection) -> Path:
 
 def texts(path: Path) -> list[str]:
     with reading(path) as database:
-        return [row["text"] for row in database.execute("SELECT text FROM said ORDER BY id")]
+        return [row["text"] for row in database.execute("SELECT text FROM messages ORDER BY id")]
 
 
 def state(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir() if not path.name.endswith("-shm")}
 
 
-def test_a_database_in_use_is_read_up_to_its_last_word(writer: sqlite3.Connection) -> None:
+def test_a_database_in_use_is_read_up_to_its_last_commit(writer: sqlite3.Connection) -> None:
     path = path_of(writer)
     assert texts(path) == ["one"]
-    writer.execute("INSERT INTO said (text) VALUES ('two')")
+    writer.execute("INSERT INTO messages (text) VALUES ('two')")
     writer.commit()
     before = state(path.parent)
     assert texts(path) == ["one", "two"]
     assert state(path.parent) == before
-    writer.execute("INSERT INTO said (text) VALUES ('three')")  # nobody was kept from writing
+    writer.execute("INSERT INTO messages (text) VALUES ('three')")  # the writer was not locked out
     writer.commit()
 
 
-def test_beside_a_database_that_nobody_uses_nothing_is_left(writer: sqlite3.Connection) -> None:
+def test_reading_a_closed_database_leaves_no_files(writer: sqlite3.Connection) -> None:
     path = path_of(writer)
     writer.close()
     before = sorted(path.parent.iterdir())
@@ -57,7 +57,7 @@ def test_beside_a_database_that_nobody_uses_nothing_is_left(writer: sqlite3.Conn
     assert sorted(path.parent.iterdir()) == before == [path]
 
 
-def test_a_log_that_a_crash_left_is_read_with_it(writer: sqlite3.Connection, tmp_path: Path) -> None:
+def test_a_write_ahead_log_left_by_a_crash_is_read(writer: sqlite3.Connection, tmp_path: Path) -> None:
     path = path_of(writer)
     crashed = tmp_path / "crashed"
     crashed.mkdir()
@@ -69,13 +69,13 @@ def test_a_log_that_a_crash_left_is_read_with_it(writer: sqlite3.Connection, tmp
     assert sorted(file.name for file in crashed.iterdir()) == ["a.db", "a.db-wal"]
 
 
-def test_nothing_can_be_written(writer: sqlite3.Connection) -> None:
+def test_the_database_is_read_only(writer: sqlite3.Connection) -> None:
     with pytest.raises(UnreadableError, match="readonly"), reading(path_of(writer)) as database:
-        database.execute("DELETE FROM said")
+        database.execute("DELETE FROM messages")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database at all" * 100])
-def test_what_is_no_database_says_so(tmp_path: Path, content: bytes | None) -> None:
+def test_an_invalid_database_is_unreadable(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "a.db"
     if content is not None:
         path.write_bytes(content)
@@ -83,14 +83,14 @@ def test_what_is_no_database_says_so(tmp_path: Path, content: bytes | None) -> N
         texts(path)
 
 
-def test_a_cursor_goes_on_where_it_was(writer: sqlite3.Connection) -> None:
+def test_a_cursor_continues_after_the_last_row(writer: sqlite3.Connection) -> None:
     def rows(database: sqlite3.Connection, after: int) -> Iterator[tuple[int, list[Entry]]]:
-        for row in database.execute("SELECT * FROM said WHERE id > ? ORDER BY id", (after,)):
+        for row in database.execute("SELECT * FROM messages WHERE id > ? ORDER BY id", (after,)):
             yield row["id"], [Entry(None, facts.Text(row["text"]))]
 
     cursor = DatabaseCursor(path_of(writer), rows)
     assert [entry.fact for entry in cursor.read()] == [facts.Text("one")]
     assert list(cursor.read()) == []
-    writer.execute("INSERT INTO said (text) VALUES ('two')")
+    writer.execute("INSERT INTO messages (text) VALUES ('two')")
     writer.commit()
     assert [entry.fact for entry in cursor.read()] == [facts.Text("two")]

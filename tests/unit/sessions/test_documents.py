@@ -1,4 +1,4 @@
-"""Sessions as documents, and where two of them part."""
+"""Exporting, comparing and searching sessions."""
 
 import json
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sessions.written import START, sessions_in, written
+from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.export import Format
@@ -16,7 +16,7 @@ HOSTILE = '<script>alert(1)</script> ``` & "quoted" \''
 
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
-    written(
+    write_session(
         tmp_path, "odd",
         {"session": "odd", "title": HOSTILE},
         {"prompt": HOSTILE, "at": START}, {"text": HOSTILE}, {"tool": HOSTILE, "input": {"a": HOSTILE}},
@@ -26,7 +26,7 @@ def sessions(tmp_path: Path) -> Sessions:
 
 
 class Page(HTMLParser):
-    """What is in a page."""
+    """Collects the elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_json_is_the_session_as_it_is(sessions: Sessions) -> None:
+def test_json_contains_the_whole_session(sessions: Sessions) -> None:
     read = json.loads(sessions.export("odd", "json"))
     assert read["summary"]["id"] == "scripted:odd"
     assert [message["role"] for message in read["messages"]] == ["user", "assistant"]
@@ -51,13 +51,13 @@ def test_json_is_the_session_as_it_is(sessions: Sessions) -> None:
     ]  # fmt: skip
 
 
-def test_json_lines_are_the_session_and_its_messages(sessions: Sessions) -> None:
+def test_json_lines_are_the_summary_and_the_messages(sessions: Sessions) -> None:
     lines = [json.loads(line) for line in sessions.export("odd", "jsonl").splitlines()]
     assert [line["type"] for line in lines] == ["session", "message", "message"]
     assert lines[1]["text"] == HOSTILE
 
 
-def test_html_shows_what_was_said_and_runs_none_of_it(sessions: Sessions) -> None:
+def test_html_escapes_the_text_of_messages(sessions: Sessions) -> None:
     page = Page()
     page.feed(sessions.export("odd", "html"))
     assert "script" not in page.tags
@@ -66,7 +66,7 @@ def test_html_shows_what_was_said_and_runs_none_of_it(sessions: Sessions) -> Non
     assert page.tags.count("article") == 2
 
 
-def test_markdown_keeps_what_was_said_in_its_fences(sessions: Sessions) -> None:
+def test_markdown_fences_are_longer_than_those_in_the_text(sessions: Sessions) -> None:
     text = sessions.export("odd", "markdown")
     fences = [line for line in text.splitlines() if set(line) <= {"`"} and line]
     assert fences[-1] == "````"
@@ -74,12 +74,12 @@ def test_markdown_keeps_what_was_said_in_its_fences(sessions: Sessions) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "markdown", "html"])
-def test_every_document_ends_with_a_line(sessions: Sessions, form: Format) -> None:
+def test_every_document_ends_with_a_newline(sessions: Sessions, form: Format) -> None:
     assert sessions.export("odd", form).endswith("\n")
 
 
-def rows(*said: str) -> list[dict[str, Any]]:
-    return [{"prompt" if number % 2 == 0 else "text": word} for number, word in enumerate(said)]
+def rows(*words: str) -> list[dict[str, Any]]:
+    return [{"prompt" if number % 2 == 0 else "text": word} for number, word in enumerate(words)]
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def rows(*said: str) -> list[dict[str, Any]]:
         (rows("x", "b", "c", "d"), 0, [(0, ["a"], ["x"])]),
     ],
 )
-def test_a_comparison_tells_what_only_one_of_them_has(
+def test_a_comparison_lists_removed_and_added_messages(
     tmp_path: Path, second: list[dict[str, Any]], common: int, changes: list[Any]
 ) -> None:
-    written(tmp_path, "first", *rows("a", "b", "c", "d"))
-    written(tmp_path, "second", *[{**row, "at": START} for row in second])
+    write_session(tmp_path, "first", *rows("a", "b", "c", "d"))
+    write_session(tmp_path, "second", *[{**row, "at": START} for row in second])
     found = sessions_in(tmp_path).diff("first", "second")
     assert found.common == common
     assert found.is_same == (not changes)
@@ -104,26 +104,26 @@ def test_a_comparison_tells_what_only_one_of_them_has(
     assert texts == changes
 
 
-def test_what_tools_did_is_a_difference(tmp_path: Path) -> None:
+def test_different_tool_results_are_a_difference(tmp_path: Path) -> None:
     for name in ("first", "second"):
-        written(tmp_path, name, {"tool": "Look", "input": {}}, {"result": "Look", "output": name})
+        write_session(tmp_path, name, {"tool": "Look", "input": {}}, {"result": "Look", "output": name})
     assert not sessions_in(tmp_path).diff("first", "second").is_same
 
 
-def test_a_text_is_found_wherever_it_was_said_in_any_case(tmp_path: Path) -> None:
-    written(tmp_path, "asked", {"prompt": "Where is the NEEDLE?", "at": START})
-    written(
+def test_search_covers_all_texts_and_ignores_case(tmp_path: Path) -> None:
+    write_session(tmp_path, "asked", {"prompt": "Where is the NEEDLE?", "at": START})
+    write_session(
         tmp_path, "given", {"tool": "Look", "input": {"for": "needle"}}, {"result": "Look", "output": {"a": "Needle"}}
     )
-    written(tmp_path, "nothing", {"text": "hay"})
+    write_session(tmp_path, "nothing", {"text": "hay"})
     hits = sessions_in(tmp_path).search("needle")
     assert [(hit.session.native_id, hit.count) for hit in hits] == [("given", 2), ("asked", 1)]
     assert hits[1].excerpt == "Where is the NEEDLE?"
     assert [hit.session.native_id for hit in sessions_in(tmp_path).search("needle", limit=1)] == ["given"]
 
 
-def test_an_excerpt_is_what_is_around_it(tmp_path: Path) -> None:
-    written(tmp_path, "one", {"text": "far " * 50 + "needle" + " away" * 50})
+def test_an_excerpt_contains_the_text_around_the_match(tmp_path: Path) -> None:
+    write_session(tmp_path, "one", {"text": "far " * 50 + "needle" + " away" * 50})
     [hit] = sessions_in(tmp_path).search("needle")
     assert hit.excerpt.startswith("…")
     assert hit.excerpt.endswith("…")

@@ -1,4 +1,4 @@
-"""Reading files of JSON lines and trees: whatever the pieces, and while they are written."""
+"""Reading files of JSON lines and trees, in chunks of any size and while they are written."""
 
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,15 @@ def cursor_of(path: Path) -> LineCursor:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1 << 20])
-def test_the_size_of_the_pieces_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_the_chunk_size_does_not_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(session_files, "READ_SIZE", size)
-    said = ["one", "zwei ü", "\u2028", "x" * 100]
+    lines = ["one", "zwei ü", "\u2028", "x" * 100]
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\r\n".join(msgspec.json.encode({"text": text}) for text in said) + b"\n\n \n")
-    assert texts(cursor_of(path)) == said
+    path.write_bytes(b"\r\n".join(msgspec.json.encode({"text": text}) for text in lines) + b"\n\n \n")
+    assert texts(cursor_of(path)) == lines
 
 
-def test_a_line_that_is_still_written_is_left_for_later(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     whole = b'{"text":"one"}\n{"text":"two"}\n'
     cursor = None
@@ -42,14 +42,14 @@ def test_a_line_that_is_still_written_is_left_for_later(tmp_path: Path) -> None:
     assert seen == ["one", "two"]
 
 
-def test_a_damaged_line_costs_itself(tmp_path: Path) -> None:
+def test_a_damaged_line_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text":"one"}\n{"text":\n\xff\xfe\n[1]\n{"text":"two"}\n')
     assert texts(cursor_of(path)) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("value", "expected"),
     [
         ("2026-11-21T20:32:55.768Z", 1795293175768),
         ("2026-11-21T21:32:55.768+01:00", 1795293175768),
@@ -60,8 +60,8 @@ def test_a_damaged_line_costs_itself(tmp_path: Path) -> None:
         ("9999-01-01", None),
     ],
 )  # fmt: skip
-def test_a_time_is_milliseconds_or_nothing(said: Any, expected: int | None) -> None:
-    assert milliseconds_of(said) == expected
+def test_a_time_becomes_milliseconds_or_none(value: Any, expected: int | None) -> None:
+    assert milliseconds_of(value) == expected
 
 
 def tree(path: Path, *rows: tuple[str, str | None, bool]) -> Path:
@@ -72,7 +72,7 @@ def tree(path: Path, *rows: tuple[str, str | None, bool]) -> Path:
     return path
 
 
-def test_a_prompt_that_somebody_went_back_behind_is_left_with_all_that_followed(tmp_path: Path) -> None:
+def test_a_rewound_prompt_is_dropped_with_everything_after_it(tmp_path: Path) -> None:
     path = tree(
         tmp_path / "a.jsonl",
         ("p1", None, True), ("a1", "p1", False),
@@ -82,7 +82,7 @@ def test_a_prompt_that_somebody_went_back_behind_is_left_with_all_that_followed(
     assert TREE.left_behind(path) == {"p2", "a2", "r2"}
 
 
-def test_results_that_branch_off_inside_of_a_turn_stay(tmp_path: Path) -> None:
+def test_results_that_branch_within_a_turn_are_kept(tmp_path: Path) -> None:
     path = tree(
         tmp_path / "a.jsonl",
         ("p1", None, True), ("call1", "p1", False), ("call2", "call1", False),
@@ -91,7 +91,7 @@ def test_results_that_branch_off_inside_of_a_turn_stay(tmp_path: Path) -> None:
     assert TREE.left_behind(path) == set()
 
 
-def test_a_tree_that_is_none_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_cyclic_tree_does_not_hang(tmp_path: Path) -> None:
     path = tree(tmp_path / "a.jsonl", ("a", "b", True), ("b", "a", True), ("c", "nowhere", True))
     assert TREE.left_behind(path) == {"a", "b"}
     assert TREE.left_behind(tree(tmp_path / "b.jsonl", ("a", "b", True), ("b", "a", True))) == set()

@@ -1,10 +1,10 @@
-"""Keys that an agent's tools printed are in its store, and in nothing that we show of it."""
+"""Secrets in an agent's store are hidden in everything that is read from it."""
 
 import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.unit.sessions.written import START, sessions_in, written
+from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux import encode_event
 from agent_mux.sdk import session_files
@@ -15,12 +15,11 @@ KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
 
 
 def forget() -> None:
-    session_files._values.cache_clear()
-    session_files._finder.cache_clear()
+    session_files._environment_redactor.cache_clear()
 
 
-def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
-    written(
+def test_a_key_in_a_session_is_hidden_everywhere(tmp_path: Path) -> None:
+    write_session(
         tmp_path, "one",
         {"prompt": f"use {KEY}", "at": START}, {"text": f"I use {KEY}"}, {"tool": "Env", "input": {"key": KEY}},
         {"result": "Env", "output": {"printed": f"KEY={KEY}\n"}},
@@ -33,23 +32,23 @@ def test_a_key_is_in_nothing_that_is_shown(tmp_path: Path) -> None:
     assert not [text for text in shown if KEY in text or KEY[:30] in text]
     assert "use sk-ant-*" in sessions.get("one").messages[0].text
     assert KEY.encode() not in (tmp_path / "cache" / "sessions.sqlite").read_bytes()
-    assert KEY in (tmp_path / "one.jsonl").read_text()  # the agent's own file is as it was
+    assert KEY in (tmp_path / "one.jsonl").read_text()  # the agent's own file is unchanged
 
 
 def test_a_key_in_a_database_is_hidden(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE said (text TEXT)")
-        database.execute("INSERT INTO said VALUES (?), (CAST(x'FF61' AS TEXT))", (f'{{"key": "{KEY}"}}',))
+        database.execute("CREATE TABLE messages (text TEXT)")
+        database.execute("INSERT INTO messages VALUES (?), (CAST(x'FF61' AS TEXT))", (f'{{"key": "{KEY}"}}',))
     database.close()
     with reading(path) as database:
-        key, damaged = (row["text"] for row in database.execute("SELECT text FROM said"))
+        key, damaged = (row["text"] for row in database.execute("SELECT text FROM messages"))
     assert KEY not in key
     assert len(key) == len(f'{{"key": "{KEY}"}}')
     assert damaged == "\ufffda"
 
 
-def test_the_secrets_of_this_process_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_in_the_environment_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SECRET_TOKEN", "correct-horse-9-battery")
     forget()
     try:

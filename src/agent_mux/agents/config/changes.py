@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.files import locked, read_text, write_text
-from agent_mux.redaction import HIDDEN, is_secret_name, redact_text, secret_values, without_secret_values
+from agent_mux.redaction import HIDDEN, hide_secret_arguments, is_secret_name, redact_text, secret_values
 from agent_mux.sdk.config import config_error
 from agent_mux.sdk.documents import DocumentError, Format, empty_text, open_document
 
@@ -86,7 +86,7 @@ def hidden(value: Any, name: str = "", *, inside: str = "") -> Any:
         case dict():
             return {key: hidden(item, str(key), inside=name) for key, item in value.items()}
         case list():
-            words = list(without_secret_values(value)) if all(isinstance(item, str) for item in value) else value
+            words = list(hide_secret_arguments(value)) if all(isinstance(item, str) for item in value) else value
             return [hidden(item, name, inside=inside) for item in words]
         case str() if value and (is_secret_name(name) or inside in _ALWAYS):
             return HIDDEN

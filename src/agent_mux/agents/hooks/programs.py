@@ -11,7 +11,7 @@ from pathlib import Path
 from agent_mux.agents.hooks.encoding import call_to_json, decision_from_json
 from agent_mux.agents.hooks.registrations import HandlerFailedError, Registration
 from agent_mux.errors import AgentMuxError
-from agent_mux.process.command import Answer, ask
+from agent_mux.process.command import ProgramResult, run_program
 from agent_mux.sdk.hooks import HookCall, HookDecision
 
 TIMEOUT = 30.0
@@ -39,13 +39,13 @@ def run_script(registration: Registration, call: HookCall) -> HookDecision:
     return _decision(_run((sys.executable, str(runner), str(file)), call, registration))
 
 
-def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> Answer:
+def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> ProgramResult:
     environ = {name: os.environ[name] for name in (*INHERITED, "AGENT_MUX_CONFIG_DIR") if name in os.environ}
     environ |= {"AGENT_MUX_HOOK_ID": registration.id, "AGENT_MUX_HOOK_TYPE": call.hook_type}
     cwd = call.cwd if call.cwd and Path(call.cwd).is_dir() else None
     stdin = call_to_json(call).encode("utf-8", "replace") + b"\n"
     try:
-        answer = ask(words, environ=environ, timeout=TIMEOUT, cwd=cwd, given=stdin)
+        answer = run_program(words, environ=environ, timeout=TIMEOUT, cwd=cwd, stdin=stdin)
     except AgentMuxError as error:
         late = f"it took longer than {TIMEOUT:g} s"
         raise HandlerFailedError(late if error.code == "TIMEOUT" else error.message) from error
@@ -56,7 +56,7 @@ def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> 
     return answer
 
 
-def _decision(printed: Answer) -> HookDecision:
+def _decision(printed: ProgramResult) -> HookDecision:
     if printed.exit_code == DENIED:
         return HookDecision(behavior="deny", reason=printed.stderr.strip()[:LONGEST_REASON] or None)
     if printed.exit_code != 0:

@@ -36,10 +36,10 @@ class JsonlHandler(InteractionHandler):
         self._usage = ConversationUsage()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._handlers: Mapping[type, _CommandHandler] = {
-            wire.Interrupt: self._interrupt,
-            wire.Status: self._status,
-            wire.Close: self._close,
-            wire.Abort: self._abort,
+            wire.InterruptCommand: self._interrupt,
+            wire.StatusCommand: self._status,
+            wire.CloseCommand: self._close,
+            wire.AbortCommand: self._abort,
         }
 
     # -- the interface of handlers
@@ -72,7 +72,7 @@ class JsonlHandler(InteractionHandler):
             for pending in run.interaction.pending:
                 await respond(run, pending, self._denier.refuse(pending))
             if not self._is_closed:
-                await self._close(run, wire.Close())
+                await self._close(run, wire.CloseCommand())
         except AgentMuxError as error:
             if error.code not in STALE_ANSWER_CODES:
                 self._write_line(wire.command_error(error, "close", None))
@@ -86,7 +86,7 @@ class JsonlHandler(InteractionHandler):
     async def _handle_input(self, run: Run, line: bytes | None) -> None:
         try:
             command = wire.read_command(line)
-        except wire.NoCommand as error:
+        except wire.InvalidCommandError as error:
             wrong = AgentMuxError("VALIDATION_ERROR", str(error))
             self._write_line(wire.command_error(wrong, error.command, error.id))
         else:
@@ -95,23 +95,23 @@ class JsonlHandler(InteractionHandler):
 
     async def _carry_out(self, run: Run, command: wire.AnyCommand) -> None:
         try:
-            handle: _CommandHandler = self._handlers.get(type(command), wire.carry_out)
+            handle: _CommandHandler = self._handlers.get(type(command), wire.execute_command)
             data = await handle(run, command)
         except AgentMuxError as error:
-            self._write_line(wire.command_error(error, wire.name_of(command), command.id))
+            self._write_line(wire.command_error(error, wire.command_name(command), command.id))
         else:
             self._write_line(wire.ack(command, **data))
 
     def _write_line(self, line: str) -> None:
         self.output.add([Chunk("out", line + "\n")])
 
-    async def _interrupt(self, run: Run, _: wire.Interrupt) -> Mapping[str, Any]:
+    async def _interrupt(self, run: Run, _: wire.InterruptCommand) -> Mapping[str, Any]:
         if not run.is_busy:
             raise AgentMuxError("INVALID_STATE_TRANSITION", "no turn is running")
         await run.interrupt()
         return {}
 
-    async def _status(self, run: Run, _: wire.Status) -> Mapping[str, Any]:
+    async def _status(self, run: Run, _: wire.StatusCommand) -> Mapping[str, Any]:
         known = {"runId": run.run_id, "agent": run.agent, "model": run.model, "sessionId": run.session_id}
         pending = [
             {"interactionId": one.id, "type": one.type, "description": one.description}
@@ -120,14 +120,14 @@ class JsonlHandler(InteractionHandler):
         fields = {name: value for name, value in known.items() if value is not None}
         return {**fields, "state": run.state, "busy": run.is_busy, "pending": pending, **self._usage.to_dict()}
 
-    async def _close(self, run: Run, _: wire.Close) -> Mapping[str, Any]:
+    async def _close(self, run: Run, _: wire.CloseCommand) -> Mapping[str, Any]:
         if run.state == "paused":
             await run.resume()  # a stopped process cannot exit
         await run.close()
         self._is_closed = True
         return {}
 
-    async def _abort(self, run: Run, _: wire.Abort) -> Mapping[str, Any]:
+    async def _abort(self, run: Run, _: wire.AbortCommand) -> Mapping[str, Any]:
         assert self._tasks is not None  # noqa: S101  # commands arrive only while `attend` runs
         self._tasks.start_soon(run.abort)  # acknowledge the command before the run ends
         return {}

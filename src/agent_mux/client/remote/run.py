@@ -16,8 +16,8 @@ from agent_mux.client.remote.stream import News, Stream
 from agent_mux.client.remote.telling import Telling
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.approvals import Answers
-from agent_mux.run.base import BaseRun, RunState, check_size, state_after
+from agent_mux.run.approvals import InteractionResponder
+from agent_mux.run.base import BaseRun, RunState, check_terminal_size, state_after
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
@@ -59,7 +59,7 @@ class RemoteRun(BaseRun):
             snapshot.run_id, snapshot.agent, size=options.event_buffer_size, collect=options.collect_events
         )
         self._channel = InteractionChannel(snapshot.run_id, lambda: self._pending, self._act, self._require_active)
-        self._answers = Answers(snapshot.run_id, options, self._channel, self._telling.listeners)
+        self._responder = InteractionResponder(snapshot.run_id, options, self._channel, self._telling.listeners)
         self._pending: tuple[OpenInteraction, ...] = ()
         self._watchers: list[Callable[[RunState], None]] = []
         self._result: RunResult | None = None
@@ -177,7 +177,7 @@ class RemoteRun(BaseRun):
     async def _act(self, action: AnyAction) -> Delivery:
         return await self._tell(*request_for(action))
 
-    async def _begun(self) -> None:
+    async def _wait_until_begun(self) -> None:
         await self._started.wait()
 
     def _require_active(self) -> None:
@@ -185,7 +185,7 @@ class RemoteRun(BaseRun):
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} is over ({self.state}); start a new one")
 
     async def _tell(self, command: str, told: Any = None) -> Delivery:
-        await self._begun()
+        await self._wait_until_begun()
         self._require_active()
         answer = await self._line.ask("POST", f"{self._path}/{command}", {} if told is None else told)
         return self._heard(answer)
@@ -203,7 +203,7 @@ class RemoteRun(BaseRun):
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give the agent's terminal another size. As `RunHandle.resize`."""
-        check_size(columns, rows)
+        check_terminal_size(columns, rows)
         await self._tell("resize", {"columns": columns, "rows": rows})
 
     async def close(self) -> Delivery:
@@ -265,7 +265,7 @@ class RemoteRun(BaseRun):
         options = RunOptions(
             agent="-", prompt="-", on_approval_request=on_approval_request, on_input_required=on_input_required
         )
-        self._answers = Answers(self.run_id, options, self._channel, self._telling.listeners)
+        self._responder = InteractionResponder(self.run_id, options, self._channel, self._telling.listeners)
         self._settle()
 
     def warn(self, message: str) -> None:
@@ -313,12 +313,12 @@ class RemoteRun(BaseRun):
         self._pending = () if known.is_over else tuple(one.opened() for one in known.pending)
         if known.state != "spawned":
             self._started.set()
-        for request, decision in self._answers.decide(self._pending):
+        for request, decision in self._responder.decide(self._pending):
             if decision == "ask" and self._tasks is not None:
                 self._tasks.start_soon(self._ask, request)
 
     async def _ask(self, request: OpenInteraction) -> None:
-        action = await self._answers.ask(request)
+        action = await self._responder.ask_callback(request)
         if action is None or request not in self._pending:
             return
         try:

@@ -14,7 +14,7 @@ from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.sessions import export, queries
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.library import Sort
-from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, chosen
+from agent_mux.sessions.summary import ALL, SessionFilter, SessionSummary, choose_session
 
 _Hits = list[queries.Hit]
 _Page = list[Any]
@@ -122,7 +122,7 @@ class RemoteSessions:
         if agent is not None and native_id and others == ALL:
             return agent, native_id
         known = self.list(replace(wanted, agent=agent), limit=None)
-        found = chosen(session, native_id, known, lambda summary: summary)
+        found = choose_session(session, native_id, known, lambda summary: summary)
         return found.agent, found.native_id
 
     def _split(self, session: str, wanted: SessionFilter) -> tuple[str | None, str]:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.assembler import OpenInteraction
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.sdk import facts
 
 
@@ -63,7 +63,7 @@ class Snapshot(msgspec.Struct, rename="camel"):
     @property
     def is_over(self) -> bool:
         """It reached a terminal state."""
-        return self.state in TERMINAL
+        return self.state in TERMINAL_STATES
 
     def follows(self, other: "Snapshot") -> bool:
         """It was said later."""

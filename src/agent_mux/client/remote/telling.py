@@ -69,7 +69,7 @@ class Telling:
         self._show([event])
 
     def _show(self, events: Sequence[AgentEvent]) -> None:
-        self._builder.see(events)
+        self._builder.observe(events)
         self._window.append(events)
         self.listeners.call(events)
 

@@ -1,6 +1,6 @@
-"""Texts of configuration, changed so that what is not touched stays as it is: comments, order, unknown keys, spacing.
+"""Edit JSON, TOML and YAML texts in place: comments, order, unknown keys and spacing remain unchanged.
 
-One class for each format; all are a `Document`. Nothing here reads or writes a file.
+Each format has a class that implements `Document`. Only `formats.read_header` reads files; nothing here writes any.
 """
 
 from agent_mux.sdk.documents.document import Document, DocumentError, FieldPath, Format, field_name, parse_field

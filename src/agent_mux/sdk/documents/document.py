@@ -1,9 +1,7 @@
-"""What every format can do.
+"""The `Document` protocol, field paths, and access to plain values by path.
 
-Names of fields as people write them: `permissions.allow`, `mcpServers."my.server".command`.
-
-
-Ways through plain values: tables and lists.
+A field path leads to a value through tables and lists. People write it as a dotted name: `permissions.allow`,
+`mcpServers."my.server".command`.
 """
 
 import json
@@ -12,13 +10,16 @@ import tomllib
 from typing import Any, Literal, Protocol
 
 Format = Literal["json", "toml", "yaml"]
-"""`json` is read with comments, trailing commas and the other freedoms of JSON5; what is written into it is JSON."""
+"""`json` accepts JSON5 (comments, trailing commas and so on) when reading; inserted values are plain JSON."""
 FieldPath = tuple[str, ...]
-"""The way to a value through tables and lists; a number, as text, counts items from 0."""
+"""Keys of tables and indexes of lists (from 0, as text) that lead to a value."""
 
 
 class DocumentError(ValueError):
-    """The text is not of its format, or cannot be changed as asked. `line` and `column` count from 1; 0: unknown."""
+    """The text is not valid in its format, or cannot be changed as requested.
+
+    `line` and `column` count from 1; 0 means unknown.
+    """
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(problem, line, column)
@@ -29,54 +30,57 @@ class DocumentError(ValueError):
 
 
 class Document(Protocol):
-    """A text, and what it says."""
+    """A configuration text that can be read and changed by field."""
 
     @property
     def text(self) -> str:
-        """As it is now."""
+        """The current text, including all changes."""
         ...
 
     def data(self) -> dict[str, Any]:
-        """What it says, as plain values. Dates are ISO 8601 text."""
+        """Return the content as plain values, with dates as ISO 8601 text."""
         ...
 
     def set(self, path: FieldPath, value: Any) -> None:
-        """Say something else, or something new: tables on the way are made. Raises `DocumentError`."""
+        """Set a field, creating missing tables on the path. Raises `DocumentError`."""
         ...
 
     def unset(self, path: FieldPath) -> bool:
-        """Say it no more, nor the tables that are empty then. False: it was not said."""
+        """Remove a field and the tables that become empty. Return False if the field is not set."""
         ...
 
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def parse_field(name: str) -> FieldPath:
-    """The way that a dotted name describes; parts with other characters are quoted. Raises `DocumentError`."""
+    """Parse a dotted name, whose parts are quoted as in TOML where necessary. Raises `DocumentError`."""
     try:
-        found: Any = tomllib.loads(f"{name} = 0") if "\n" not in name else {}
+        parsed: Any = tomllib.loads(f"{name} = 0") if "\n" not in name else {}
     except tomllib.TOMLDecodeError:
-        found = {}
+        parsed = {}
     path: list[str] = []
-    while isinstance(found, dict) and len(found) == 1:
-        ((part, found),) = found.items()
+    while isinstance(parsed, dict) and len(parsed) == 1:
+        ((part, parsed),) = parsed.items()
         path.append(part)
-    if not path or found != 0:
-        raise DocumentError(f"{name!r} names no field; write it as in permissions.allow, quote other characters")
+    if not path or parsed != 0:
+        raise DocumentError(
+            f'{name!r} is not a field name; write permissions.allow, or "my.key".command for keys with dots'
+        )
     return tuple(path)
 
 
 def field_name(path: FieldPath) -> str:
-    """A way, as people write it."""
-    return ".".join(part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
+    """Format a path as a dotted name; the inverse of `parse_field`."""
+    return ".".join(part if _BARE_KEY.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
 
 
 MISSING = object()
+"""Returned by `value_at` for a path without a value."""
 
 
 def value_at(data: Any, path: FieldPath, default: Any = MISSING) -> Any:
-    """What is there; `default` where nothing is."""
+    """Return the value at a path in plain data, or `default` if there is none."""
     for part in path:
         match data:
             case dict() if part in data:
@@ -89,7 +93,7 @@ def value_at(data: Any, path: FieldPath, default: Any = MISSING) -> Any:
 
 
 def with_value(data: Any, path: FieldPath, value: Any) -> Any:
-    """The same with another value there; tables that are missing are made. Raises `DocumentError`."""
+    """Return a copy with the value set at a path, creating missing tables. Raises `DocumentError`."""
     if not path:
         return value
     part, rest = path[0], path[1:]
@@ -97,20 +101,20 @@ def with_value(data: Any, path: FieldPath, value: Any) -> Any:
         case dict():
             return {**data, part: with_value(data.get(part, {}), rest, value)}
         case list() if part.isdigit() and int(part) <= len(data):
-            at = int(part)
-            there = data[at] if at < len(data) else {}
-            return [*data[:at], with_value(there, rest, value), *data[at + 1 :]]
-    kind = "a list with fewer items" if isinstance(data, list) else "no table"
-    raise DocumentError(f"there is {kind} at the place of {part!r}")
+            index = int(part)
+            item = data[index] if index < len(data) else {}
+            return [*data[:index], with_value(item, rest, value), *data[index + 1 :]]
+    kind = "a list with fewer items" if isinstance(data, list) else "not a table"
+    raise DocumentError(f"cannot set {part!r}: its parent is {kind}")
 
 
 def without_value(data: Any, path: FieldPath) -> Any:
-    """The same without what is there, and without the tables that are empty then (but for the outermost)."""
+    """Return a copy without the value at a path, and without tables that become empty, except the outermost."""
     part, rest = path[0], path[1:]
     if rest:
         inner = without_value(value_at(data, (part,)), rest)
         if inner not in ({}, []):
             return with_value(data, (part,), inner)
     if isinstance(data, list):
-        return [item for at, item in enumerate(data) if at != int(part)]
+        return [item for index, item in enumerate(data) if index != int(part)]
     return {key: item for key, item in data.items() if key != part}

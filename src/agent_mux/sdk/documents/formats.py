@@ -1,4 +1,4 @@
-"""Open a document by its format, change one field and check the result; read the header of a definition file.
+"""Open documents by format, change single fields safely, and read the headers of definition files.
 
 The header of a skill or sub-agent is YAML front matter between two `---` lines, or a whole TOML file.
 """
@@ -10,14 +10,14 @@ from typing import Any, Literal
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents.document import Document, DocumentError, FieldPath, Format, with_value, without_value
 
-_EMPTY: dict[Format, str] = {"json": "{}\n", "toml": "", "yaml": ""}
+_EMPTY_TEXTS: dict[Format, str] = {"json": "{}\n", "toml": "", "yaml": ""}
 
 
 def open_document(text: str, form: Format) -> Document:
-    """The document that a text is. Raises `DocumentError` with the place where it is none."""
+    """Parse a text. Raises `DocumentError` with the position of the first syntax error."""
     match form:
         case "json":
-            from agent_mux.sdk.documents.json_document import JsonDocument  # noqa: PLC0415  # each needs its own library
+            from agent_mux.sdk.documents.json_document import JsonDocument  # noqa: PLC0415  # load the library of this format only
 
             return JsonDocument(text)
         case "toml":
@@ -31,20 +31,20 @@ def open_document(text: str, form: Format) -> Document:
 
 
 def empty_text(form: Format) -> str:
-    """A document that says nothing, for a file that is not there yet."""
-    return _EMPTY[form]
+    """Return the text of a new document without content."""
+    return _EMPTY_TEXTS[form]
 
 
 def with_field(text: str, form: Format, path: FieldPath, value: Any) -> str:
-    """The text with another value at one place. Raises `DocumentError`, also when it would say anything else then."""
+    """Return the text with one field set. Raises `DocumentError`, also if any other field would change."""
     document = open_document(text, form)
-    wanted = with_value(document.data(), path, value)
+    expected = with_value(document.data(), path, value)
     document.set(path, value)
-    return _checked(document.text, form, wanted)
+    return _checked(document.text, form, expected)
 
 
 def without_field(text: str, form: Format, path: FieldPath) -> str:
-    """The text without the value at one place; the same text where there is none. Raises `DocumentError`."""
+    """Return the text without one field, unchanged if the field is not set. Raises `DocumentError`."""
     document = open_document(text, form)
     before = document.data()
     if not document.unset(path):
@@ -52,25 +52,25 @@ def without_field(text: str, form: Format, path: FieldPath) -> str:
     return _checked(document.text, form, without_value(before, path))
 
 
-def _checked(text: str, form: Format, wanted: dict[str, Any]) -> str:
-    """What was written says what it should, and nothing else: a file of somebody's is about to be replaced by it."""
-    if open_document(text, form).data() != wanted:
-        raise DocumentError("the change cannot be made without changing something else; make it with an editor")
+def _checked(text: str, form: Format, expected: dict[str, Any]) -> str:
+    """Return the text if its content is as expected: it will replace a file of the user."""
+    if open_document(text, form).data() != expected:
+        raise DocumentError("this change would also change other fields; make it in an editor")
     return text
 
 
-LARGEST = 1 << 20  # bytes of a file whose header is read
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+MAX_HEADER_SIZE = 1 << 20  # bytes; the rest of a file is not read
+_FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 
 
 def read_header(path: Path, kind: Literal["yaml", "toml"]) -> dict[str, Any]:
-    """The header of a file. Raises CONFIG_ERROR where it has none, or none that can be read."""
+    """Return the header of a definition file. Raises CONFIG_ERROR if it is missing or invalid."""
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST).decode("utf-8", "replace")
+            text = file.read(MAX_HEADER_SIZE).decode("utf-8", "replace")
     except OSError as error:
         raise AgentMuxError("CONFIG_ERROR", f"cannot read {path}: {error.strerror or error}") from error
-    front = _FRONT.match(text)
+    front = _FRONT_MATTER.match(text)
     if kind == "yaml" and front is None:
         missing = f"{path} has no header; it begins with a line ---, name: and description:, and another line ---"
         raise AgentMuxError("CONFIG_ERROR", missing)

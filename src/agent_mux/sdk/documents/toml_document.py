@@ -1,4 +1,4 @@
-"""TOML, changed by tomlkit."""
+"""TOML documents, edited in place by tomlkit."""
 
 import tomllib
 from datetime import date, datetime, time
@@ -12,7 +12,7 @@ from agent_mux.sdk.documents.document import MISSING, DocumentError, FieldPath, 
 
 
 class TomlDocument:
-    """A TOML text. Raises `DocumentError` for one that is none."""
+    """A TOML text. Raises `DocumentError` if it is invalid."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -24,81 +24,81 @@ class TomlDocument:
 
     @property
     def text(self) -> str:
-        """As `Document.text`."""
+        """See `Document.text`."""
         return tomlkit.dumps(self._document)
 
     def data(self) -> dict[str, Any]:
-        """As `Document.data`."""
+        """Return the content, see `Document.data`."""
         return cast(dict[str, Any], _plain(tomllib.loads(self.text)))
 
     def set(self, path: FieldPath, value: Any) -> None:
-        """As `Document.set`. TOML has no null."""
-        said = value_at(self.data(), path)
-        if said == value and type(said) is type(value):
+        """Set a field, see `Document.set`. TOML has no null."""
+        current = value_at(self.data(), path)
+        if current == value and type(current) is type(value):
             return
         holder: Any = self._document
-        for at, part in enumerate(path[:-1]):
+        for depth, part in enumerate(path[:-1]):
             if isinstance(holder, list):
-                holder = _item(holder, part)
+                holder = _list_item(holder, part)
                 continue
             if not isinstance(holder, dict):
-                raise DocumentError(f"{path[at - 1]!r} is there and no table: it has no {part!r}")
+                raise DocumentError(f"{path[depth - 1]!r} is not a table, so {part!r} cannot be set in it")
             if part not in holder:
-                _say(holder, part, tomlkit.table(is_super_table=at < len(path) - 2))
+                _insert(holder, part, tomlkit.table(is_super_table=depth < len(path) - 2))
             holder = holder[part]
-        self._put(holder, path, value)
+        self._assign(holder, path, value)
 
-    def _put(self, holder: Any, path: FieldPath, value: Any) -> None:
+    def _assign(self, holder: Any, path: FieldPath, value: Any) -> None:
         try:
             if isinstance(holder, list) and path[-1] == str(len(holder)):
                 holder.append(value)
             elif isinstance(holder, list):
-                holder[holder.index(_item(holder, path[-1]))] = value
+                holder[holder.index(_list_item(holder, path[-1]))] = value
             elif isinstance(holder, dict):
-                _say(holder, path[-1], tomlkit.item(value))
+                _insert(holder, path[-1], tomlkit.item(value))
             else:
-                raise DocumentError(f"{path[-2]!r} is there and no table: it has no {path[-1]!r}")
+                raise DocumentError(f"{path[-2]!r} is not a table, so {path[-1]!r} cannot be set in it")
         except (TOMLKitError, ValueError, TypeError) as error:
-            raise DocumentError(f"{value!r} cannot be said in TOML") from error
+            raise DocumentError(f"TOML cannot represent {value!r}") from error
 
     def unset(self, path: FieldPath) -> bool:
-        """As `Document.unset`."""
+        """Remove a field, see `Document.unset`."""
         if value_at(self.data(), path) is MISSING:
             return False
         before = self.text
         holders: list[Any] = [self._document]
         for part in path[:-1]:
             holder = holders[-1]
-            holders.append(_item(holder, part) if isinstance(holder, list) else holder[part])
+            holders.append(_list_item(holder, part) if isinstance(holder, list) else holder[part])
         for holder, part in reversed(list(zip(holders, path, strict=True))):
             del holder[int(part) if isinstance(holder, list) else part]
             if len(holder):
                 break
-        self._document = tomlkit.parse(_without_new_edges(before, self.text))
+        self._document = tomlkit.parse(_strip_new_blank_lines(before, self.text))
         return True
 
 
-def _without_new_edges(before: str, after: str) -> str:
-    """Without the blank line that stood between a table that is gone and the rest."""
+def _strip_new_blank_lines(before: str, after: str) -> str:
+    """Remove the blank line that separated a removed table from the rest of the text."""
     if after.startswith("\n") and not before.startswith("\n"):
         after = after[1:]
     return after[:-1] if after.endswith("\n\n") and not before.endswith("\n\n") else after
 
 
-def _say(holder: Any, key: str, item: Any) -> None:
-    """Behind the last key of a table, not behind the comments after it: those are about what follows."""
+def _insert(holder: Any, key: str, item: Any) -> None:
+    """Insert after the last key of a table, before trailing comments: those belong to the next table."""
     container = getattr(holder, "value", None)
     body = getattr(container, "body", None)
-    behind: list[Any] = []
+    trailing: list[Any] = []
     if body is not None and key not in holder and not isinstance(item, Table):
         while body and body[-1][0] is None:
-            behind.insert(0, body.pop())
+            trailing.insert(0, body.pop())
     holder[key] = item
     if body is not None:
-        body.extend(behind)
+        body.extend(trailing)
 
 
-def _item(items: list[Any], part: str) -> Any:
+def _list_item(items: list[Any], part: str) -> Any:
     if not part.isdigit() or int(part) >= len(items):
         raise DocumentError(f"the list has no item {part!r}")
     return items[int(part)]

@@ -1,6 +1,7 @@
-"""Where the parts of a YAML text stand, as ruamel.yaml's parser says it, and which of it is content.
+"""YAML documents, edited in place.
 
-YAML that is changed in place: the lines of the entry that changes, or its characters where it is in brackets.
+The parser of ruamel.yaml provides the position of every node. A change replaces the lines of one entry, or only its
+characters inside of flow style (brackets).
 """
 
 import io
@@ -15,34 +16,35 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from agent_mux.sdk.documents.document import MISSING, DocumentError, FieldPath, value_at
 
-_WIDEST = 100_000  # characters: lines are not wrapped
+_NO_WRAPPING = 100_000  # characters; the width of a line before it is wrapped
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def compose(text: str) -> Any:
-    """The nodes of a text, with their places; None for one without content. Raises `DocumentError`."""
+    """Parse a text into nodes with positions; None if it has no content. Raises `DocumentError`."""
     try:
         return YAML(typ="rt", pure=True).compose(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise _problem(error) from error
+        raise _document_error(error) from error
 
 
 def load(text: str) -> Any:
-    """What a text says. Raises `DocumentError`."""
+    """Parse a text into values. Raises `DocumentError`."""
     yaml = YAML(typ="safe", pure=True)
     yaml.allow_duplicate_keys = True
     try:
         return yaml.load(text)
     except (YAMLError, ValueError, RecursionError) as error:
-        raise _problem(error) from error
+        raise _document_error(error) from error
 
 
 def dump(value: Any, column: int) -> str:
-    """A value in block style, all its lines but the first moved to a column; without the last line ending."""
+    """Format a value in block style, without a final newline; all lines but the first are indented to a column."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.allow_unicode = True
-    yaml.width = _WIDEST
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # the order is the caller's
+    yaml.width = _NO_WRAPPING
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]  # keep the caller's order
     written = io.StringIO()
     yaml.dump(value, written)
     lines = written.getvalue().removesuffix("\n...\n").removesuffix("\n").split("\n")
@@ -50,65 +52,65 @@ def dump(value: Any, column: int) -> str:
 
 
 def is_mapping(node: Any) -> bool:
-    """A table."""
+    """Return whether the node is a table."""
     return str(node.id) == "mapping"
 
 
 def is_scalar(node: Any) -> bool:
-    """Neither a table nor a list."""
+    """Return whether the node is neither a table nor a list."""
     return str(node.id) == "scalar"
 
 
 def is_block(node: Any) -> bool:
-    """A table or list that is written in lines, not in brackets."""
+    """Return whether the node is a table or list in block style, that is in lines and not in brackets."""
     return not is_scalar(node) and not node.flow_style and bool(node.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry of a table or a list, and where it stands."""
+class YamlEntry:
+    """An entry of a table or a list with its position in the text."""
 
     key: str
-    """Of an item: its index, as text."""
+    """Key in a table; index in a list, as text."""
     start: int
-    """Of the key; of an item in lines: of its dash."""
+    """Position of the key, or of the dash of a list item in block style."""
     value_start: int
     end: int
-    """Behind its last character; the comments that follow are not of it, though the parser says so."""
+    """Position after the last character, without the comments that the parser includes."""
     node: Any
-    """Of the value."""
+    """Node of the value."""
 
 
-def entries(node: Any, text: str) -> list[Entry]:
-    """Of a table or list, in order."""
+def entries(node: Any, text: str) -> list[YamlEntry]:
+    """Return the entries of a table or list in order; none of a scalar."""
     if is_scalar(node):
         return []
     if is_mapping(node):
         return [_member(key, value, text) for key, value in node.value]
-    return [_item(str(at), item, text, is_block=is_block(node)) for at, item in enumerate(node.value)]
+    return [_item(str(index), item, text, is_block=is_block(node)) for index, item in enumerate(node.value)]
 
 
 def end_of(node: Any, text: str) -> int:
-    """Behind the last character of a node's content."""
+    """Return the position after the last character of a node's content."""
     if is_block(node):
         return entries(node, text)[-1].end
     start, end = node.start_mark.index, node.end_mark.index
     return int(start + len(text[start:end].rstrip()))
 
 
-def _member(key: Any, value: Any, text: str) -> Entry:
+def _member(key: Any, value: Any, text: str) -> YamlEntry:
     start = int(key.start_mark.index)
     if not _is_empty(value):
-        return Entry(str(key.value), start, value.start_mark.index, end_of(value, text), value)
-    colon = text.find(":", key.end_mark.index)  # the place of an empty value is said to be that of what follows
+        return YamlEntry(str(key.value), start, value.start_mark.index, end_of(value, text), value)
+    colon = text.find(":", key.end_mark.index)  # the parser places an empty value at the next token
     end = colon + 1 if 0 <= colon < value.start_mark.index else int(key.end_mark.index)
-    return Entry(str(key.value), start, end, end, value)
+    return YamlEntry(str(key.value), start, end, end, value)
 
 
-def _item(key: str, item: Any, text: str, *, is_block: bool) -> Entry:
+def _item(key: str, item: Any, text: str, *, is_block: bool) -> YamlEntry:
     start = int(item.start_mark.index)
     dash = text.rfind("-", 0, start) if is_block else start
-    return Entry(
+    return YamlEntry(
         key, dash, dash + 1 if _is_empty(item) else start, dash + 1 if _is_empty(item) else end_of(item, text), item
     )
 
@@ -117,18 +119,15 @@ def _is_empty(node: Any) -> bool:
     return is_scalar(node) and node.start_mark.index == node.end_mark.index
 
 
-def _problem(error: Exception) -> DocumentError:
+def _document_error(error: Exception) -> DocumentError:
     mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-    said = error.problem if isinstance(error, MarkedYAMLError) else None
-    where = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
-    return DocumentError(said or " ".join(str(error).split()) or "this is no YAML", *where)
-
-
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+    problem = error.problem if isinstance(error, MarkedYAMLError) else None
+    position = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+    return DocumentError(problem or " ".join(str(error).split()) or "invalid YAML", *position)
 
 
 class YamlDocument:
-    """A YAML text of one document. Raises `DocumentError` for one that is none, or no mapping."""
+    """A YAML text with one document. Raises `DocumentError` if it is invalid or not a mapping."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -137,83 +136,85 @@ class YamlDocument:
             raise DocumentError("a mapping is expected", 1, 1)
 
     def data(self) -> dict[str, Any]:
-        """As `Document.data`."""
+        """Return the content, see `Document.data`."""
         return cast(dict[str, Any], _plain(load(self.text)) or {})
 
     def set(self, path: FieldPath, value: Any) -> None:
-        """As `Document.set`."""
-        said = value_at(self.data(), path)
-        if said == value and type(said) is type(value):
+        """Set a field, see `Document.set`."""
+        current = value_at(self.data(), path)
+        if current == value and type(current) is type(value):
             return
         node = compose(self.text)
         if node is None:
-            self._write(len(self.text), len(self.text), _deep(path, value), "\n" if self._lacks_newline() else "")
+            self._write(len(self.text), len(self.text), _nest(path, value), "\n" if self._lacks_newline() else "")
             return
-        for at, part in enumerate(path):
+        for depth, part in enumerate(path):
             found = _entry(node, part, self.text)
             if found is None:
-                self._insert(node, part, _deep(path[at + 1 :], value))
+                self._insert(node, part, _nest(path[depth + 1 :], value))
                 return
-            if at == len(path) - 1 or found.value_start == found.end:
-                self._exchange(node, found, _deep(path[at + 1 :], value))
+            if depth == len(path) - 1 or found.value_start == found.end:
+                self._replace(node, found, _nest(path[depth + 1 :], value))
                 return
             if is_scalar(found.node):
-                raise DocumentError(f"{part!r} is there and no table: it has no {path[at + 1]!r}")
+                raise DocumentError(f"{part!r} is not a table, so {path[depth + 1]!r} cannot be set in it")
             node = found.node
 
     def unset(self, path: FieldPath) -> bool:
-        """As `Document.unset`."""
+        """Remove a field, see `Document.unset`."""
         if value_at(self.data(), path) is MISSING:
             return False
-        holder, way = compose(self.text), []
+        holder, entries_on_path = compose(self.text), []
         for part in path:
             found = _entry(holder, part, self.text)
             if found is None:
-                raise DocumentError(f"{part!r} is said by another part of the file; change it with an editor")
-            way.append((holder, found))
+                raise DocumentError(
+                    f"{part!r} comes from another part of the file (an alias or merge key); change it in an editor"
+                )
+            entries_on_path.append((holder, found))
             holder = found.node
-        for holder, entry in reversed(way):
-            if len(holder.value) > 1 or holder is way[0][0]:
+        for holder, entry in reversed(entries_on_path):
+            if len(holder.value) > 1 or holder is entries_on_path[0][0]:
                 self._remove(holder, entry)
                 break
         return True
 
     def _insert(self, holder: Any, key: str, value: Any) -> None:
-        there = entries(holder, self.text)
-        if not is_mapping(holder) and key != str(len(there)):
-            raise DocumentError(f"there is neither a table nor a list with an item {key!r}")
+        siblings = entries(holder, self.text)
+        if not is_mapping(holder) and key != str(len(siblings)):
+            raise DocumentError(f"cannot set {key!r}: its parent is neither a table nor a list with that many items")
         if is_block(holder):
-            at, column = self._line_end(there[-1].end), self._column_of(there[0])
+            at, column = self._line_end(siblings[-1].end), self._column_of(siblings[0])
             self._write(at, at, {key: value} if is_mapping(holder) else [value], "\n" + " " * column, column)
             return
         at = len(self.text[: end_of(holder, self.text) - 1].rstrip())
-        label = f"{_in_brackets(key)}: " if is_mapping(holder) else ""
-        self._put(at, at, f"{', ' if there else ''}{label}{json.dumps(value, ensure_ascii=False)}")
+        label = f"{_flow_key(key)}: " if is_mapping(holder) else ""
+        self._splice(at, at, f"{', ' if siblings else ''}{label}{json.dumps(value, ensure_ascii=False)}")
 
-    def _exchange(self, holder: Any, entry: Entry, value: Any) -> None:
-        is_deep = isinstance(value, dict | list) and bool(value)
-        if is_block(holder) and (is_deep or is_block(entry.node)):
-            said = {entry.key: value} if is_mapping(holder) else [value]
-            self._write(entry.start, entry.end, said, "", self._column_of(entry))
+    def _replace(self, holder: Any, entry: YamlEntry, value: Any) -> None:
+        is_container = isinstance(value, dict | list) and bool(value)
+        if is_block(holder) and (is_container or is_block(entry.node)):
+            content = {entry.key: value} if is_mapping(holder) else [value]
+            self._write(entry.start, entry.end, content, "", self._column_of(entry))
             return
         written = dump(value, 0)
         if "\n" in written or not is_block(holder):
             written = json.dumps(value, ensure_ascii=False)
-        is_apart = self.text[entry.value_start - 1 : entry.value_start].isspace()
-        self._put(entry.value_start, entry.end, written if is_apart else f" {written}")
+        has_space_before = self.text[entry.value_start - 1 : entry.value_start].isspace()
+        self._splice(entry.value_start, entry.end, written if has_space_before else f" {written}")
 
-    def _remove(self, holder: Any, entry: Entry) -> None:
-        there = entries(holder, self.text)
-        at = there.index(entry)
+    def _remove(self, holder: Any, entry: YamlEntry) -> None:
+        siblings = entries(holder, self.text)
+        at = siblings.index(entry)
         line = self.text.rfind("\n", 0, entry.start) + 1
         if is_block(holder) and not self.text[line : entry.start].strip():
-            self._put(line, self._next_line(entry.end), "")
-        elif at + 1 < len(there):  # also the first key of an item: the dash in front of it stays
-            self._put(entry.start, there[at + 1].start, "")
+            self._splice(line, self._next_line(entry.end), "")
+        elif at + 1 < len(siblings):  # also for the first key of an item, to keep the dash before it
+            self._splice(entry.start, siblings[at + 1].start, "")
         else:
-            self._put(there[at - 1].end if at else entry.start, entry.end, "")
+            self._splice(siblings[at - 1].end if at else entry.start, entry.end, "")
 
-    def _column_of(self, entry: Entry) -> int:
+    def _column_of(self, entry: YamlEntry) -> int:
         return entry.start - (self.text.rfind("\n", 0, entry.start) + 1)
 
     def _line_end(self, at: int) -> int:
@@ -227,27 +228,27 @@ class YamlDocument:
         return bool(self.text) and not self.text.endswith("\n")
 
     def _write(self, start: int, end: int, value: Any, before: str, column: int = 0) -> None:
-        behind = "" if self.text[end : end + 1] in {"\n", "\r"} else "\n" if end == len(self.text) else ""
-        self._put(start, end, before + dump(value, column) + behind)
+        after = "" if self.text[end : end + 1] in {"\n", "\r"} else "\n" if end == len(self.text) else ""
+        self._splice(start, end, before + dump(value, column) + after)
 
-    def _put(self, start: int, end: int, written: str) -> None:
+    def _splice(self, start: int, end: int, written: str) -> None:
         newline = "\r\n" if "\r\n" in self.text else "\n"
         self.text = self.text[:start] + written.replace("\n", newline) + self.text[end:]
 
 
-def _deep(path: FieldPath, value: Any) -> Any:
-    """The value inside of the tables that lead to it."""
+def _nest(path: FieldPath, value: Any) -> Any:
+    """Wrap the value in the tables of a path."""
     for part in reversed(path):
         value = {part: value}
     return value
 
 
-def _in_brackets(key: str) -> str:
-    """A key as it is safe between braces: as it is, where it is a word and no other value, else in quotes."""
+def _flow_key(key: str) -> str:
+    """Return a key for flow style: unquoted if it is a plain word that YAML reads as text, else quoted."""
     return key if _WORD.fullmatch(key) and dump(key, 0) == key else json.dumps(key, ensure_ascii=False)
 
 
-def _entry(node: Any, part: str, text: str) -> Entry | None:
+def _entry(node: Any, part: str, text: str) -> YamlEntry | None:
     return next((entry for entry in reversed(entries(node, text)) if entry.key == part), None)
 
 

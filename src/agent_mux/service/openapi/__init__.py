@@ -1,1 +1,1 @@
-"""The OpenAPI document of the service: what each path says of itself, and the shapes that are sent, put together."""
+"""The OpenAPI document: built from routes, types and the descriptions beside them."""

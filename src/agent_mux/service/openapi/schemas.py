@@ -1,108 +1,98 @@
-"""What the document says in words.
+"""Schemas below `#/components/schemas`, made from types and the descriptions of their fields."""
 
-Types as schemas below `#/components/schemas`, with what the source says of each field.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from agent_mux._util.field_descriptions import meanings_of
-from agent_mux.errors import AnyCode
+from agent_mux._util.field_descriptions import field_descriptions_of
 
-EVERYWHERE: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
-"""What can go wrong wherever a token is wanted."""
-REFUSED: Mapping[int, str] = {
-    408: "It is too slow.",
-    413: "Its body is too large.",
-    414: "Its target is too long.",
-    415: "A body from a browser is not JSON.",
-    421: "It is for another host.",
-    431: "Its headers are too large.",
-}
-"""Requests that are refused whatever they ask for."""
-ABOUT = """Drive coding agents over HTTP: start runs, watch what happens in them, answer what they ask.
-
-JSON is camelCase; a field that is not there is left out. Times are milliseconds since the epoch, durations are
-milliseconds, money is US dollars. No text has NUL characters. Errors are problem details (RFC 9457) with a `code`.
-What is too slow (408) or too large (413, 414, 431), from a browser and not JSON (415), or for another host (421) is
-refused whatever it asks for."""
-TAGS: Mapping[str, str] = {
-    "runs": "Start runs, find them, forget them.",
-    "events": "What happens in a run: Server-Sent Events or JSON lines.",
-    "commands": "Tell a run something: prompts, answers, interruption.",
-    "agents": "The agents that can be driven, and what is installed.",
-    "models": "The models that agents offer, and their prices.",
-    "sessions": "The conversations that the agents stored themselves.",
-    "cost": "What stored sessions cost.",
-    "profiles": "Options of runs under a name.",
-    "webhooks": "Other programs that are told of runs.",
-    "health": "Whether the process lives, and whether it can work.",
-}
-PATH_PARAMETERS: Mapping[str, str] = {
-    "run_id": "Id of a run: a ULID.",
-    "webhook_id": "Id of a webhook: a ULID.",
-    "agent": "Name of an agent, or an alias.",
-    "model": "Name of a model, or one that means it. It may have slashes.",
-    "session_id": "The agent's own id of a session, percent-encoded; or its beginning, if no other begins so.",
-}
-
-
-PLACE = "#/components/schemas/"
+REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
+SCHEMA_NAMES: Mapping[str, str] = {"CommandResult": "Told", "ProblemDetails": "Problem"}
+"""Class name -> schema name, where they differ: published schema names are stable."""
 
 
-class Components:
-    """The schemas of one document, by name."""
+class ComponentSchemas:
+    """The schemas of one document by name."""
 
-    def __init__(self, types: Iterable[Any], more: Mapping[str, Schema]) -> None:
-        """`types`: what is sent; `more`: whole JSON Schemas with their `$defs`, by name."""
+    def __init__(self, types: Iterable[Any], full_schemas: Mapping[str, Schema]) -> None:
+        """Collect the schemas of `types` and the whole JSON Schemas `full_schemas` with their `$defs`."""
         self.schemas: dict[str, Schema] = {}
-        wanted = list(types)
-        told, parts = msgspec.json.schema_components(wanted, ref_template=PLACE + "{name}")
-        self._told = list(zip(wanted, told, strict=True))
-        for info in inspect.multi_type_info(wanted):
+        response_types = list(types)
+        schemas, parts = _schema_components(response_types)
+        self._schemas = list(zip(response_types, schemas, strict=True))
+        for info in inspect.multi_type_info(response_types):
             for kind in _structs(info, set()):
-                _describe(parts[kind.__name__], kind)
+                _describe(parts[schema_name(kind)], kind)
         for part in parts.values():
             without_nulls(part)
-        for name, schema in more.items():
-            self._add_whole(name, schema)
+        for name, schema in full_schemas.items():
+            self._add_full(name, schema)
         for name, part in parts.items():
             self._add(name, part)
 
-    def of(self, shape: Any) -> Schema:
-        """The schema of one of the types."""
-        return next(schema for kind, schema in self._told if kind is shape)
+    def for_response(self, shape: Any) -> Schema:
+        """Return the schema of a response type."""
+        return next(schema for kind, schema in self._schemas if kind is shape)
 
-    def read(self, kind: type) -> Schema:
-        """The schema of a struct that is read: null says as much as nothing. What it is made of joins the others."""
-        _, parts = msgspec.json.schema_components((kind,), ref_template=PLACE + "{name}")
+    def for_request(self, kind: type) -> Schema:
+        """Return the schema of a request type, where null means absent. Nested types join the components."""
+        _, parts = _schema_components((kind,))
         for one in _structs(inspect.type_info(kind), set()):
-            _describe(parts[one.__name__], one)
-        whole: Schema = parts.pop(kind.__name__)
+            _describe(parts[schema_name(one)], one)
+        whole: Schema = parts.pop(schema_name(kind))
         for name, part in parts.items():
             self._add(name, part)
         return whole
 
-    def _add_whole(self, name: str, schema: Schema) -> None:
-        moved: Schema = _moved(schema)
-        for part, shape in moved.pop("$defs", {}).items():
+    def _add_full(self, name: str, schema: Schema) -> None:
+        relocated: Schema = _relocated(schema)
+        for part, shape in relocated.pop("$defs", {}).items():
             self._add(part, shape)
-        moved.pop("$schema", None)
-        if moved.get("$ref") != PLACE + name:
-            self._add(name, moved)
+        relocated.pop("$schema", None)
+        if relocated.get("$ref") != REF_PREFIX + name:
+            self._add(name, relocated)
 
     def _add(self, name: str, schema: Schema) -> None:
         before = self.schemas.setdefault(name, schema)
-        if not _is_described(before, schema):
+        if not _equal_apart_from_descriptions(before, schema):
             raise ValueError(f"two schemas are named {name}")
 
 
+def schema_name(kind: type) -> str:
+    """Return the name of a type's schema in the document."""
+    return SCHEMA_NAMES.get(kind.__name__, kind.__name__)
+
+
+def _schema_components(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:
+    """Return the schema of each type, and by name the schemas that these refer to."""
+    schemas, parts = msgspec.json.schema_components(types, ref_template=REF_PREFIX + "{name}")
+    published = {SCHEMA_NAMES.get(name, name): _with_published_names(part) for name, part in parts.items()}
+    return [_with_published_names(schema) for schema in schemas], published
+
+
+def _with_published_names(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _published(key, part) for key, part in value.items()}
+        case list():
+            return [_with_published_names(part) for part in value]
+    return value
+
+
+def _published(key: str, value: Any) -> Any:
+    if key == "title" and isinstance(value, str):
+        return SCHEMA_NAMES.get(value, value)
+    if key == "$ref":
+        name = value.removeprefix(REF_PREFIX)
+        return REF_PREFIX + SCHEMA_NAMES.get(name, name)
+    return _with_published_names(value)
+
+
 def without_nulls(component: Schema) -> None:
-    """What is None by default is left out of what we send; it is never null."""
+    """Remove null from optional fields of a response schema: absent fields are omitted, never null."""
     for name, shape in component.get("properties", {}).items():
         if shape.get("default", ...) is None:
             del shape["default"]
@@ -111,46 +101,49 @@ def without_nulls(component: Schema) -> None:
             component["properties"][name] = shape
 
 
-def _is_described(one: Schema, other: Schema) -> bool:
-    """They differ in descriptions alone."""
-    return bool(_bare(one) == _bare(other))
+def _equal_apart_from_descriptions(one: Schema, other: Schema) -> bool:
+    return bool(_without_descriptions(one) == _without_descriptions(other))
 
 
-def _bare(value: Any) -> Any:
+def _without_descriptions(value: Any) -> Any:
     match value:
         case dict():
-            return {key: _bare(part) for key, part in value.items() if key not in {"description", "title"}}
+            return {
+                key: _without_descriptions(part) for key, part in value.items() if key not in {"description", "title"}
+            }
         case list():
-            return [_bare(part) for part in value]
+            return [_without_descriptions(part) for part in value]
     return value
 
 
-def _moved(value: Any) -> Any:
-    """The same with references to where components are."""
+def _relocated(value: Any) -> Any:
+    """Return the value with references pointing to the components."""
     match value:
         case {"discriminator": {"mapping": mapping}}:
-            kinds = {kind: place.replace("#/$defs/", PLACE) for kind, place in mapping.items()}
-            rest = {key: _moved(part) for key, part in value.items() if key != "discriminator"}
+            kinds = {kind: place.replace("#/$defs/", REF_PREFIX) for kind, place in mapping.items()}
+            rest = {key: _relocated(part) for key, part in value.items() if key != "discriminator"}
             return {**rest, "discriminator": {**value["discriminator"], "mapping": kinds}}
         case {"$ref": str(place)}:
-            return {key: _moved(part) for key, part in value.items()} | {"$ref": place.replace("#/$defs/", PLACE)}
+            return {key: _relocated(part) for key, part in value.items()} | {
+                "$ref": place.replace("#/$defs/", REF_PREFIX)
+            }
         case dict():
-            return {key: _moved(part) for key, part in value.items()}
+            return {key: _relocated(part) for key, part in value.items()}
         case list():
-            return [_moved(part) for part in value]
+            return [_relocated(part) for part in value]
     return value
 
 
 def _describe(component: Schema, kind: type) -> None:
-    meanings = meanings_of(kind)
+    meanings = field_descriptions_of(kind)
     for known in msgspec.structs.fields(kind):
-        meaning, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
-        if meaning and shape is not None:
-            shape.setdefault("description", " ".join(meaning.split()))
+        description, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
+        if description and shape is not None:
+            shape.setdefault("description", " ".join(description.split()))
 
 
 def _structs(info: Any, seen: set[type]) -> Iterator[type]:
-    """Every struct that a type is made of."""
+    """Yield every struct that a type contains."""
     match info:
         case inspect.StructType(cls=kind, fields=fields):
             if kind not in seen:

@@ -1,1 +1,1 @@
-"""The paths, one module for each kind of thing. They translate between HTTP and the library, and nothing else."""
+"""The HTTP endpoints, one module for each kind of resource. They translate between HTTP and the library."""

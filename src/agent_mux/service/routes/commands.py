@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/...`: tell a run something. One path for each command; the body has its fields."""
+"""`/v1/runs/{id}/...`: commands to a run, one path for each. The body has the fields of the command."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -9,28 +9,28 @@ from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
-from agent_mux.run.base import LARGEST_TERMINAL
-from agent_mux.service.openapi.describing import Answer, Body, described
-from agent_mux.service.routes.requests import RunId, TheService, json_answer, json_body
-from agent_mux.service.views import PendingPage, Told
+from agent_mux.run.base import MAX_TERMINAL_SIZE
+from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, RunId, json_answer, json_body
+from agent_mux.service.views import CommandResult, PendingPage
 
 router = APIRouter(prefix="/v1/runs", tags=["commands"])
-PATHS: Mapping[str, type[commands.Command]] = {
-    "input": commands.Prompt,
-    "steer": commands.Steer,
-    "queue": commands.Queue,
-    "approve": commands.Approve,
-    "deny": commands.Deny,
-    "respond": commands.Answer,
-    "approve-all": commands.ApproveAll,
-    "deny-all": commands.DenyAll,
-    "interrupt": commands.Interrupt,
-    "pause": commands.Pause,
-    "resume": commands.Resume,
-    "resize": commands.Resize,
-    "close": commands.Close,
-    "abort": commands.Abort,
-    "kill": commands.Kill,
+COMMANDS: Mapping[str, type[commands.RunCommand]] = {
+    "input": commands.PromptCommand,
+    "steer": commands.SteerCommand,
+    "queue": commands.QueueCommand,
+    "approve": commands.ApproveCommand,
+    "deny": commands.DenyCommand,
+    "respond": commands.AnswerCommand,
+    "approve-all": commands.ApproveAllCommand,
+    "deny-all": commands.DenyAllCommand,
+    "interrupt": commands.InterruptCommand,
+    "pause": commands.PauseCommand,
+    "resume": commands.ResumeCommand,
+    "resize": commands.ResizeCommand,
+    "close": commands.CloseCommand,
+    "abort": commands.AbortCommand,
+    "kill": commands.KillCommand,
 }
 
 _ERRORS: tuple[AnyCode, ...] = (
@@ -43,15 +43,15 @@ _ERRORS: tuple[AnyCode, ...] = (
     "INVALID_STATE_TRANSITION",
     "PTY_NOT_AVAILABLE",
 )
-_SIZE = {"minimum": 1, "maximum": LARGEST_TERMINAL}
-LIMITS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
-EITHER = {
+_SIZE = {"minimum": 1, "maximum": MAX_TERMINAL_SIZE}
+CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {"text": {"pattern": r"\S"}, "columns": _SIZE, "rows": _SIZE}
+TEXT_OR_OPTION = {
     "oneOf": [
         {"required": [one], "properties": {one: {"not": {"type": "null"}}, other: {"type": "null"}}}
         for one, other in (("text", "option"), ("option", "text"))
     ]
 }
-"""Exactly one of them is said."""
+"""Exactly one of them is required."""
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "input": {"next": {"text": "now the tests"}},
     "steer": {"sooner": {"text": "only the first file"}},
@@ -63,39 +63,43 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def tell(run_id: RunId, request: Request, service: TheService) -> Response:
-        told = await json_body(request, dict[str, Any])
+    async def send(run_id: RunId, request: Request, service: CurrentService) -> Response:
+        payload = await json_body(request, dict[str, Any])
         try:
-            command = msgspec.convert({"type": kind.__struct_config__.tag, **told}, kind)
+            command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
         except msgspec.ValidationError as error:
-            raise ValidationError([FieldError("(body)", sorted(told), f"the fields of `{name}` ({error})")]) from error
-        why = commands.unfit(command)
-        if why:
-            raise ValidationError([FieldError("(body)", sorted(told), f"what makes sense, but {why}")])
-        done = await service.runs.tell(run_id, command)
-        return json_answer(Told(**done, run=await service.runs.get(run_id, whole=False)))
+            raise ValidationError(
+                [FieldError("(body)", sorted(payload), f"the fields of `{name}` ({error})")]
+            ) from error
+        reason = commands.find_problem(command)
+        if reason:
+            raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
+        result = await service.runs.execute(run_id, command)
+        return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
-    tell.__name__ = f"{name.replace('-', '_')}_run"
-    tell.__doc__ = kind.__doc__
+    send.__name__ = f"{name.replace('-', '_')}_run"
+    send.__doc__ = kind.__doc__
     required = [one.name for one in msgspec.structs.fields(kind) if one.required]
-    body = Body(
+    body = BodySpec(
         shape=kind,
         is_required=bool(required),
         examples=_EXAMPLES.get(name, {}),
-        without=("type",),
-        limits={name: limit for name, limit in LIMITS.items() if name in required},
-        more=EITHER if kind is commands.Answer else {},
+        omitted=("type",),
+        constraints={name: limit for name, limit in CONSTRAINTS.items() if name in required},
+        extra=TEXT_OR_OPTION if kind is commands.AnswerCommand else {},
     )
-    return described(Answer(Told, meaning="It is carried out."), body=body, errors=_ERRORS)(tell)
+    return described(ResponseSpec(CommandResult, description="The command was executed."), body=body, errors=_ERRORS)(
+        send
+    )
 
 
-for _name, _kind in PATHS.items():
+for _name, _kind in COMMANDS.items():
     router.post(f"/{{run_id}}/{_name}")(_route(_name, _kind))
 
 
 @router.get("/{run_id}/interactions")
-@described(Answer(PendingPage), errors=("RUN_NOT_FOUND",))
-async def list_interactions(run_id: RunId, service: TheService) -> Response:
-    """What the agent waits for now, in the order it asked."""
-    view = await service.runs.get(run_id, whole=False)
+@described(ResponseSpec(PendingPage), errors=("RUN_NOT_FOUND",))
+async def list_interactions(run_id: RunId, service: CurrentService) -> Response:
+    """List the interactions that the agent waits for, in the order of its requests."""
+    view = await service.runs.get(run_id, full=False)
     return json_answer(PendingPage(pending=view.pending or []))

@@ -1,27 +1,45 @@
-"""`/health` and `/ready`: whether the process lives, and whether it can work. Nothing secret; no token is needed."""
+"""`/health`, `/ready` and `/metrics`: liveness, readiness, and metrics for Prometheus. The first two need no token."""
 
-from fastapi import APIRouter
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header
+from prometheus_client.exposition import choose_encoder
 from starlette.responses import Response
 
 from agent_mux._util.version import __version__
-from agent_mux.service.openapi.describing import Answer, described
-from agent_mux.service.routes.requests import TheService, json_answer
-from agent_mux.service.views import Health
+from agent_mux.api import Shape
+from agent_mux.service.openapi.descriptions import ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, json_answer
 
 router = APIRouter(tags=["health"])
 
 
+class Health(Shape, kw_only=True):
+    """State and version of the service."""
+
+    status: Literal["ok", "ready"]
+    version: str
+
+
 @router.get("/health")
-@described(Answer(Health))
+@described(ResponseSpec(Health))
 async def health() -> Response:
-    """The process lives and answers."""
+    """Check that the process is alive."""
     return json_answer(Health(status="ok", version=__version__))
 
 
 @router.get("/ready")
-@described(Answer(Health), errors=("UNAVAILABLE",))
-async def ready(service: TheService) -> Response:
-    """It can take runs: the database answers, and it is not shutting down. Else 503."""
+@described(ResponseSpec(Health), errors=("UNAVAILABLE",))
+async def ready(service: CurrentService) -> Response:
+    """Check that the service can start runs: the database answers and it is not shutting down. Otherwise 503."""
     await service.database.ping()
     service.runs.require_open()
     return json_answer(Health(status="ready", version=__version__))
+
+
+@router.get("/metrics")
+@described(ResponseSpec(other_media={"text/plain": str, "application/openmetrics-text": str}))
+async def read_metrics(service: CurrentService, accept: Annotated[str, Header()] = "") -> Response:
+    """Get metrics in the Prometheus text format, or in OpenMetrics with `Accept: application/openmetrics-text`."""
+    encode, content_type = choose_encoder(accept)
+    return Response(encode(service.metrics.registry), headers={"content-type": content_type})

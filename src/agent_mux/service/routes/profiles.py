@@ -1,4 +1,4 @@
-"""`/v1/profiles`: options of runs under a name."""
+"""`/v1/profiles`: named run options."""
 
 from typing import Annotated, Any
 
@@ -7,71 +7,76 @@ from starlette.responses import Response
 
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_view, profile_views
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.service.openapi.describing import Answer, Body, Component, described
-from agent_mux.service.routes.requests import ByRawPath, TheService, json_answer, json_body
+from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, SchemaRef, described
+from agent_mux.service.routes.requests import CurrentService, RawPathRoute, json_answer, json_body
 from agent_mux.service.service import in_thread
 from agent_mux.settings.profiles import Profiles, Scope
 
-router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=ByRawPath)
-Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Of the profile: {PROFILE_NAMES}.")]
+router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=RawPathRoute)
+Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Profile name: {PROFILE_NAMES}.")]
 
 
 @router.get("")
-@described(Answer(list[ProfileView]))
-async def list_profiles(service: TheService) -> Response:
-    """All profiles, by name: those of the project that the service runs in, and the global ones."""
+@described(ResponseSpec(list[ProfileView]))
+async def list_profiles(service: CurrentService) -> Response:
+    """List all profiles by name: those of the project that the service runs in, and the global ones."""
     return json_answer(await in_thread(service, profile_views, service.mux.profiles))
 
 
 @router.get("/{name}")
-@described(Answer(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
-async def get_profile(name: Name, service: TheService) -> Response:
-    """One profile, without its secrets, and which of its files says what."""
+@described(ResponseSpec(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
+async def get_profile(name: Name, service: CurrentService) -> Response:
+    """Get one profile, without its secrets, and which file each option comes from."""
     return json_answer(profile_view(await in_thread(service, service.mux.profiles.get, name)))
 
 
 @router.put("/{name}")
 @described(
-    Answer(
-        ProfileChanged, meaning="It is written.", links={"get_profile": {"name": "$response.body#/profile"},
-                                                         "delete_profile": {"name": "$response.body#/profile"}},
+    ResponseSpec(
+        ProfileChanged,
+        description="The profile was written.",
+        links={
+            "get_profile": {"name": "$response.body#/profile"},
+            "delete_profile": {"name": "$response.body#/profile"},
+        },
     ),
-    body=Body(
-        shape=Component("ProfileFields"),
+    body=BodySpec(
+        shape=SchemaRef("ProfileFields"),
         is_required=False,
         examples={"quick": {"agent": "replay", "timeout": 60_000, "tags": ["review"]}},
     ),
     errors=("CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
     parameters={"name": "review"},
-)  # fmt: skip
+)
 async def set_profile(
     name: Name,
     request: Request,
-    service: TheService,
-    scope: Annotated[Scope, Query(description="Which of the two places it is in.")] = "global",
+    service: CurrentService,
+    scope: Annotated[Scope, Query(description="Where to write the profile.")] = "global",
 ) -> Response:
-    """Make a profile, or replace all that it says. Keys and units as in its file."""
-    told = await json_body(request, dict[str, Any])
-    path = await in_thread(service, _set, service.mux.profiles, name, told, scope)
+    """Create or replace a profile. Keys and units are those of profile files."""
+    fields = await json_body(request, dict[str, Any])
+    path = await in_thread(service, _set, service.mux.profiles, name, fields, scope)
     return json_answer(ProfileChanged(profile=name, scope=scope, path=path))
 
 
 @router.delete("/{name}")
 @described(
-    Answer(ProfileChanged, meaning="It is removed."), errors=("PROFILE_NOT_FOUND", "CONFIG_ERROR", "CONFIG_LOCK_ERROR")
+    ResponseSpec(ProfileChanged, description="The profile was deleted."),
+    errors=("PROFILE_NOT_FOUND", "CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
 )
 async def delete_profile(
     name: Name,
-    service: TheService,
-    scope: Annotated[Scope | None, Query(description="Which one, where it is in both places.")] = None,
+    service: CurrentService,
+    scope: Annotated[Scope | None, Query(description="Which profile to delete if both scopes have it.")] = None,
 ) -> Response:
-    """Remove a profile. Where the project has one and there is a global one, say which is meant."""
+    """Delete a profile. `scope` is required when both the project and the global scope have it."""
     path = await in_thread(service, _delete, service.mux.profiles, name, scope)
     return json_answer(ProfileChanged(profile=name, path=path))
 
 
-def _set(profiles: Profiles, name: str, told: dict[str, Any], scope: Scope) -> str:
-    return str(profiles.set_keys(name, told, scope=scope, replace=True))
+def _set(profiles: Profiles, name: str, fields: dict[str, Any], scope: Scope) -> str:
+    return str(profiles.set_keys(name, fields, scope=scope, replace=True))
 
 
 def _delete(profiles: Profiles, name: str, scope: Scope | None) -> str:

@@ -1,4 +1,4 @@
-"""`/v1/runs`: start runs, find them, forget them."""
+"""`/v1/runs`: start, list and delete runs."""
 
 from typing import Annotated, Any
 
@@ -6,44 +6,52 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.run.base import TERMINAL
+from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.sdk.options import LONGEST_TAG
-from agent_mux.service.openapi.describing import Answer, Body, Component, Links, described
-from agent_mux.service.routes.requests import RunId, TheCaller, TheService, cursor_of, json_answer, json_body, place_of
-from agent_mux.service.store.runs import LIVE, Place, RunFilter
+from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, SchemaRef, described
+from agent_mux.service.routes.requests import (
+    CurrentCaller,
+    CurrentService,
+    RunId,
+    format_cursor,
+    json_answer,
+    json_body,
+    parse_cursor,
+)
+from agent_mux.service.store.runs import LIVE, RunFilter, RunPosition
 from agent_mux.service.views import RunPage, RunView
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 LARGEST_PAGE = 200
 LONGEST_KEY = 255
-LATEST = 1 << 53  # milliseconds: larger numbers are none in JSON
+LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
 LONGEST_NAME = 200  # characters
-MOST_TAGS = 32
-_OF_THE_RUN: Links = {
+MAX_TAGS = 32
+_RUN_LINKS: Links = {
     name: {"run_id": "$response.body#/runId"}
     for name in ("get_run", "read_events", "list_interactions", "input_run", "interrupt_run", "abort_run", "delete_run")
 }
-State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL), *LIVE]})]
-STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
+State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL_STATES), *LIVE]})]
+STATES = ("alive", "over", *sorted(TERMINAL_STATES), *LIVE)
 
 
 @router.post("", status_code=201)
 @described(
-    Answer(
+    ResponseSpec(
         RunView,
         201,
-        "It is started, or waits for a place.",
+        "The run was started or queued.",
         headers={"Location": "Path of the run."},
-        links=_OF_THE_RUN,
+        links=_RUN_LINKS,
     ),
-    Answer(
+    ResponseSpec(
         RunView,
         200,
-        "The same was asked for before, under this key: the run of then.",
+        "A request with this key created this run before.",
         headers={"Location": "Path of the run.", "Idempotent-Replayed": "`true`."},
     ),
-    body=Body(
-        shape=Component("RunRequest"),
+    body=BodySpec(
+        shape=SchemaRef("RunRequest"),
         examples={"demo": {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["demo"]}},
     ),
     errors=(
@@ -58,19 +66,23 @@ STATES = ("alive", "over", *sorted(TERMINAL), *LIVE)
 )
 async def create_run(
     request: Request,
-    service: TheService,
-    caller: TheCaller,
+    service: CurrentService,
+    caller: CurrentCaller,
     idempotency_key: Annotated[
         str | None,
-        Header(min_length=1, max_length=LONGEST_KEY, description="Chosen by the client: the same key, the same run."),
+        Header(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            description="Chosen by the client; a repeated key returns the same run.",
+        ),
     ] = None,
 ) -> Response:
-    """Start a run. The body has the options of `amux run`, as in a profile: camelCase, times in milliseconds.
+    """Start a run. The body has the options of `amux run` as in a profile: camelCase, times in milliseconds.
 
-    With an `Idempotency-Key` that was used before for the same request, the run of then is the answer (200).
+    Repeating a request with the same `Idempotency-Key` returns the run that it created (200).
     """
-    told = await json_body(request, dict[str, Any])
-    view, is_new = await service.runs.create(told, owner=caller.name, idempotency_key=idempotency_key)
+    payload = await json_body(request, dict[str, Any])
+    view, is_new = await service.runs.create(payload, owner=caller.name, idempotency_key=idempotency_key)
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)
@@ -80,39 +92,38 @@ async def create_run(
 
 
 @router.get("")
-@described(Answer(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}))
-async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
-    service: TheService,
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Registered name of an agent.")] = None,
+@described(ResponseSpec(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}))
+async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
+    service: CurrentService,
+    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Agent name.")] = None,
     state: Annotated[
-        list[State] | None, Query(max_length=len(STATES), description="One or more; `alive` and `over` are several.")
+        list[State] | None,
+        Query(max_length=len(STATES), description="One or more states; `alive` and `over` stand for groups."),
     ] = None,
     exit_reason: Annotated[
-        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Why it ended: `completed`, ...")
+        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Exit reason: `completed`, ...")
     ] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Name of the model.")] = None,
+    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Model name.")] = None,
     session_id: Annotated[
-        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own id of the session.")
+        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own session id.")
     ] = None,
     project_id: Annotated[
-        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="What it is counted to.")
+        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="Project id of the run.")
     ] = None,
     owner: Annotated[
-        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that asked for it.")
+        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that created the run.")
     ] = None,
     tag: Annotated[
         list[Annotated[str, Query(max_length=LONGEST_TAG)]] | None,
-        Query(max_length=MOST_TAGS, description="It has all of these."),
+        Query(max_length=MAX_TAGS, description="Runs with all of these tags."),
     ] = None,
-    since: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Asked for at or after: ms since the epoch.")
-    ] = None,
-    until: Annotated[int | None, Query(ge=0, le=LATEST, description="Asked for before: ms since the epoch.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    since: Annotated[int | None, Query(ge=0, le=LATEST, description="Created at or after: ms since the epoch.")] = None,
+    until: Annotated[int | None, Query(ge=0, le=LATEST, description="Created before: ms since the epoch.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
+    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
-    """The runs, the latest first."""
-    wanted = RunFilter(
+    """List runs that match all filters, latest first."""
+    run_filter = RunFilter(
         agent=agent,
         states=_states(state or []),
         exit_reason=exit_reason,
@@ -124,31 +135,35 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # one for each parameter
         since=since,
         until=until,
     )
-    views = await service.runs.page(wanted, behind=Place(*place_of(cursor)) if cursor else None, limit=limit + 1)
+    views = await service.runs.page(
+        run_filter, after_position=RunPosition(*parse_cursor(cursor)) if cursor else None, limit=limit + 1
+    )
     page = RunPage(runs=views[:limit])
     if len(views) > limit:
-        page.next = cursor_of(page.runs[-1].created_at, page.runs[-1].run_id)
+        page.next = format_cursor(page.runs[-1].created_at, page.runs[-1].run_id)
     return json_answer(page)
 
 
 @router.get("/{run_id}")
-@described(Answer(RunView), errors=("RUN_NOT_FOUND",))
-async def get_run(run_id: RunId, service: TheService) -> Response:
-    """One run, with its request and, when it is over, its result."""
+@described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
+async def get_run(run_id: RunId, service: CurrentService) -> Response:
+    """Get one run with its request and, after its end, its result."""
     return json_answer(await service.runs.get(run_id))
 
 
 @router.delete("/{run_id}", status_code=204)
-@described(Answer(status=204, meaning="It is forgotten."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION"))
-async def delete_run(run_id: RunId, service: TheService) -> Response:
-    """Forget a run that is over: its row and its journal."""
+@described(
+    ResponseSpec(status=204, description="The run was deleted."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION")
+)
+async def delete_run(run_id: RunId, service: CurrentService) -> Response:
+    """Delete an ended run with its journal."""
     await service.runs.delete(run_id)
     return Response(status_code=204)
 
 
-def _states(said: list[str]) -> tuple[str, ...]:
-    unknown = [FieldError("state", one, ", ".join(STATES)) for one in said if one not in STATES]
+def _states(names: list[str]) -> tuple[str, ...]:
+    unknown = [FieldError("state", one, ", ".join(STATES)) for one in names if one not in STATES]
     if unknown:
         raise ValidationError(unknown)
-    groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL))}
-    return tuple(dict.fromkeys(state for one in said for state in groups.get(one, (one,))))
+    groups = {"alive": LIVE, "over": tuple(sorted(TERMINAL_STATES))}
+    return tuple(dict.fromkeys(state for one in names for state in groups.get(one, (one,))))

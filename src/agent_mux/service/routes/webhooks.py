@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: who is told of runs. For administrators: a webhook sees the runs of everybody."""
+"""`/v1/webhooks`: notify other programs about runs. Only for administrators: a webhook receives everybody's runs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -7,29 +7,29 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
-from agent_mux.service.openapi.describing import Answer, Body, Links, described
-from agent_mux.service.routes.requests import TheService, cursor_of, json_answer, json_body, place_of
-from agent_mux.service.store.webhooks import DeliveryPlace, DeliveryState
-from agent_mux.service.webhooks.requests import (
+from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, described
+from agent_mux.service.routes.requests import CurrentService, format_cursor, json_answer, json_body, parse_cursor
+from agent_mux.service.store.webhooks import DeliveryPosition, DeliveryState
+from agent_mux.service.webhooks.schemas import (
     EVENTS,
     LONGEST_TEXT,
     LONGEST_URL,
-    MOST_ITEMS,
+    MAX_ITEMS,
     DeliveryPage,
     DeliveryView,
     NewSecret,
     NewWebhook,
     WebhookChange,
     WebhookView,
-    checked_secret,
-    chosen,
     delivery_view,
+    validated_secret,
+    webhook_columns,
     webhook_view,
 )
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 LARGEST_PAGE = 200
-_OF_THE_WEBHOOK: Links = {
+_WEBHOOK_LINKS: Links = {
     name: {"webhook_id": "$response.body#/webhookId"}
     for name in (
         "get_webhook",
@@ -40,11 +40,11 @@ _OF_THE_WEBHOOK: Links = {
         "list_deliveries",
     )
 }
-_NONE: tuple[AnyCode, ...] = ("NOT_FOUND",)
-_LIMITS: Mapping[str, Mapping[str, Any]] = {
+_NOT_FOUND: tuple[AnyCode, ...] = ("NOT_FOUND",)
+_CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {
     "url": {"format": "uri", "maxLength": LONGEST_URL},
     "events": {"minItems": 1, "items": {"enum": list(EVENTS)}},
-    "tags": {"maxItems": MOST_ITEMS, "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}},
+    "tags": {"maxItems": MAX_ITEMS, "items": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}},
     "description": {"maxLength": LONGEST_TEXT},
     "secret": {"pattern": "^whsec_[A-Za-z0-9+/]{32,86}={0,2}$"},
 }
@@ -53,102 +53,106 @@ LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
 
 @router.post("", status_code=201)
 @described(
-    Answer(WebhookView, 201, "It is made.", headers={"Location": "Path of the webhook."}, links=_OF_THE_WEBHOOK),
-    body=Body(
+    ResponseSpec(
+        WebhookView, 201, "The webhook was created.", headers={"Location": "Path of the webhook."}, links=_WEBHOOK_LINKS
+    ),
+    body=BodySpec(
         shape=NewWebhook,
         examples={"ends": {"url": "https://hooks.example.com/amux", "events": ["run.ended"], "tags": ["nightly"]}},
-        limits=_LIMITS,
+        constraints=_CONSTRAINTS,
     ),
     errors=("LIMIT_EXCEEDED",),
 )
-async def create_webhook(request: Request, service: TheService) -> Response:
-    """Make a webhook. The answer is the only one that has its secret."""
-    told = await json_body(request, NewWebhook)
-    values = chosen(told, service.mux.adapters, allow_private=service.webhooks.allow_private)
-    secret = checked_secret(told.secret) if isinstance(told.secret, str) else None
+async def create_webhook(request: Request, service: CurrentService) -> Response:
+    """Create a webhook. The response contains its secret, which is not shown again."""
+    change = await json_body(request, NewWebhook)
+    values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
+    secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
     row = await service.webhooks.create(values, secret)
     return json_answer(webhook_view(row, secret=row.secret), 201, {"location": f"/v1/webhooks/{row.webhook_id}"})
 
 
 @router.get("")
-@described(Answer(list[WebhookView]))
-async def list_webhooks(service: TheService) -> Response:
-    """Every webhook, the first one first."""
+@described(ResponseSpec(list[WebhookView]))
+async def list_webhooks(service: CurrentService) -> Response:
+    """List all webhooks in order of creation."""
     return json_answer([webhook_view(row) for row in service.webhooks.all()])
 
 
 @router.get("/{webhook_id}")
-@described(Answer(WebhookView), errors=_NONE)
-async def get_webhook(webhook_id: str, service: TheService) -> Response:
-    """One webhook."""
+@described(ResponseSpec(WebhookView), errors=_NOT_FOUND)
+async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
+    """Get one webhook, without its secret."""
     return json_answer(webhook_view(service.webhooks.get(webhook_id)))
 
 
 @router.patch("/{webhook_id}")
 @described(
-    Answer(WebhookView),
-    body=Body(shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, limits=_LIMITS),
-    errors=_NONE,
+    ResponseSpec(WebhookView),
+    body=BodySpec(
+        shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, constraints=_CONSTRAINTS
+    ),
+    errors=_NOT_FOUND,
 )
-async def change_webhook(webhook_id: str, request: Request, service: TheService) -> Response:
-    """Change some of it. Switched off, it gets nothing, and what it had still to get is given up."""
+async def change_webhook(webhook_id: str, request: Request, service: CurrentService) -> Response:
+    """Change fields of a webhook. Disabling it discards its pending deliveries."""
     service.webhooks.get(webhook_id)
-    told = await json_body(request, WebhookChange)
-    values = chosen(told, service.mux.adapters, allow_private=service.webhooks.allow_private)
+    change = await json_body(request, WebhookChange)
+    values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     return json_answer(webhook_view(await service.webhooks.change(webhook_id, values)))
 
 
 @router.delete("/{webhook_id}", status_code=204)
-@described(Answer(status=204, meaning="It is forgotten."), errors=_NONE)
-async def delete_webhook(webhook_id: str, service: TheService) -> Response:
-    """Forget it, and what it had still to get."""
+@described(ResponseSpec(status=204, description="The webhook was deleted."), errors=_NOT_FOUND)
+async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
+    """Delete a webhook with its pending deliveries."""
     await service.webhooks.remove(webhook_id)
     return Response(status_code=204)
 
 
 @router.post("/{webhook_id}/secret")
 @described(
-    Answer(WebhookView, meaning="With the new secret."),
-    body=Body(
+    ResponseSpec(WebhookView, description="The webhook with its new secret."),
+    body=BodySpec(
         shape=NewSecret,
         is_required=False,
         examples={"hour": {"overlap": 3_600_000}},
-        limits={**_LIMITS, "overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
+        constraints={**_CONSTRAINTS, "overlap": {"minimum": 0, "maximum": LONGEST_OVERLAP}},
     ),
-    errors=_NONE,
+    errors=_NOT_FOUND,
 )
-async def rotate_secret(webhook_id: str, request: Request, service: TheService) -> Response:
-    """Give it a new secret. For `overlap` milliseconds (a day) messages have signatures of both."""
+async def rotate_secret(webhook_id: str, request: Request, service: CurrentService) -> Response:
+    """Replace the secret. For `overlap` milliseconds (default: a day) messages carry signatures of both secrets."""
     service.webhooks.get(webhook_id)
-    told = await json_body(request, NewSecret)
-    if not 0 <= told.overlap <= LONGEST_OVERLAP:
-        raise ValidationError([FieldError("overlap", told.overlap, f"milliseconds, 0 to {LONGEST_OVERLAP}")])
-    secret = checked_secret(told.secret) if isinstance(told.secret, str) else None
-    row = await service.webhooks.rotate(webhook_id, told.overlap, secret)
+    change = await json_body(request, NewSecret)
+    if not 0 <= change.overlap <= LONGEST_OVERLAP:
+        raise ValidationError([FieldError("overlap", change.overlap, f"milliseconds, 0 to {LONGEST_OVERLAP}")])
+    secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
+    row = await service.webhooks.rotate(webhook_id, change.overlap, secret)
     return json_answer(webhook_view(row, secret=row.secret))
 
 
 @router.post("/{webhook_id}/test", status_code=202)
-@described(Answer(DeliveryView, 202, "It is on its way."), errors=(*_NONE, "INVALID_STATE_TRANSITION"))
-async def test_webhook(webhook_id: str, service: TheService) -> Response:
-    """Send it a `webhook.test`. What becomes of it is among the deliveries."""
+@described(ResponseSpec(DeliveryView, 202, "The message was queued."), errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"))
+async def test_webhook(webhook_id: str, service: CurrentService) -> Response:
+    """Send a `webhook.test` message. Its outcome appears among the deliveries."""
     return json_answer(delivery_view(await service.webhooks.test(webhook_id)), 202)
 
 
 @router.get("/{webhook_id}/deliveries")
-@described(Answer(DeliveryPage), errors=_NONE)
+@described(ResponseSpec(DeliveryPage), errors=_NOT_FOUND)
 async def list_deliveries(
     webhook_id: str,
-    service: TheService,
-    state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="How many at most.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    service: CurrentService,
+    state: Annotated[DeliveryState | None, Query(description="Deliveries in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
+    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> Response:
-    """What was sent, and what is to be sent, the latest first; for a week."""
+    """List pending and finished deliveries of the last week, latest first."""
     service.webhooks.get(webhook_id)
-    behind = DeliveryPlace(*place_of(cursor)) if cursor else None
-    rows = await service.webhooks.store.page(webhook_id, state=state, behind=behind, limit=limit + 1)
+    after_position = DeliveryPosition(*parse_cursor(cursor)) if cursor else None
+    rows = await service.webhooks.store.page(webhook_id, state=state, after_position=after_position, limit=limit + 1)
     page = DeliveryPage(deliveries=[delivery_view(row) for row in rows[:limit]])
     if len(rows) > limit:
-        page.next = cursor_of(rows[limit - 1].created_at, rows[limit - 1].delivery_id)
+        page.next = format_cursor(rows[limit - 1].created_at, rows[limit - 1].delivery_id)
     return json_answer(page)

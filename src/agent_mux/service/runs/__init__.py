@@ -1,1 +1,1 @@
-"""The runs of a service: asked for, watched, told things, remembered, and found again after a crash."""
+"""The runs of a service: started, read, controlled, stored, and recovered after a crash."""

@@ -1,98 +1,137 @@
-"""A run that this process has started: its handle, and what is to be remembered of it."""
+"""A run that this process started: its handle, its row, and the observers of its lifecycle.
+
+Observers, such as metrics and webhooks, see the start, the interactions and the end of every run, not its events: they
+cost nothing per event.
+"""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
 from msgspec import UNSET, Raw, json
+from sqlalchemy import Executable
 
 from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import BaseEvent
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.service.runs.observers import Entry, RunObserver
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView, pending_view, present
 
 
-class Remember(Protocol):
-    """Is told what changed in a row, and what is to be written with it."""
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A statement to write in the same transaction as the change of a run that it reports (transactional outbox)."""
 
-    def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[Entry] = (), /) -> None:
-        """Write this, soon."""
+    statement: Executable
+    """Has to be idempotent: it is repeated if the database fails while it is written."""
+    written: Callable[[], None]
+    """Called once it is in the database."""
+
+
+class RunLifecycleObserver(Protocol):
+    """Called synchronously, in the order of what happens. Must not block or raise."""
+
+    def started(self, row: RunRow, view: RunView) -> Iterable[OutboxEntry]:
+        """Handle the start of the run's agent."""
+
+    def interaction_requested(self, row: RunRow, view: RunView, pending: PendingInteraction) -> Iterable[OutboxEntry]:
+        """Handle an interaction that needs a person: neither a policy nor the approval mode decides it."""
+
+    def ended(self, row: RunRow, view: RunView, events: Mapping[str, int]) -> Iterable[OutboxEntry]:
+        """Handle the end of a run.
+
+        `events`: number of events by type that this process has seen; empty for a run that a crash interrupted.
+        """
+
+
+class RecordChange(Protocol):
+    """Records a changed row, and what to write with it."""
+
+    def __call__(self, run_id: str, values: Mapping[str, Any], entries: Iterable[OutboxEntry] = (), /) -> None:
+        """Write these columns and entries soon."""
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class LiveRun:
-    """One run, from its start until nobody needs its handle any more."""
+    """One run, from its start until its handle is released."""
 
     def __init__(
-        self, row: RunRow, handle: RunHandle, remember: Remember, observers: Sequence[RunObserver] = ()
+        self,
+        row: RunRow,
+        handle: RunHandle,
+        record_change: RecordChange,
+        observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
         self.row = row
         self.handle = handle
-        self._remember = remember
+        self._record_change = record_change
         self._observers = observers
-        self.types: Counter[str] = Counter()
-        """How many events of each type there are so far."""
+        self.event_counts: Counter[str] = Counter()
+        """Number of events by type so far."""
         self._revision = 0
-        self._looks: object = None
-        self._news: anyio.Event | None = None
+        self._snapshot_key: object = None
+        self._changed: anyio.Event | None = None
         self._result: RunResult | None = None
-        handle.on("*", self._count)
-        handle.on_state(self._moved)
+        handle.on("*", self._on_event)
+        handle.on_state(self._on_state)
 
-    def _count(self, event: BaseEvent) -> None:
-        self.types[event.type] += 1
-        self.tell_of_news()
+    def _on_event(self, event: BaseEvent) -> None:
+        self.event_counts[event.type] += 1
+        self.notify_changed()
 
     @property
-    def news(self) -> anyio.Event:
-        """Set when something may be different; the next time it is another one. Take it first, and look then."""
-        if self._news is None:
-            self._news = anyio.Event()
-        return self._news
+    def changed(self) -> anyio.Event:
+        """An event that is set at the next change. Get it before reading the state: each change replaces it."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        return self._changed
 
-    def tell_of_news(self) -> None:
-        """Something may be different."""
-        if self._news is not None:
-            self._news.set()
-            self._news = None
+    def notify_changed(self) -> None:
+        """Wake everybody who waits for a change."""
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
-    def _moved(self, state: RunState) -> None:
-        if state in TERMINAL:  # the end is told with its result
+    def _on_state(self, state: RunState) -> None:
+        if state in TERMINAL_STATES:  # recorded together with the result
             return
         if self.row.started_at is None:
-            began = {"state": state, "started_at": self.handle.header.started_at}
-            self._change(began, lambda one: one.started(self.row, self._seen))
+            started = {"state": state, "started_at": self.handle.header.started_at}
+            self._change(started, lambda observer: observer.started(self.row, self._summary))
         else:
             self._change({"state": state})
 
-    def _change(self, values: dict[str, Any], tell: Callable[[RunObserver], Iterable[Entry]] = lambda _: ()) -> None:
+    def _change(
+        self, values: dict[str, Any], entries_of: Callable[[RunLifecycleObserver], Iterable[OutboxEntry]] = lambda _: ()
+    ) -> None:
         for name, value in values.items():
-            if name != "result":  # it may be long, and the handle has it
+            if name != "result":  # it may be long, and the handle holds it
                 setattr(self.row, name, value)
-        self._remember(self.row.run_id, values, [entry for one in self._observers for entry in tell(one)])
-        self.tell_of_news()
+        self._record_change(
+            self.row.run_id, values, [entry for observer in self._observers for entry in entries_of(observer)]
+        )
+        self.notify_changed()
 
     @property
-    def _seen(self) -> RunView:
-        return self.view(whole=False)
+    def _summary(self) -> RunView:
+        return self.view(full=False)
 
-    def waits(self, pending: PendingInteraction) -> None:
-        """Its agent waits for a person."""
-        self._change({}, lambda one: one.waits(self.row, self._seen, pending))
+    def interaction_requested(self, pending: PendingInteraction) -> None:
+        """Notify observers that the agent waits for a person."""
+        self._change({}, lambda observer: observer.interaction_requested(self.row, self._summary, pending))
 
     def ended(self, result: RunResult, journal_bytes: int | None) -> None:
-        """It is over: what it came to."""
+        """Record the result and notify observers of the end."""
         self._result = result
         self._change(
             {
@@ -100,34 +139,34 @@ class LiveRun:
                 "state": self.handle.state,
                 "ended_at": self.handle.header.started_at + result.duration_ms,
                 "event_count": self.handle.event_count,
-                "event_types": to_json(self.types),
+                "event_types": to_json(self.event_counts),
                 "journal_bytes": journal_bytes,
             },
-            lambda one: one.ended(self.row, self._seen, self.types),
+            lambda observer: observer.ended(self.row, self._summary, self.event_counts),
         )
 
-    def view(self, *, whole: bool) -> RunView:
-        """As it is now. `whole`: with the request and the result."""
+    def view(self, *, full: bool) -> RunView:
+        """Return the current view. `full`: with the request and the result."""
         handle = self.handle
-        view = view_of(self.row, whole=whole)
+        view = view_of(self.row, full=full)
         view.state, view.event_count = handle.state, handle.event_count
         view.model, view.session_id = present(handle.model), present(handle.session_id)
         view.journal = present(handle.journal)
-        if whole and self._result is not None:
+        if full and self._result is not None:
             view.result = Raw(to_json_bytes(self._result.to_dict()))
         if not self.row.is_over:
             view.is_busy = handle.is_busy
-            view.pending = [pending_view(one) for one in handle.interaction.pending]
+            view.pending = [pending_view(observer) for observer in handle.interaction.pending]
             view.queue_position = present(handle.queue_position)
-        looks = _looks(view)
-        if looks != self._looks:  # a number that is larger than those of a server before this one
-            self._looks, self._revision = looks, max(self._revision + 1, time.time_ns() // 1000)
+        key = _snapshot_key(view)
+        if key != self._snapshot_key:  # larger than the revisions of earlier server processes
+            self._snapshot_key, self._revision = key, max(self._revision + 1, time.time_ns() // 1000)
         view.revision = self._revision
         return view
 
 
 def ended_values(result: RunResult) -> dict[str, Any]:
-    """The columns of a run that a result fills."""
+    """Return the columns that a result determines."""
     cost = result.cost
     return {
         "exit_reason": result.exit_reason,
@@ -142,8 +181,8 @@ def ended_values(result: RunResult) -> dict[str, Any]:
     }
 
 
-def view_of(row: RunRow, *, whole: bool) -> RunView:
-    """A run as it is remembered. `whole`: with the request and the result."""
+def view_of(row: RunRow, *, full: bool) -> RunView:
+    """Return the view of a stored run. `full`: with the request and the result."""
     return RunView(
         run_id=row.run_id,
         agent=row.agent,
@@ -164,13 +203,13 @@ def view_of(row: RunRow, *, whole: bool) -> RunView:
         cost_usd=present(row.cost_usd),
         error_code=present(row.error_code),
         journal=present(row.journal),
-        event_types=json.decode(row.event_types) if whole and row.event_types else UNSET,
-        request=Raw(row.request.encode()) if whole else UNSET,
-        result=Raw(row.result.encode()) if whole and row.result is not None else UNSET,
+        event_types=json.decode(row.event_types) if full and row.event_types else UNSET,
+        request=Raw(row.request.encode()) if full else UNSET,
+        result=Raw(row.result.encode()) if full and row.result is not None else UNSET,
     )
 
 
-def _looks(view: RunView) -> object:
-    """What makes it another one."""
-    pending = [one.id for one in view.pending] if view.pending else []
+def _snapshot_key(view: RunView) -> object:
+    """Return what a new revision depends on."""
+    pending = [observer.id for observer in view.pending] if view.pending else []
     return view.state, view.queue_position, view.is_busy, pending, view.model, view.session_id, view.journal

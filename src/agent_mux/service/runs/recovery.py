@@ -1,11 +1,10 @@
-"""After a crash: what became of the runs that were alive. Their journals tell, whatever was written of them elsewhere.
+"""Recovery after a crash: determines from the journals what became of the runs that were alive.
 
-A run that had begun is over: its processes are gone (the reaper saw to it, and here it is made sure of), and it is
-`killed`, unless its agent had come to an end. One that still waited for a place begins again to wait.
+A run that had started has ended: its processes are gone (the reaper killed them, and recovery makes sure), and it is
+`killed` unless its agent had finished. A run that was still waiting is queued again.
 
-Processes are ended before the server takes its first request. Journals may be huge, so they are read behind it, one
-after the other; who asks for such a run meanwhile waits, and after a while is told to ask again: nobody is shown a
-state that is not true.
+Processes are killed before the server accepts requests. Journals may be huge, so they are read in the background, one
+after the other. A request for such a run waits and, after a while, fails with UNAVAILABLE: no outdated state is shown.
 """
 
 import logging
@@ -24,127 +23,129 @@ from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import kill_processes_of
 from agent_mux.run.base import state_after
-from agent_mux.run.derivation import DerivedRun, MakeCodec
+from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.service.runs.keeper import Keeper
-from agent_mux.service.runs.live import ended_values, now_ms
-from agent_mux.service.runs.observers import Entry
+from agent_mux.service.runs.live import OutboxEntry, ended_values, now_ms
+from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunRow
 
-PATIENCE = 5.0  # seconds that a request waits for a journal to be read
+RECOVERY_TIMEOUT = 5.0  # seconds that a request waits for a journal to be read
 
-Mend = Callable[[], Mapping[str, Any]]
-"""Finds the columns of a run that was alive. Blocking."""
-Ended = Callable[[RunRow, Mapping[str, Any]], Iterable[Entry]]
+RecoverValues = Callable[[], Mapping[str, Any]]
+"""Determine the columns of a run that was alive. Blocking."""
+OnRecovered = Callable[[RunRow, Mapping[str, Any]], Iterable[OutboxEntry]]
+"""Return the entries to write with the recovered columns."""
 
 
 class Recovery:
-    """The runs that were alive when the server was killed, until it is known what became of them."""
+    """The runs that were alive when the server was killed, until their outcome is determined."""
 
-    def __init__(self, journals: Path, make_codec: MakeCodec, keeper: Keeper, ended: Ended) -> None:
-        """`ended`: is told what became of a run."""
-        self._ended = ended
+    def __init__(
+        self, journals: Path, make_codec: CodecFactory, write_queue: WriteBehindQueue, on_recovered: OnRecovered
+    ) -> None:
+        """`on_recovered`: called with the row and the recovered columns of each run."""
+        self._on_recovered = on_recovered
         self._journals = journals
         self._make_codec = make_codec
-        self._keeper = keeper
-        self._unknown: dict[str, tuple[RunRow, Mend]] = {}
-        self._news = anyio.Event()
+        self._write_queue = write_queue
+        self._unrecovered: dict[str, tuple[RunRow, RecoverValues]] = {}
+        self._recovered = anyio.Event()
 
     async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """End what is left of them. Gives those that never began, in order: nothing is left of them but the request."""
-        return await to_thread.run_sync(self._sorted, rows)
+        """Clean up after the runs, and return in order those that had not started, of which only the request exists."""
+        return await to_thread.run_sync(self._classify, rows)
 
-    def _sorted(self, rows: Sequence[RunRow]) -> list[RunRow]:
+    def _classify(self, rows: Sequence[RunRow]) -> list[RunRow]:
         waiting = []
         for row in rows:
             journal = self._journals / f"{row.run_id}.journal"
             if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
-                self._add(row, lambda row=row, journal=journal: mended_values(row, journal, self._make_codec))  # type: ignore[misc]
+                self._add(row, lambda row=row, journal=journal: recovered_values(row, journal, self._make_codec))  # type: ignore[misc]
             elif row.state != "spawned":
-                self.lose(row, f"the server was killed, and the journal {journal} is gone")
+                self.mark_lost(row, f"the server was killed, and its journal {journal} is missing")
             elif row.is_complete:
                 journal.unlink(missing_ok=True)
                 waiting.append(row)
             else:
-                why = "the server was killed while the run waited for a place, and its secrets were not written down"
-                self.lose(row, f"{why}; ask for it again")
+                reason = "the server was killed while the run was queued, and secrets of the request are not stored"
+                self.mark_lost(row, f"{reason}; start it again")
         return waiting
 
-    def _add(self, row: RunRow, mend: Mend) -> None:
-        _end(row.run_id)
-        self._unknown[row.run_id] = row, mend
+    def _add(self, row: RunRow, recover: RecoverValues) -> None:
+        _clean_up(row.run_id)
+        self._unrecovered[row.run_id] = row, recover
 
-    def lose(self, row: RunRow, why: str) -> None:
-        """Nothing is known of it, and it will not begin. `why`: for people."""
-        self._add(row, lambda: lost_values(row, why))
+    def mark_lost(self, row: RunRow, reason: str) -> None:
+        """End a run that left no journal and cannot start. `why`: the message of its error."""
+        self._add(row, lambda: lost_values(row, reason))
 
     async def run(self) -> None:
-        """Find out what became of them, and have it written."""
-        for run_id, (row, mend) in list(self._unknown.items()):
-            values = await to_thread.run_sync(_mended, run_id, mend)
-            self._keeper.put(run_id, values, self._ended(row, values))
-            await self._keeper.caught_up()
-            del self._unknown[run_id]
-            news, self._news = self._news, anyio.Event()
+        """Recover the runs one after the other and store their outcomes."""
+        for run_id, (row, recover) in list(self._unrecovered.items()):
+            values = await to_thread.run_sync(_recover, run_id, recover)
+            self._write_queue.put(run_id, values, self._on_recovered(row, values))
+            await self._write_queue.flush()
+            del self._unrecovered[run_id]
+            news, self._recovered = self._recovered, anyio.Event()
             news.set()
 
-    async def known(self, *run_ids: str) -> bool:
-        """Wait until it is known what became of these runs. False: it was. Raises UNAVAILABLE when it takes long."""
-        if not any(run_id in self._unknown for run_id in run_ids):
+    async def wait_recovered(self, *run_ids: str) -> bool:
+        """Wait until these runs are recovered; return whether it had to wait. Raises UNAVAILABLE when it takes long."""
+        if not any(run_id in self._unrecovered for run_id in run_ids):
             return False
-        with anyio.move_on_after(PATIENCE):
-            while any(run_id in self._unknown for run_id in run_ids):
-                await self._news.wait()
+        with anyio.move_on_after(RECOVERY_TIMEOUT):
+            while any(run_id in self._unrecovered for run_id in run_ids):
+                await self._recovered.wait()
             return True
         reading = (
-            f"the server was killed, and what became of {len(self._unknown)} runs is being read from their journals"
+            f"the server was killed; the outcomes of {len(self._unrecovered)} runs are being read from their journals"
         )
         raise AgentMuxError("UNAVAILABLE", f"{reading}; try again")
 
 
-def _mended(run_id: str, mend: Mend) -> Mapping[str, Any]:
+def _recover(run_id: str, recover: RecoverValues) -> Mapping[str, Any]:
     try:
-        return mend()
-    except Exception:  # an adapter's codec may raise anything; a server that dies of it would never start again
-        logging.getLogger(LOGGER).exception("what became of run %s cannot be read from its journal", run_id)
+        return recover()
+    except Exception:  # an adapter's codec may raise anything, which must not keep the server from starting
+        logging.getLogger(LOGGER).exception("cannot recover run %s from its journal", run_id)
         return {"state": "killed", "exit_reason": "killed", "ended_at": now_ms(), "error_code": "INTERNAL"}
 
 
 def _is_empty(journal: Path) -> bool:
-    """It was made and nothing was written: before that no agent is started."""
+    """Return whether nothing was written to the journal, so that no agent was started."""
     return journal.stat().st_size == 0
 
 
-def _end(run_id: str) -> None:
-    """The reaper may have been killed as well."""
+def _clean_up(run_id: str) -> None:
+    """Kill what is left of a run: its reaper may have been killed, too."""
     kill_processes_of(run_id)
     shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
 
 
-def mended_values(row: RunRow, journal: Path, make_codec: MakeCodec) -> dict[str, Any]:
-    """The columns of a run that was alive when the server was killed. Blocking: it reads the whole journal."""
+def recovered_values(row: RunRow, journal: Path, make_codec: CodecFactory) -> dict[str, Any]:
+    """Return the columns of a run that was alive when the server was killed. Blocking: reads the whole journal."""
     try:
         derived = DerivedRun(journal, make_codec)
         if derived.run_id == row.run_id:
             return _derived_values(derived, journal)
-        why = f"{journal} is of another run"
+        reason = f"{journal} belongs to another run"
     except (AgentMuxError, OSError) as error:
-        why = str(error)
-    return lost_values(row, f"the server was killed, and the journal cannot be read: {why}")
+        reason = str(error)
+    return lost_values(row, f"the server was killed, and its journal cannot be read: {reason}")
 
 
 def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     types: Counter[str] = Counter()
     for _, events in derived.batches():
-        from_thread.check_cancelled()  # the service may be told to stop meanwhile
+        from_thread.check_cancelled()  # the service may be stopping
         types.update(event.type for event in events)
     result = derived.result()
     if derived.damage is not None:
         logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
-        told = RunError("AGENT_CRASH", f"the server was killed, and what came later is lost: {derived.damage}")
-        result = replace(result, error=told)
+        error = RunError("AGENT_CRASH", f"the server was killed, and later events are lost: {derived.damage}")
+        result = replace(result, error=error)
     started_at = derived.header.started_at
     return {
         **ended_values(result),
@@ -157,8 +158,8 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     }
 
 
-def lost_values(row: RunRow, why: str) -> dict[str, Any]:
-    """The columns of a run that left nothing behind. `why`: for people."""
+def lost_values(row: RunRow, reason: str) -> dict[str, Any]:
+    """Return the columns of a run without a journal. `why`: the message of its error."""
     result = RunResult(
         run_id=row.run_id,
         agent=row.agent,
@@ -171,7 +172,7 @@ def lost_values(row: RunRow, why: str) -> dict[str, Any]:
         turn_count=0,
         cost=None,
         token_usage=None,
-        error=RunError("AGENT_CRASH", why),
+        error=RunError("AGENT_CRASH", reason),
         ledger=Ledger(),
         tags=row.tags,
     )

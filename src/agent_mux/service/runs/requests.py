@@ -1,8 +1,7 @@
-"""What is asked for: the options of a run as they came, as they are remembered, and whether two are the same.
+"""Requests for runs: the options as sent and as stored, their fingerprint, and the directories that they may use.
 
-What a request may touch: files and directories in the roots. Whatever a path leads to counts, not what it says.
-
-It says where a run begins, and what it is handed; an agent that may use a shell goes where its user may go.
+Paths are checked after resolving symbolic links. This restricts where a run starts and which files it is given; an
+agent with a shell can go wherever its user can.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ import msgspec
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import FieldError, ValidationError
-from agent_mux.redaction import Redactor, secret_values, secrets_of_servers, shown
+from agent_mux.redaction import Redactor, hide_secret_values, secret_values, secrets_of_servers
 from agent_mux.settings.allowed_directories import Roots
 from agent_mux.settings.requests import request_from_wire
 
@@ -24,52 +23,52 @@ from agent_mux.settings.requests import request_from_wire
 class RunRequest:
     """One request for a run."""
 
-    said: Mapping[str, Any]
+    options: Mapping[str, Any]
     """Fields of `RunOptions`."""
-    remembered: str
-    """JSON: the same without secrets."""
+    stored_json: str
+    """JSON of the request without secrets."""
     is_complete: bool
-    """Nothing had to be left out of it."""
+    """Whether the stored JSON equals the request, because it contained no secrets."""
     fingerprint: str
-    """SHA-256 of what was asked: the same request has the same one, whatever the order of its keys."""
+    """SHA-256 of the request, independent of the order of its keys."""
 
 
-def request_of(told: Any) -> RunRequest:
-    """Read a request. Raises `ValidationError` by its keys."""
-    said = request_from_wire(told)
-    plain = {key: value for key, value in told.items() if value is not None}
-    as_asked = to_json_bytes(plain)
-    redactor = Redactor(secrets_of_servers(said.get("mcp_servers", ())) | secret_values(os.environ))
-    remembered = redactor.mask(to_json_bytes(shown("", plain)))
+def request_of(fields: Any) -> RunRequest:
+    """Parse a request. Raises `ValidationError` by its keys."""
+    options = request_from_wire(fields)
+    present = {key: value for key, value in fields.items() if value is not None}
+    as_sent = to_json_bytes(present)
+    redactor = Redactor(secrets_of_servers(options.get("mcp_servers", ())) | secret_values(os.environ))
+    stored_json = redactor.mask(to_json_bytes(hide_secret_values("", present)))
     return RunRequest(
-        said=said,
-        remembered=remembered.decode(),
-        is_complete=remembered == as_asked,
-        fingerprint=hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest(),
+        options=options,
+        stored_json=stored_json.decode(),
+        is_complete=stored_json == as_sent,
+        fingerprint=hashlib.sha256(msgspec.json.encode(present, order="deterministic")).hexdigest(),
     )
 
 
-def confined(said: Mapping[str, Any], roots: Roots) -> dict[str, Any]:
-    """The same fields of `RunOptions` with the directory in them, and paths resolved. Relative ones: to the first root.
+def confined(options: Mapping[str, Any], roots: Roots) -> dict[str, Any]:
+    """Return the fields with the working directory set and paths resolved; relative ones start at the first root.
 
-    Raises `ValidationError`, naming the roots, for paths outside of them, and for a directory that is not there.
+    Raises `ValidationError`, naming the roots, for paths outside of them and for a missing directory.
     """
-    result = {**said, "cwd": roots.directory(said.get("cwd"))}
+    result = {**options, "cwd": roots.directory(options.get("cwd"))}
     problems: list[FieldError] = []
 
     def inside(field: str, path: Any) -> Any:
         if not isinstance(path, str | os.PathLike):
-            return path  # what it should be is checked with the other options
+            return path  # its type is checked with the other options
         if not roots.holds(path):
             problems.append(FieldError(field, str(path), "a path in " + ", ".join(map(str, roots.directories))))
         return os.path.realpath(roots.default / path)
 
-    for index, one in enumerate(said.get("attachments") or ()):
+    for index, one in enumerate(options.get("attachments") or ()):
         inside(f"attachments[{index}].filePath", one.file_path)
-    if said.get("agents_doc") is not None:
-        result["agents_doc"] = inside("agentsDoc", said["agents_doc"])
-    if said.get("skills"):
-        result["skills"] = [inside(f"skills[{index}]", one) for index, one in enumerate(said["skills"])]
+    if options.get("agents_doc") is not None:
+        result["agents_doc"] = inside("agentsDoc", options["agents_doc"])
+    if options.get("skills"):
+        result["skills"] = [inside(f"skills[{index}]", one) for index, one in enumerate(options["skills"])]
     if problems:
         raise ValidationError(problems)
     return result

@@ -1,4 +1,4 @@
-"""Who may do what: one idea in each module, as pure functions; `guard` puts them in front of the application.
+"""Access control: pure rules for HTTP messages and tokens, and the guard that applies them before every route.
 
-What each of them keeps away is in docs/design/threat-model.md.
+The threats that they counter are listed in docs/design/threat-model.md.
 """

@@ -1,4 +1,4 @@
-"""In front of the application: every request is looked at here before anything of it reaches a route."""
+"""The guard in front of the application: it checks every request before any route receives it."""
 
 import logging
 from collections.abc import Callable
@@ -9,97 +9,112 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.service import problems
-from agent_mux.service.instance import Settings
-from agent_mux.service.security import bodies
-from agent_mux.service.security.bodies import Refused, add_headers, wrong_size
-from agent_mux.service.security.callers import Callers
-from agent_mux.service.security.origins import is_from_browser, is_own_host, is_own_site
+from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.security.http_rules import (
+    RequestRefused,
+    add_headers,
+    bounded_receive,
+    check_content_length,
+    head_size_status,
+    is_allowed_host,
+    is_from_browser,
+    is_json,
+    is_same_site,
+)
 from agent_mux.service.security.tokens import Caller, needed_scope
+from agent_mux.service.settings import ServiceSettings
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """ASGI middleware that refuses requests by head size, host, origin, token and body."""
 
-    def __init__(self, application: ASGIApp, settings: Settings, callers: Callable[[], Callers]) -> None:
-        """`callers`: gives those who may ask, once the service is open."""
+    def __init__(
+        self, application: ASGIApp, settings: ServiceSettings, authenticator: Callable[[], Authenticator]
+    ) -> None:
+        """Wrap `application`. `authenticator` returns the authenticator of the open service."""
         self._application = application
         self._settings = settings
-        self._callers = callers
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the application, which is handed on."""
+        """Check a request and pass it on. Lifespan messages are passed on unchecked."""
         if scope["type"] not in {"http", "websocket"}:
             await self._application(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _GuardedResponse(send)
         try:
-            receive = await self._let_in(scope, receive)
-        except Refused as refused:
-            await problems.of_http_error(refused)(scope, receive, answer)  # also instead of a WebSocket
+            receive = await self._admit(scope, receive)
+        except RequestRefused as refused:
+            await problems.http_error_response(refused)(scope, receive, answer)  # also refuses a WebSocket handshake
         except AgentMuxError as error:
-            await problems.problem_of(error)(scope, receive, answer)
+            await problems.error_response(error)(scope, receive, answer)
         else:
             await self._serve(scope, receive, answer)
 
-    async def _serve(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _serve(self, scope: Scope, receive: Receive, answer: "_GuardedResponse") -> None:
         try:
             await self._application(scope, receive, answer)
         except Exception:
-            if not answer.is_whole:  # the server has to cut it off; else everything was said, and logged
-                logging.getLogger(LOGGER).exception("an answer was cut off")
+            if not answer.is_complete:  # the server has to abort it; a complete response was already logged
+                logging.getLogger(LOGGER).exception("a response was aborted")
                 raise
 
-    async def _let_in(self, scope: Scope, receive: Receive) -> Receive:
-        """Raises `Refused`, UNAUTHENTICATED, FORBIDDEN, UNAVAILABLE."""
+    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        """Return the bounded `receive` of an admitted request.
+
+        Raises:
+            RequestRefused: A rule refuses the request.
+            AgentMuxError: UNAVAILABLE without the database.
+        """
         headers = Headers(scope=scope)
         self._check_head(scope, headers)
-        await self._check_caller(scope, headers)
+        await self._authorize(scope, headers)
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return receive
         limits = self._settings.limits
-        bodies.check_declared(headers.get("content-length"), limits.largest_body)
+        check_content_length(headers.get("content-length"), limits.largest_body)
         from_browser = is_from_browser(headers.get("origin"), headers.get("sec-fetch-site"))
-        if from_browser and not bodies.is_json(headers.get("content-type")):
-            raise Refused(415, "a body from a browser has to be application/json")
-        return bodies.bounded(receive, limits.largest_body, limits.body_within)
+        if from_browser and not is_json(headers.get("content-type")):
+            raise RequestRefused(415, "a request body from a browser has to be application/json")
+        return bounded_receive(receive, limits.largest_body, limits.body_timeout)
 
     def _check_head(self, scope: Scope, headers: Headers) -> None:
-        status = wrong_size(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
+        status = head_size_status(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
         if status is not None:
-            raise Refused(status, "the request has too many headers, or they or its path are too long; send less")
+            raise RequestRefused(status, "too many or too long headers, or too long a path; send less")
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not is_own_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
-            raise Refused(421, "this service does not go by that Host; `amux serve --allow-host NAME` allows one more")
+        if len(hosts) != 1 or not is_allowed_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
+            raise RequestRefused(421, "unknown Host; allow it with `amux serve --allow-host NAME`")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if len(headers.getlist("origin")) > 1 or not is_own_site(origin, site, hosts[0], self._settings.allowed_hosts):
-            raise Refused(403, "a page of another site sent this; only programs and own pages are served")
+        if len(headers.getlist("origin")) > 1 or not is_same_site(origin, site, hosts[0], self._settings.allowed_hosts):
+            raise RequestRefused(403, "requests from pages of other sites are refused")
 
-    async def _check_caller(self, scope: Scope, headers: Headers) -> None:
+    async def _authorize(self, scope: Scope, headers: Headers) -> None:
         needed = needed_scope(scope.get("method", "GET"), scope["path"])
         if needed is None:
             return
-        said = headers.getlist("authorization")
-        caller: Caller | None = await self._callers().caller(said[0] if len(said) == 1 else None)
-        if caller is None:
-            raise Refused(
+        values = headers.getlist("authorization")
+        authenticate: Caller | None = await self._authenticator().authenticate(values[0] if len(values) == 1 else None)
+        if authenticate is None:
+            raise RequestRefused(
                 401,
-                "a valid token is needed: `Authorization: Bearer amux_...`; `amux token create` makes one",
+                "a valid token is required: `Authorization: Bearer amux_...`; create one with `amux token create`",
                 {"www-authenticate": "Bearer"},
             )
-        if not caller.may(needed):
-            raise Refused(403, f"this token has not the scope {needed}, which that needs")
-        scope.setdefault("state", {})["caller"] = caller
+        if not authenticate.may(needed):
+            raise RequestRefused(403, f"this token lacks the required scope {needed}")
+        scope.setdefault("state", {})["caller"] = authenticate
 
 
-class _Answer:
-    """What is sent, with our headers."""
+class _GuardedResponse:
+    """Adds the security headers to a response and records whether it is complete."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.is_whole = False
+        self.is_complete = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
             add_headers(MutableHeaders(scope=message))
-        self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+        self.is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)

@@ -1,4 +1,4 @@
-"""Making and taking back tokens: what `amux token` does. A service takes notice within a second."""
+"""Creating, rotating and revoking tokens, as `amux token` does. A running service notices changes within a second."""
 
 import re
 from collections.abc import Iterable
@@ -18,71 +18,75 @@ class Keyring:
         self._store = store
 
     async def create(self, name: str, scopes: Iterable[str], *, expires_at: int | None = None) -> Token:
-        """A new one. It is never shown again: only a hash of it is stored.
+        """Create a token and return it. Only a hash of its secret is stored, so it cannot be shown again.
 
         Args:
-            name: Who it is for. Runs that it starts are this one's.
+            name: Who uses it; the owner of the runs that it starts.
             scopes: What it may do.
             expires_at: Milliseconds since the epoch; None: never.
 
         Raises:
-            ValidationError: The name is taken or none, or there is no such scope.
+            ValidationError: The name is taken or invalid, or a scope is unknown.
         """
-        wanted = tuple(dict.fromkeys(scopes))
-        _check(name, wanted)
+        unique_scopes = tuple(dict.fromkeys(scopes))
+        _check(name, unique_scopes)
         token = new_token()
         row = TokenRow(
             id=token.id,
             name=name,
             hash=token.hash,
-            scopes=" ".join(wanted),
+            scopes=" ".join(unique_scopes),
             created_at=now_ms(),
             expires_at=expires_at,
         )
         if not await self._store.add(row):
-            raise ValidationError([FieldError("name", name, "a name that no other token has, or had: see `list`")])
+            raise ValidationError(
+                [FieldError("name", name, "a name that no other token has or had; see `amux token list`")]
+            )
         return token
 
     async def list(self) -> list[TokenRow]:
-        """All, also those that are revoked or expired."""
+        """Return all tokens, including revoked and expired ones."""
         return await self._store.all()
 
     async def rotate(self, name: str, *, grace_ms: int) -> Token:
-        """A new secret; the one of before is good for `grace_ms` more. Raises NOT_FOUND, INVALID_STATE_TRANSITION."""
+        """Replace the secret; the old one stays valid for `grace_ms`. Raises NOT_FOUND, INVALID_STATE_TRANSITION."""
         row = await self._row(name)
         now = now_ms()
         if not row.is_valid(now):
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"the token {name} is revoked or expired; create another")
         token = new_token(row.id)
-        before = {"previous_hash": row.hash, "previous_valid_until": now + grace_ms} if grace_ms else {
+        previous = {"previous_hash": row.hash, "previous_valid_until": now + grace_ms} if grace_ms else {
             "previous_hash": None, "previous_valid_until": None
         }  # fmt: skip
-        await self._store.change(row.id, {"hash": token.hash, **before})
+        await self._store.change(row.id, {"hash": token.hash, **previous})
         return token
 
     async def revoke(self, name: str) -> None:
-        """It is good for nothing any more. Its name stays taken: what it did stays its. Raises NOT_FOUND."""
+        """Make a token invalid. Its name stays taken, since runs refer to it. Raises NOT_FOUND."""
         row = await self._row(name)
         if row.revoked_at is None:
             await self._store.change(row.id, {"revoked_at": now_ms()})
 
     async def forget(self, name: str) -> None:
-        """As if it had never been there. Without any, a service on loopback is open again. Raises NOT_FOUND."""
+        """Delete a token. A loopback service without any tokens admits every caller again. Raises NOT_FOUND."""
         await self._store.remove((await self._row(name)).id)
 
     async def _row(self, name: str) -> TokenRow:
         rows = await self._store.all()
         found = next((row for row in rows if name in {row.name, row.id}), None)
         if found is None:
-            there = ", ".join(row.name for row in rows) or "none"
-            raise AgentMuxError("NOT_FOUND", f"no token has the name or id {name!r}; there are: {there}")
+            names = ", ".join(row.name for row in rows) or "none"
+            raise AgentMuxError("NOT_FOUND", f"no token has the name or id {name!r}; existing tokens: {names}")
         return found
 
 
 def _check(name: str, scopes: tuple[str, ...]) -> None:
-    bad = [] if _NAME.fullmatch(name) else [FieldError("name", name, "1 to 64 letters, digits, and . _ @ - inside")]
-    bad += [FieldError("scopes", one, ", ".join(SCOPES)) for one in scopes if one not in SCOPES]
+    problems = (
+        [] if _NAME.fullmatch(name) else [FieldError("name", name, "1 to 64 letters, digits, and . _ @ - inside")]
+    )
+    problems += [FieldError("scopes", one, ", ".join(SCOPES)) for one in scopes if one not in SCOPES]
     if not scopes:
-        bad.append(FieldError("scopes", [], "at least one of " + ", ".join(SCOPES)))
-    if bad:
-        raise ValidationError(bad)
+        problems.append(FieldError("scopes", [], "at least one of " + ", ".join(SCOPES)))
+    if problems:
+        raise ValidationError(problems)

@@ -1,9 +1,7 @@
-"""What a request needs, and what a caller has. The one table: routes do not decide.
+"""Tokens and scopes: the form of tokens, and which scope a request needs. Routes make no such decision.
 
-Tokens: `amux_<id>_<secret>`, a form that scanners of secrets, and our own redaction, know.
-
-The secret is 256 bits out of the system's random numbers. So a plain SHA-256 of it is what is stored: slow hashes
-protect what people make up; nobody can try all of these.
+A token is `amux_<id>_<secret>`, a form that secret scanners and our own redaction recognise. The secret has 256 random
+bits, so a plain SHA-256 of it is stored: slow hashes protect guessable passwords only.
 """
 
 import hashlib
@@ -18,37 +16,47 @@ from typing import Literal, get_args
 Scope = Literal["read", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each includes those before it."""
-PUBLIC = frozenset({"/health", "/ready"})
-ADMIN = ("/v1/webhooks",)
-"""With all below them."""
-ADMIN_WRITES = ("/v1/profiles",)
-"""The same, but everybody who may read may read them: they hold for the runs of others, too."""
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC_PATHS = frozenset({"/health", "/ready"})
+"""Readable without a token."""
+ADMIN_PATHS = ("/v1/webhooks",)
+"""Need the scope `admin`, with everything below them."""
+ADMIN_WRITE_PATHS = ("/v1/profiles",)
+"""Need the scope `admin` for writing only: everybody's runs use profiles."""
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+PREFIX = "amux"
+_LETTERS = string.ascii_letters + string.digits
+_ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
+_FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
+UNMATCHED_HASH = "0" * 64
+"""A hash that no secret has. Unknown ids are compared with it, so that they take as long as known ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a token, or somebody on this machine where there are no tokens."""
+    """The sender of a request: a token, or a local user of a service without tokens."""
 
     name: str
-    """Of the token; empty without one."""
+    """Name of the token; empty without one."""
     scopes: frozenset[Scope]
 
     def may(self, scope: Scope) -> bool:
-        """One of the scopes is or includes this one."""
+        """Return whether one of the scopes is or includes this one."""
         return any(SCOPES.index(own) >= SCOPES.index(scope) for own in self.scopes)
 
 
-ANYBODY = Caller("", frozenset(SCOPES))
-"""Whoever can connect, where no tokens are needed."""
+LOCAL_CALLER = Caller("", frozenset(SCOPES))
+"""Every caller of a service that needs no token."""
 
 
 def needed_scope(method: str, path: str) -> Scope | None:
-    """None: everybody may. A WebSocket begins as GET; whether its commands are obeyed is seen to there."""
-    if path in PUBLIC and method in READING:
+    """Return the scope that a request needs; None: public.
+
+    A WebSocket starts as GET; its commands are checked separately.
+    """
+    if path in PUBLIC_PATHS and method in READ_METHODS:
         return None
-    is_read = method in READING
-    if _is_below(path, ADMIN) or (not is_read and _is_below(path, ADMIN_WRITES)):
+    is_read = method in READ_METHODS
+    if _is_below(path, ADMIN_PATHS) or (not is_read and _is_below(path, ADMIN_WRITE_PATHS)):
         return "admin"
     return "read" if is_read else "run"
 
@@ -57,23 +65,15 @@ def _is_below(path: str, places: tuple[str, ...]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
-def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
-    """Those that there are; others are none of ours."""
-    wanted = frozenset(names)
-    return frozenset(scope for scope in SCOPES if scope in wanted)
-
-
-PREFIX = "amux"
-_LETTERS = string.ascii_letters + string.digits
-_ID_BYTES, _SECRET_LENGTH = 6, 43  # 43 of 62 letters are 256 bits
-_FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{{_ID_BYTES * 2}}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}})")
-NOBODY = "0" * 64
-"""The hash of no secret: what an unknown id is compared with, so that it takes as long as a known one."""
+def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
+    """Return the known scopes among the names."""
+    given = frozenset(names)
+    return frozenset(scope for scope in SCOPES if scope in given)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a client shows. Only its id may be written down."""
+    """A token with its secret. Only the id may be logged."""
 
     id: str
     secret: str = field(repr=False)
@@ -83,35 +83,35 @@ class Token:
 
     @property
     def hash(self) -> str:
-        """What is stored of the secret."""
-        return hash_of(self.secret)
+        """The stored hash of the secret."""
+        return hash_secret(self.secret)
 
 
 def new_token(token_id: str | None = None) -> Token:
-    """One that nobody has yet. `token_id`: with a new secret for this one."""
+    """Create a random token. `token_id`: create a new secret for this id."""
     secret = "".join(secrets.choice(_LETTERS) for _ in range(_SECRET_LENGTH))
     return Token(token_id or secrets.token_hex(_ID_BYTES), secret)
 
 
 def read_token(text: str) -> Token | None:
-    """The token in a text; None: it is none."""
+    """Parse a token; None if the text is not one."""
     found = _FORM.fullmatch(text)
     return None if found is None else Token(found[1], found[2])
 
 
-def bearer(authorization: str) -> Token | None:
-    """The token in an `Authorization` header. Source: RFC 6750, section 2.1."""
-    scheme, _, told = authorization.partition(" ")
-    return read_token(told.strip()) if scheme.lower() == "bearer" else None
+def bearer_token(authorization: str) -> Token | None:
+    """Parse the token in an `Authorization` header (RFC 6750, section 2.1)."""
+    scheme, _, credentials = authorization.partition(" ")
+    return read_token(credentials.strip()) if scheme.lower() == "bearer" else None
 
 
-def hash_of(secret: str) -> str:
-    """SHA-256, in hex."""
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a secret in hex."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def is_one_of(secret: str, *hashes: str | None) -> bool:
-    """The secret has one of these hashes. All are compared, each in constant time; None stands for one nobody has."""
-    own = hash_of(secret)
-    matches = [hmac.compare_digest(own, known or NOBODY) for known in hashes]
+def matches_any(secret: str, *hashes: str | None) -> bool:
+    """Return whether the secret has one of the hashes. All are compared in constant time; None never matches."""
+    own = hash_secret(secret)
+    matches = [hmac.compare_digest(own, known or UNMATCHED_HASH) for known in hashes]
     return any(matches)

@@ -1,1 +1,1 @@
-"""What the service remembers over a restart: SQLite without any set-up, or PostgreSQL by URL."""
+"""The database: its tables, its migrations, and one store per kind of row."""

@@ -1,12 +1,7 @@
-"""Connections to the two databases, prepared in one way for the service and for its migrations.
+"""The connection to the database, and its schema brought up to date with Alembic (scripts in `migrations`).
 
-Brings the schema of a database up to date, with Alembic; its scripts are in `migrations`, inside of the package.
-
-
-The connection to the database, and its schema brought up to date.
-
-SQLite: a file of ours, 0600, in WAL mode, so that readers and the writer do not wait for each other. PostgreSQL: by
-URL; connections are tried before they are used, so that a server that was restarted costs one attempt.
+SQLite: a file with mode 0600 in WAL mode, so that readers and the writer do not wait for each other. PostgreSQL: by
+URL; connections are tested before use, so that a restart of the server causes no error.
 """
 
 import os
@@ -31,20 +26,25 @@ from agent_mux._util.files import PRIVATE_FILE, make_directory
 from agent_mux.errors import AgentMuxError
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
-BUSY_TIMEOUT = 10_000  # milliseconds that a writer of SQLite waits for another
+BUSY_TIMEOUT = 10_000  # milliseconds that an SQLite writer waits for another one
 CONNECT_TIMEOUT = 5  # seconds for a connection to PostgreSQL
-POOL_TIMEOUT = 5.0  # seconds for one of the connections that there are
+POOL_TIMEOUT = 5.0  # seconds to wait for a free connection
 POOL_SIZE = 8
-UNACKNOWLEDGED = 10_000  # milliseconds until a server that is silent on the network is given up
+TCP_USER_TIMEOUT = 10_000  # milliseconds without an acknowledgement until a connection is dropped
+SCRIPTS = Path(__file__).parent / "migrations"
+MIGRATION_LOCK = 7_232_941_120_001  # an arbitrary number for PostgreSQL's advisory lock
+ANSWER_TIMEOUT = 10.0  # seconds for PostgreSQL
+PERMANENT_ERRORS = (DataError, ProgrammingError, NotSupportedError)
+"""Errors that no retry fixes."""
 
 
 def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
-    """For the service. Raises CONFIG_ERROR without the driver of PostgreSQL."""
+    """Return the engine of the service. Raises CONFIG_ERROR when the PostgreSQL driver is missing."""
     if url.get_backend_name() == "sqlite":
         engine = create_async_engine(url, pool_size=POOL_SIZE, pool_timeout=POOL_TIMEOUT)
         _prepare(engine.sync_engine, "BEGIN", foreign_keys="ON")
         return engine
-    # A connection is tried before it is used: a server that was restarted costs nobody an error.
+    # `pool_pre_ping` tests a connection before use, so that a restart of the server causes no error.
     try:
         return create_async_engine(
             url,
@@ -58,10 +58,10 @@ def new_engine(url: sqlalchemy.URL) -> AsyncEngine:
 
 
 def new_migration_engine(url: sqlalchemy.URL) -> sqlalchemy.Engine:
-    """Blocking, one connection; its transactions have the whole database of SQLite for themselves."""
+    """Return a blocking engine with one connection, whose transactions lock a whole SQLite database."""
     if url.get_backend_name() == "sqlite":
         engine = sqlalchemy.create_engine(url.set(drivername="sqlite"), poolclass=sqlalchemy.NullPool)
-        # A table is changed by making another and dropping the old one: nothing may follow that.
+        # Altering a table creates a new one and drops the old one, which must not cascade.
         _prepare(engine, "BEGIN EXCLUSIVE", foreign_keys="OFF")
         return engine
     try:
@@ -77,14 +77,14 @@ def _no_driver() -> AgentMuxError:
 def _postgres_arguments(url: sqlalchemy.URL) -> dict[str, Any]:
     arguments = {
         "connect_timeout": CONNECT_TIMEOUT,
-        "tcp_user_timeout": UNACKNOWLEDGED,
+        "tcp_user_timeout": TCP_USER_TIMEOUT,
         "application_name": "agent-mux",
     }
     return {name: value for name, value in arguments.items() if name not in url.query}
 
 
 def _prepare(engine: sqlalchemy.Engine, begin: str, *, foreign_keys: str) -> None:
-    """SQLite: transactions as we say, also around what changes the schema, which the driver leaves out by itself."""
+    """Configure SQLite connections to begin transactions explicitly: the driver begins none around schema changes."""
 
     def connected(connection: Any, _: Any) -> None:
         connection.isolation_level = None
@@ -102,21 +102,17 @@ def _prepare(engine: sqlalchemy.Engine, begin: str, *, foreign_keys: str) -> Non
     event.listen(engine, "begin", begun)
 
 
-SCRIPTS = Path(__file__).parent / "migrations"
-ONE_AT_A_TIME = 7_232_941_120_001  # of PostgreSQL's advisory locks: any number that nobody else uses
-
-
 def upgrade(url: sqlalchemy.URL) -> None:
-    """Make the tables, or change them to what this version needs; nothing where they are as they should be.
+    """Create the tables or migrate them to this version's schema. Blocking.
 
-    All or nothing, and several servers may begin at once. Blocking. Raises CONFIG_ERROR for a database of a newer
-    version, and what the driver raises.
+    It either completes or changes nothing; several servers may start at once. Raises CONFIG_ERROR for the database of a
+    newer version, and whatever the driver raises.
     """
     engine = new_migration_engine(url)
     try:
         with engine.begin() as connection:
             if connection.dialect.name == "postgresql":
-                connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({ONE_AT_A_TIME})"))
+                connection.execute(sqlalchemy.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             _upgrade(connection)
     finally:
         engine.dispose()
@@ -128,125 +124,123 @@ def _upgrade(connection: sqlalchemy.Connection) -> None:
     present = MigrationContext.configure(connection).get_current_revision()
     scripts = ScriptDirectory.from_config(config)
     if present is not None and present not in {script.revision for script in scripts.walk_revisions()}:
-        newer = f"the database is of a newer agent-mux (revision {present}); use that, or another database"
+        newer = f"a newer agent-mux created the database (revision {present}); use that version or another database"
         raise AgentMuxError("CONFIG_ERROR", newer)
     command.upgrade(config, "head")
 
 
 def configuration() -> Config:
-    """For Alembic."""
+    """Return the configuration of Alembic."""
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     return config
 
 
-ANSWER_WITHIN = 10.0  # seconds for PostgreSQL
-OURS = (DataError, ProgrammingError, NotSupportedError)
-"""What was asked for cannot be, however often it is tried."""
-
-
 class Database:
-    """One database, which may be away for a while: then calls raise UNAVAILABLE."""
+    """One database. Its calls raise UNAVAILABLE while it is unreachable."""
 
     def __init__(self, url: sqlalchemy.URL) -> None:
-        """`url`: as `checked_url` gives it."""
+        """`url`: a return value of `checked_url`."""
         self._url = url
         self._engine = new_engine(url)
 
     @property
     def shown(self) -> str:
-        """Its URL, without the password."""
+        """The URL without the password."""
         return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
 
     @property
     def is_sqlite(self) -> bool:
-        """It is a file."""
+        """Whether the database is a file."""
         return self._url.get_backend_name() == "sqlite"
 
     async def open(self) -> None:
-        """Make what is missing, and bring the schema up to date. Raises CONFIG_ERROR when that cannot be."""
+        """Create and migrate the database as needed. Raises CONFIG_ERROR on failure."""
         try:
             if self.is_sqlite and self._url.database:
                 _make_private(Path(self._url.database))
             await to_thread.run_sync(upgrade, self._url)
         except (OSError, SQLAlchemyError, sqlite3.Error) as error:
-            raise AgentMuxError(
-                "CONFIG_ERROR", f"the database {self.shown} cannot be used: {_reason(error)}"
-            ) from error
+            raise AgentMuxError("CONFIG_ERROR", f"cannot use the database {self.shown}: {_reason(error)}") from error
 
     async def close(self) -> None:
-        """Leave it."""
+        """Close all connections of the pool."""
         await self._engine.dispose()
 
     async def ping(self) -> None:
-        """It answers. Raises UNAVAILABLE when it does not."""
+        """Check that the database answers. Raises UNAVAILABLE."""
         async with self.reading() as connection:
             await connection.execute(sqlalchemy.text("SELECT 1"))
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
-        """A connection to read with. Raises UNAVAILABLE when the database is away."""
-        with self._told():
+        """Open a connection for reading. Raises UNAVAILABLE."""
+        with self._translated_errors():
             async with self._engine.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection, None]:
-        """A transaction, which is there as a whole or not at all. Raises UNAVAILABLE when the database is away."""
-        with self._told():
+        """Open a transaction, which is committed unless the block raises. Raises UNAVAILABLE."""
+        with self._translated_errors():
             async with self._engine.begin() as connection:
                 yield connection
 
     @contextmanager
-    def _told(self) -> Generator[None, None, None]:
-        """What the driver raises, in our words. Who writes knows what an `IntegrityError` means."""
+    def _translated_errors(self) -> Generator[None, None, None]:
+        """Turn driver errors into `AgentMuxError`. `IntegrityError` passes: callers interpret it."""
         try:
-            # Each connection to SQLite is a thread, and one whose statement is cancelled is never ended: it keeps the
-            # process from leaving. A statement of SQLite is bounded by itself (`BUSY_TIMEOUT`): it is waited for.
-            with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_WITHIN):
+            # Each SQLite connection is a thread. Cancelling its statement would leave the thread running and keep the
+            # process from exiting. SQLite statements are bounded by `BUSY_TIMEOUT`, so they are awaited.
+            with anyio.CancelScope(shield=True) if self.is_sqlite else anyio.fail_after(ANSWER_TIMEOUT):
                 yield
         except IntegrityError:
             raise
-        except OURS as error:
-            refused = f"the database {self.shown} refuses a statement: {_reason(error)}; please report this"
+        except PERMANENT_ERRORS as error:
+            refused = f"the database {self.shown} rejected a statement: {_reason(error)}; please report this"
             raise AgentMuxError("INTERNAL", refused) from error
         except (DBAPIError, sqlalchemy.exc.TimeoutError, OSError) as error:
             away = f"the database {self.shown} does not answer: {_reason(error)}; try again"
             raise AgentMuxError("UNAVAILABLE", away) from error
 
 
-def checked_url(said: str | None, default: Path) -> sqlalchemy.URL:
-    """The URL of a database; without one, that of a SQLite file. Raises VALIDATION_ERROR for one that cannot be."""
-    if said is None:
+def checked_url(url_text: str | None, default: Path) -> sqlalchemy.URL:
+    """Return the URL of the database; None means the SQLite file `default`.
+
+    Raises VALIDATION_ERROR for an unusable one.
+    """
+    if url_text is None:
         return sqlalchemy.URL.create(DRIVERS["sqlite"], database=str(default))
     try:
-        url = sqlalchemy.make_url(said)
+        url = sqlalchemy.make_url(url_text)
     except sqlalchemy.exc.ArgumentError as error:
-        raise AgentMuxError("VALIDATION_ERROR", "the database is no URL; sqlite:///PATH or postgresql://...") from error
+        raise AgentMuxError(
+            "VALIDATION_ERROR", "the database is not a URL; use sqlite:///PATH or postgresql://..."
+        ) from error
     backend = url.get_backend_name()
     if backend not in DRIVERS:
-        raise AgentMuxError("VALIDATION_ERROR", f"no database of the kind {backend!r}; use sqlite or postgresql")
+        raise AgentMuxError("VALIDATION_ERROR", f"unsupported database {backend!r}; use sqlite or postgresql")
     if backend == "sqlite" and (not url.database or ":memory:" in url.database or "mode" in url.query):
-        raise AgentMuxError("VALIDATION_ERROR", "a SQLite database in memory remembers nothing; sqlite:///PATH")
+        raise AgentMuxError("VALIDATION_ERROR", "an in-memory SQLite database is not persistent; use sqlite:///PATH")
     return url.set(drivername=DRIVERS[backend])
 
 
-def has_password(said: str) -> bool:
-    """The URL of a database has a password in it, wherever drivers look for one."""
+def has_password(url_text: str) -> bool:
+    """Return whether the URL of a database contains a password, wherever drivers look for one."""
     try:
-        url = sqlalchemy.make_url(said)
+        url = sqlalchemy.make_url(url_text)
     except sqlalchemy.exc.ArgumentError:
         return False
     return bool(url.password) or any("password" in name.lower() for name in url.query)
 
 
 def _make_private(path: Path) -> None:
-    """It holds prompts: nobody else may read it, from the first moment."""
+    """Create the file readable for its owner only, before anything is written: it contains prompts."""
     make_directory(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def _reason(error: BaseException) -> str:
-    """One line, without the statement and its values, which may be secret."""
+    """Return one line without the statement and its values, which may be secret."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return " ".join(str(cause).split()) or type(cause).__name__

@@ -1,6 +1,6 @@
-"""The rows of runs: what is remembered of each, whatever becomes of the server.
+"""Rows of runs.
 
-A service knows the runs of its own instance only; several may share a database.
+They outlive the server. A service sees only the runs of its own instance; instances may share a database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_mux._util.sanitize import replace_surrogates
-from agent_mux.run.base import TERMINAL, RunState
+from agent_mux.run.base import TERMINAL_STATES, RunState
 from agent_mux.service.store.database import Database
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
 
-LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL))  # type: ignore[attr-defined]
+LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL_STATES))  # type: ignore[attr-defined]
 
 
 class RunRow(msgspec.Struct, kw_only=True):
-    """One run, as it is stored: see `tables.py`."""
+    """One stored run; see `tables.py`."""
 
     run_id: str
     created_at: int
@@ -52,15 +52,15 @@ class RunRow(msgspec.Struct, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """It reached a terminal state."""
-        return self.state in TERMINAL
+        """Whether the run has ended."""
+        return self.state in TERMINAL_STATES
 
 
 _COLUMNS = [RUNS.c[name] for name in RunRow.__struct_fields__ if name != "tags"]
 
 
 class EndedRun(NamedTuple):
-    """What retention asks of a run that is over."""
+    """The columns of an ended run that retention needs."""
 
     run_id: str
     ended_at: int
@@ -68,16 +68,16 @@ class EndedRun(NamedTuple):
 
 
 class RowChange(NamedTuple):
-    """What becomes of a row."""
+    """A change of one row."""
 
     values: Mapping[str, Any] | None
-    """Columns; None: it is removed."""
-    also: Sequence[sa.Executable] = ()
-    """Statements that belong to it."""
+    """Columns to set; None: delete the row."""
+    statements: Sequence[sa.Executable] = ()
+    """Statements to execute in the same transaction."""
 
 
-class Place(NamedTuple):
-    """Where a page of a listing ends: the next one begins behind this run."""
+class RunPosition(NamedTuple):
+    """The last run of a page; the next page starts after it."""
 
     created_at: int
     run_id: str
@@ -85,7 +85,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are wanted; None: any. Times in milliseconds since the epoch."""
+    """Which runs to list; None: any. Times are milliseconds since the epoch."""
 
     agent: str | None = None
     states: tuple[str, ...] = ()
@@ -95,51 +95,51 @@ class RunFilter:
     project_id: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
-    """All of them."""
+    """Runs that have all of these."""
     since: int | None = None
     until: int | None = None
 
     @property
-    def is_of_state(self) -> bool:
-        """It asks for what is written behind the runs."""
+    def depends_on_state(self) -> bool:
+        """Whether the filter uses columns that are written with a delay."""
         return bool(self.states) or any((self.exit_reason, self.model, self.session_id))
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        """As SQL."""
+        """Return the filter as SQL conditions."""
         columns = RUNS.c
         equal = {
             name: storable(getattr(self, name))
             for name in ("agent", "exit_reason", "model", "session_id", "project_id", "owner")
             if getattr(self, name) is not None
         }
-        wanted: list[sa.ColumnElement[bool]] = [columns[name] == value for name, value in equal.items()]
+        conditions: list[sa.ColumnElement[bool]] = [columns[name] == value for name, value in equal.items()]
         if self.states:
-            wanted.append(columns.state.in_(self.states))
+            conditions.append(columns.state.in_(self.states))
         if self.since is not None:
-            wanted.append(columns.created_at >= self.since)
+            conditions.append(columns.created_at >= self.since)
         if self.until is not None:
-            wanted.append(columns.created_at < self.until)
+            conditions.append(columns.created_at < self.until)
         tags = map(storable, self.tags)
-        wanted += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in tags]
-        return wanted
+        conditions += [sa.exists().where(RUN_TAGS.c.run_id == columns.run_id, RUN_TAGS.c.tag == tag) for tag in tags]
+        return conditions
 
 
 def storable(value: Any) -> Any:
-    """Text without what a database cannot hold: NUL (PostgreSQL) and what is no Unicode (both). Else the value."""
+    """Replace what a database cannot store in text: NUL (PostgreSQL) and unpaired surrogates (both)."""
     if not isinstance(value, str):
         return value
     return replace_surrogates(value.replace("\0", "\ufffd"))
 
 
 class RunStore:
-    """The runs of one instance. Calls raise UNAVAILABLE when the database is away."""
+    """The runs of one instance. Calls raise UNAVAILABLE while the database is unreachable."""
 
     def __init__(self, database: Database, instance: str) -> None:
         self._database = database
         self._instance = instance
 
     async def add(self, row: RunRow) -> bool:
-        """Remember a new run. False: its id or its idempotency key is taken."""
+        """Insert a run. Return False when its id or its idempotency key is taken."""
         values = {name: storable(value) for name, value in msgspec.structs.asdict(row).items() if name != "tags"}
         values["instance"] = self._instance
         tags = dict.fromkeys(map(storable, row.tags))
@@ -153,75 +153,80 @@ class RunStore:
         return True
 
     async def oldest(self, limit: int) -> list[EndedRun]:
-        """Runs that are over: those first that ended first."""
-        wanted = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
-        ended = wanted.where(*self._is_over()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
+        """Return the runs that ended first."""
+        query = sa.select(RUNS.c.run_id, RUNS.c.ended_at, sa.func.coalesce(RUNS.c.journal_bytes, 0))
+        ended = query.where(*self._ended_conditions()).order_by(RUNS.c.ended_at, RUNS.c.run_id).limit(limit)
         async with self._database.reading() as connection:
-            return [EndedRun(*told) for told in await connection.execute(ended)]
+            return [EndedRun(*row) for row in await connection.execute(ended)]
 
     async def totals(self) -> tuple[int, int]:
-        """Of the runs that are over: how many there are, and the bytes of their journals."""
+        """Return the number of ended runs and the total bytes of their journals."""
         size = sa.func.coalesce(sa.func.sum(RUNS.c.journal_bytes), 0)
         async with self._database.reading() as connection:
-            told = await connection.execute(sa.select(sa.func.count(), size).where(*self._is_over()))
-            count, size = told.one()
+            row = await connection.execute(sa.select(sa.func.count(), size).where(*self._ended_conditions()))
+            count, size = row.one()
         return int(count), int(size)
 
-    def _is_over(self) -> tuple[sa.ColumnElement[bool], ...]:
+    def _ended_conditions(self) -> tuple[sa.ColumnElement[bool], ...]:
         return RUNS.c.instance == self._instance, RUNS.c.ended_at.is_not(None)
 
     async def write(self, changes: Mapping[str, RowChange]) -> None:
-        """Change runs, or remove them: all or nothing. Those that are gone stay so."""
+        """Update or delete runs in one transaction. Missing rows are not created."""
         async with self._database.writing() as connection:
-            for run_id, (values, also) in changes.items():
+            for run_id, (values, statements) in changes.items():
                 if values is None:
                     await self._remove(connection, [run_id])
                 elif values:
-                    told = {name: storable(value) for name, value in values.items()}
-                    await connection.execute(RUNS.update().where(*self._is(run_id)).values(**told))
-                for statement in also:
+                    row = {name: storable(value) for name, value in values.items()}
+                    await connection.execute(RUNS.update().where(*self._row_conditions(run_id)).values(**row))
+                for statement in statements:
                     await connection.execute(statement)
 
     async def get(self, run_id: str) -> RunRow | None:
-        """One run."""
-        return await self._one(*self._is(run_id))
+        """Return one run, None if it does not exist."""
+        return await self._one(*self._row_conditions(run_id))
 
-    async def asked_before(self, owner: str, idempotency_key: str) -> RunRow | None:
-        """The run that this owner asked for under this key."""
-        mine = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
-        return await self._one(*mine, RUNS.c.idempotency_key == storable(idempotency_key))
+    async def find_by_key(self, owner: str, idempotency_key: str) -> RunRow | None:
+        """Return the run that the owner created with this idempotency key."""
+        own_runs = (RUNS.c.instance == self._instance, RUNS.c.owner == storable(owner))
+        return await self._one(*own_runs, RUNS.c.idempotency_key == storable(idempotency_key))
 
-    async def page(self, wanted: RunFilter, *, behind: Place | None = None, limit: int) -> list[RunRow]:
-        """Runs, the latest first."""
-        return await self._select(self.page_statement(wanted, behind=behind, limit=limit))
+    async def page(
+        self, run_filter: RunFilter, *, after_position: RunPosition | None = None, limit: int
+    ) -> list[RunRow]:
+        """Return up to `limit` runs that match the filter, latest first."""
+        return await self._select(self.page_statement(run_filter, after_position=after_position, limit=limit))
 
-    def page_statement(self, wanted: RunFilter, *, behind: Place | None, limit: int) -> sa.Select[Any]:
-        """The query of a page."""
-        conditions = [RUNS.c.instance == self._instance, *wanted.conditions()]
-        if behind is not None:
+    def page_statement(
+        self, run_filter: RunFilter, *, after_position: RunPosition | None, limit: int
+    ) -> sa.Select[Any]:
+        """Return the query of `page`."""
+        conditions = [RUNS.c.instance == self._instance, *run_filter.conditions()]
+        if after_position is not None:
             conditions.append(
-                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id) < sa.tuple_(behind.created_at, storable(behind.run_id))
+                sa.tuple_(RUNS.c.created_at, RUNS.c.run_id)
+                < sa.tuple_(after_position.created_at, storable(after_position.run_id))
             )
         order = (RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
         return sa.select(*_COLUMNS).where(*conditions).order_by(*order).limit(limit)
 
     async def unfinished(self) -> Sequence[RunRow]:
-        """Those that were alive when the database was written last, in the order in which they were asked for."""
-        mine = RUNS.c.instance == self._instance
-        wanted = sa.select(*_COLUMNS).where(mine, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
-        return await self._select(wanted)
+        """Return the runs that had not ended at the last write, in order of creation."""
+        own_runs = RUNS.c.instance == self._instance
+        query = sa.select(*_COLUMNS).where(own_runs, RUNS.c.state.in_(LIVE)).order_by(RUNS.c.created_at, RUNS.c.run_id)
+        return await self._select(query)
 
     async def remove(self, run_ids: Sequence[str]) -> None:
-        """Forget runs."""
+        """Delete runs together with their tags."""
         async with self._database.writing() as connection:
             await self._remove(connection, run_ids)
 
     async def _remove(self, connection: AsyncConnection, run_ids: Sequence[str]) -> None:
-        mine = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
-        await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(mine)))
+        own_runs = sa.select(RUNS.c.run_id).where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids))
+        await connection.execute(RUN_TAGS.delete().where(RUN_TAGS.c.run_id.in_(own_runs)))
         await connection.execute(RUNS.delete().where(RUNS.c.instance == self._instance, RUNS.c.run_id.in_(run_ids)))
 
-    def _is(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    def _row_conditions(self, run_id: str) -> tuple[sa.ColumnElement[bool], ...]:
         return RUNS.c.instance == self._instance, RUNS.c.run_id == storable(run_id)
 
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
@@ -230,11 +235,11 @@ class RunStore:
 
     async def _select(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._database.reading() as connection:
-            told = (await connection.execute(statement)).mappings().all()
-            ids = [one["run_id"] for one in told]
+            row = (await connection.execute(statement)).mappings().all()
+            ids = [one["run_id"] for one in row]
             tags: dict[str, list[str]] = {}
             if ids:
                 pairs = sa.select(RUN_TAGS).where(RUN_TAGS.c.run_id.in_(ids)).order_by(RUN_TAGS.c.tag)
                 for run_id, tag in await connection.execute(pairs):
                     tags.setdefault(run_id, []).append(tag)
-        return [RunRow(**one, tags=tuple(tags.get(one["run_id"], ()))) for one in told]
+        return [RunRow(**one, tags=tuple(tags.get(one["run_id"], ()))) for one in row]

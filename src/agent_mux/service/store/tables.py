@@ -1,11 +1,8 @@
-"""The tables. A change here needs a migration (`migrations/versions`); a test compares the two.
+"""The tables. A change here needs a migration in `migrations/versions`; a test compares the two.
 
-Times are milliseconds since the epoch. What is only shown is JSON text; what is looked for has a column.
+Times are milliseconds since the epoch. Data that is only displayed is JSON text; data that is searched has a column.
 
-
-The tables of webhooks. A change here needs a migration, as in `tables.py`.
-
-A secret is stored as it is: it is needed to sign. The database is a file that only its owner can read.
+Webhook secrets are stored in plain text, since they are needed for signing; only its owner can read the database file.
 """
 
 from sqlalchemy import (
@@ -66,7 +63,7 @@ RUNS = Table(
     Index(None, "instance", "created_at", "run_id"),
     Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
     Index("ix_runs_agent", "instance", "agent", "created_at", "run_id"),
-    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all that retention looks at
+    Index("ix_runs_ended", "instance", "ended_at", "run_id", "journal_bytes"),  # all columns that retention reads
 )
 
 RUN_TAGS = Table(

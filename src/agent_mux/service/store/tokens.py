@@ -1,4 +1,4 @@
-"""The rows of tokens. They belong to the database: servers that share one share them."""
+"""Rows of tokens. They belong to the database: servers that share one share its tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from agent_mux.service.store.tables import TOKENS
 
 
 class TokenRow(msgspec.Struct, kw_only=True, frozen=True):
-    """One token, as it is stored: see `tables.py`. Times are milliseconds since the epoch."""
+    """One stored token; see `tables.py`. Times are milliseconds since the epoch."""
 
     id: str
     name: str
@@ -26,11 +26,11 @@ class TokenRow(msgspec.Struct, kw_only=True, frozen=True):
     previous_valid_until: int | None = None
 
     def is_valid(self, now: int) -> bool:
-        """It is neither revoked nor expired."""
+        """Return whether the token is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     def previous_hash_at(self, now: int) -> str | None:
-        """That of the secret before the last rotation, while it is still good."""
+        """Return the hash from before the last rotation while it is still valid."""
         until = self.previous_valid_until
         return self.previous_hash if until is not None and now < until else None
 
@@ -39,13 +39,13 @@ _COLUMNS = [TOKENS.c[name] for name in TokenRow.__struct_fields__]
 
 
 class TokenStore:
-    """The tokens of a database. Calls raise UNAVAILABLE when it is away."""
+    """The tokens of a database. Calls raise UNAVAILABLE while it is unreachable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, row: TokenRow) -> bool:
-        """Remember a new one. False: its name is taken."""
+        """Insert a token. Return False when its name is taken."""
         try:
             async with self._database.writing() as connection:
                 await connection.execute(TOKENS.insert().values(**msgspec.structs.asdict(row)))
@@ -54,17 +54,17 @@ class TokenStore:
         return True
 
     async def all(self) -> list[TokenRow]:
-        """Also those that are revoked or expired, by name."""
+        """Return all tokens by name, including revoked and expired ones."""
         async with self._database.reading() as connection:
             rows = await connection.execute(sa.select(*_COLUMNS).order_by(TOKENS.c.name))
             return [TokenRow(**one) for one in rows.mappings()]
 
     async def change(self, token_id: str, values: Mapping[str, Any]) -> None:
-        """Change columns; nothing where it is not there any more."""
+        """Update columns of a token, if it still exists."""
         async with self._database.writing() as connection:
             await connection.execute(TOKENS.update().where(TOKENS.c.id == token_id).values(**values))
 
     async def remove(self, token_id: str) -> None:
-        """Forget it."""
+        """Delete a token; its name becomes available."""
         async with self._database.writing() as connection:
             await connection.execute(TOKENS.delete().where(TOKENS.c.id == token_id))

@@ -1,5 +1,5 @@
-"""Webhooks: other programs are told when a run starts, ends, or needs a person.
+"""Webhooks: notify other programs when a run starts, ends, or needs a person.
 
-`webhooks.py` keeps them and decides who is told what; `delivering.py` brings it to them, by `sending.py`, to where
-`addresses.py` lets it.
+`manager` keeps the webhooks and decides which messages they receive, `delivery` delivers the messages with retries,
+`sender` makes one attempt, `schemas` has the JSON of requests and responses.
 """

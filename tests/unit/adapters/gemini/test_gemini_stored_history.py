@@ -146,7 +146,7 @@ def test_other_files_are_skipped_with_a_reason(store: Store) -> None:
     store.write({"id": "a", "type": "user", "content": "no header"})
     assert store.sessions.list() == []
     [skipped] = store.skipped
-    assert "does not say which session it is" in str(skipped)
+    assert "has no session id" in str(skipped)
 
 
 def test_the_cli_may_give_a_session_a_title(store: Store) -> None:

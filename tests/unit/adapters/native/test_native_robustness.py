@@ -42,9 +42,9 @@ def test_any_lines_make_a_conforming_stream(lines: list[bytes], live: bool) -> N
     steps += codec.finish(Exit(0))
     for step in steps:
         if isinstance(step, Fact) and not isinstance(step, Ignored):
-            assembler.tell(step)
+            assembler.receive(step)
     assembler.end(Ending(code=0))
-    assert validate(assembler.take()) == []
+    assert validate(assembler.drain()) == []
 
 
 def received(*lines: dict[str, Any]) -> list[Any]:

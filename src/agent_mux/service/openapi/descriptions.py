@@ -1,0 +1,132 @@
+"""What the document states about an operation beyond its parameters: bodies, responses, errors, and general texts.
+
+    @router.get("/{run_id}")
+    @described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
+    async def get_run(...): ...
+
+The function's name is the operation id, its docstring the description. A test checks that every operation is described.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from agent_mux.errors import AnyCode
+
+JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
+Links = Mapping[str, Mapping[str, str]]
+"""Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+"""Errors of every operation that needs a token."""
+REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
+    408: "The request arrived too slowly.",
+    413: "The request body is too large.",
+    414: "The request target is too long.",
+    415: "A request body from a browser is not JSON.",
+    421: "The Host header names another host.",
+    431: "The request headers are too large.",
+}
+"""Status -> why a request is refused, whatever its operation."""
+INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, answer their requests.
+
+JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
+is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
+too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
+(421) are refused by every operation."""
+TAGS: Mapping[str, str] = {
+    "runs": "Start, list and delete runs.",
+    "events": "Events of a run as Server-Sent Events or JSON lines.",
+    "commands": "Send commands to a run: prompts, answers, interruption.",
+    "agents": "Supported agents and their installations.",
+    "models": "Models that agents offer, and their prices.",
+    "sessions": "Sessions stored by the agents themselves.",
+    "cost": "Cost of stored sessions.",
+    "profiles": "Named sets of run options.",
+    "webhooks": "Notify other programs about runs.",
+    "health": "Liveness, readiness and metrics.",
+}
+PATH_PARAMETERS: Mapping[str, str] = {
+    "run_id": "Run id: a ULID.",
+    "webhook_id": "Webhook id: a ULID.",
+    "agent": "Agent name or alias.",
+    "model": "Model name or alias. It may contain slashes.",
+    "session_id": "The agent's own session id, percent-encoded, or an unambiguous prefix of it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRef:
+    """Reference to a schema by its name among the components."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSpec:
+    """One successful response of an operation."""
+
+    shape: Any = None
+    """Type of the JSON body: one that msgspec supports, or a `SchemaRef`; None: no JSON body."""
+    status: int = 200
+    description: str = "Success."
+    other_media: Mapping[str, Any] = field(default_factory=dict)
+    """Media type -> type of the body, several in a tuple. For a stream, the type of each event in it."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Header name -> description."""
+    links: Links = field(default_factory=dict)
+    """Operations that take values from this response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodySpec:
+    """The JSON body of a request."""
+
+    shape: Any
+    """A type that msgspec supports, or a `SchemaRef`."""
+    is_required: bool = True
+    examples: Mapping[str, Any] = field(default_factory=dict)
+    """Name -> a valid body."""
+    omitted: tuple[str, ...] = ()
+    """Fields of the shape that the path determines."""
+    constraints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Field -> further schema keywords."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Schema keywords for the object as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationSpec:
+    """Everything that `described` records about an operation."""
+
+    responses: tuple[ResponseSpec, ...]
+    body: BodySpec | None = None
+    errors: tuple[AnyCode, ...] = ()
+    """Error codes besides `COMMON_ERRORS`."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameter name -> a valid example."""
+    is_stream: bool = False
+    """Whether the response lasts as long as there are events."""
+
+
+DESCRIBED: dict[str, OperationSpec] = {}
+"""Function name -> its specification."""
+
+
+def described(
+    *responses: ResponseSpec,
+    body: BodySpec | None = None,
+    errors: tuple[AnyCode, ...] = (),
+    parameters: Mapping[str, Any] | None = None,
+    is_stream: bool = False,
+) -> Callable[[_Function], _Function]:
+    """Record the responses, the body and the errors of a route. See `OperationSpec`."""
+    spec = OperationSpec(
+        responses=responses, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream
+    )
+
+    def record(function: _Function) -> _Function:
+        DESCRIBED[function.__name__] = spec
+        return function
+
+    return record

@@ -1,0 +1,126 @@
+"""The uvicorn server. It ends the runs before it closes connections, so that readers receive the final events."""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+import anyio
+import uvicorn
+from fastapi import FastAPI
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.service.connections import (
+    LARGEST_MESSAGE,
+    PING_INTERVAL,
+    PONG_TIMEOUT,
+    BoundedWebSocket,
+    ConnectionRegistry,
+    HttpConnection,
+    default_max_connections,
+)
+from agent_mux.service.security.http_rules import LARGEST_HEADERS, LONGEST_TARGET
+from agent_mux.service.service import Service
+from agent_mux.service.settings import ServiceSettings
+from agent_mux.service.sockets import listening_sockets
+
+CONNECTION_GRACE = 5  # seconds to send pending data once all runs have ended
+FORCED_GRACE = 2.0  # seconds to store the outcomes of runs after a second signal
+KEEP_ALIVE = 15  # seconds without a request
+SIGNAL_POLL_INTERVAL = 0.1  # seconds
+
+
+class HttpServer(uvicorn.Server):
+    """A uvicorn server for the service's application."""
+
+    def __init__(
+        self, application: FastAPI, settings: ServiceSettings, *, on_start: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_start`: called once it listens."""
+        super().__init__(
+            uvicorn.Config(
+                application,
+                host=settings.host,
+                port=settings.port,
+                lifespan="on",
+                log_config=None,
+                log_level=logging.CRITICAL,  # request errors are logged by us, once and without secrets
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # any client could forge them
+                timeout_keep_alive=KEEP_ALIVE,
+                timeout_graceful_shutdown=CONNECTION_GRACE,
+                h11_max_incomplete_event_size=LARGEST_HEADERS + LONGEST_TARGET,
+                http=HttpConnection,
+                ws=BoundedWebSocket,
+                ws_max_size=LARGEST_MESSAGE,
+                ws_ping_interval=PING_INTERVAL,
+                ws_ping_timeout=PONG_TIMEOUT,
+                ws_per_message_deflate=False,  # costs time and memory per connection, and most clients are local
+            )
+        )
+        self.server_state = ConnectionRegistry(
+            settings.limits.connections or default_max_connections(), settings.limits.head_timeout
+        )
+        self._application = application
+        self._settings = settings
+        self._on_start = on_start
+        self.started_event = threading.Event()
+        """Set when startup has ended; `started` is true if it succeeded."""
+
+    @property
+    def service(self) -> Service:
+        """The open service. Only available once the server has started."""
+        service: Service = self._application.state.service
+        return service
+
+    @property
+    def url(self) -> str:
+        """The URL that it listens on, with the actual port. Only available once the server has started."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal. Raises `AgentMuxError` when it cannot start."""
+        own = [] if sockets else listening_sockets(self._settings.host, self._settings.port)
+        try:
+            super().run(sockets or own)
+        finally:
+            for one in own:
+                one.close()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the service and listen. Raises `AgentMuxError` when it cannot."""
+        try:
+            await super().startup(sockets)
+        except SystemExit as exit_:  # uvicorn raises it when the application's lifespan fails
+            failure = getattr(self._application.state, "failure", None)
+            raise failure or AgentMuxError("INTERNAL", "the service failed to start") from exit_
+        else:
+            self._on_start()
+        finally:
+            self.started_event.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the runs, then close the connections. A second signal kills the runs and skips waiting."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
+            await self.service.runs.close()
+            tasks.cancel_scope.cancel()
+        await super().shutdown(sockets)
+
+    async def _kill_on_second_signal(self, scope: anyio.CancelScope) -> None:
+        while not self.force_exit:  # noqa: ASYNC110  # set by a signal handler, which may be in another thread
+            await anyio.sleep(SIGNAL_POLL_INTERVAL)
+        for live in self.service.runs.alive:
+            live.handle.kill()
+        scope.deadline = anyio.current_time() + FORCED_GRACE
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
+        """Handle SIGINT or SIGTERM: stop gracefully; a second signal forces it.
+
+        The exit code is 0, since this is a regular end.
+        """
+        self.force_exit = self.should_exit
+        self.should_exit = True

@@ -1,0 +1,211 @@
+"""A run over a WebSocket: events and command results go out, commands come in.
+
+Every text message is one JSON object, the same as the lines of `amux run --interactive --json`. Events are read at the
+client's speed, as for every other reader: nothing is queued for a slow client. Commands are executed one after the
+other; `abort`, `kill` and `status` do not wait for earlier ones.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+import anyio.abc
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.run import commands
+from agent_mux.service.problems import STATUS
+from agent_mux.service.runs.manager import RunManager
+from agent_mux.service.runs.readers import EncodedEventCache
+from agent_mux.service.streaming import EventSelection
+
+MAX_WAITING_COMMANDS = 32
+"""Commands that may wait for the one being executed; further ones are refused. A client that awaits results has one."""
+LONGEST_REASON = 123  # bytes; RFC 6455, section 5.5
+ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run ends
+
+
+def plain_frame(_: int, line: bytes) -> str:
+    """Encode an event as `amux run --json` prints it."""
+    return line.decode()
+
+
+def numbered_frame(number: int, line: bytes) -> str:
+    """Encode an event with its number, from which a client can resume. Command results have no such envelope."""
+    return f'{{"id":{number},"event":{line.decode()}}}'
+
+
+def close_code(error: AgentMuxError) -> tuple[int, str]:
+    """Return code and reason for closing with an error: 4000 plus the HTTP status of the same error."""
+    reason = f"{error.code}: {error.message}".encode()[:LONGEST_REASON]
+    return 4000 + STATUS.get(error.code, 500), reason.decode(errors="ignore")
+
+
+class RunWebSocket:
+    """The connection of one client to one run."""
+
+    def __init__(  # noqa: PLR0913  # the connection, the run and the format
+        self,
+        websocket: WebSocket,
+        runs: RunManager,
+        event_cache: EncodedEventCache,
+        run_id: str,
+        *,
+        selection: EventSelection,
+        frame: Callable[[int, bytes], str] = plain_frame,
+        may_command: bool = True,
+    ) -> None:
+        """`may_command`: whether commands other than `status` are allowed."""
+        self._websocket = websocket
+        self._runs = runs
+        self._event_cache = event_cache
+        self._run_id = run_id
+        self._selection = selection
+        self._frame = frame
+        self._may_command = may_command
+        self._is_open = True
+        self._has_ended = False
+        self._sending = anyio.Lock()
+        self._command_sender, self._command_receiver = anyio.create_memory_object_stream[commands.AnyCommand](
+            MAX_WAITING_COMMANDS
+        )
+        self._commands_done = anyio.Event()
+
+    async def serve(self) -> None:
+        """Serve until the run has ended or the client has left. Commands received by then are executed nevertheless."""
+        async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._run_commands)
+            try:
+                async with anyio.create_task_group() as exchange:
+                    exchange.start_soon(self._receive, exchange.cancel_scope)
+                    await self._send_events_or_close()
+                    exchange.cancel_scope.cancel()
+            finally:
+                self._is_open = False
+                self._command_sender.close()
+
+    # -- out
+
+    async def _send_events_or_close(self) -> None:
+        try:
+            await self._send_events()
+        except AgentMuxError as error:  # the journal or the database is unavailable
+            await self._close(*close_code(error))
+
+    async def _send_events(self) -> None:
+        end = self._selection.start
+        types = self._selection.types
+        async with aclosing(self._runs.batches(self._run_id, end)) as batches:
+            async for first, events in batches:
+                for number, event in enumerate(events, first):
+                    if types is None or event.type in types:
+                        await self._send(self._frame(number, self._line(number, event)))
+                end = first + len(events)
+        result = await self._runs.result(self._run_id)
+        self._has_ended = True
+        self._command_sender.close()
+        with anyio.move_on_after(ANSWER_GRACE):
+            await self._commands_done.wait()
+        if result is None:
+            await self._close(*self._no_result())
+        else:
+            await self._send(self._frame(end, result))
+            await self._close(1000)
+
+    def _no_result(self) -> tuple[int, str]:
+        try:
+            self._runs.require_open()
+        except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
+            return 1012, error.message
+        return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
+
+    def _line(self, number: int, event: Any) -> bytes:
+        return self._event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
+
+    async def _send(self, text: str) -> None:
+        async with self._sending:
+            if self._is_open:
+                try:
+                    await self._websocket.send_text(text)
+                except WebSocketDisconnect:
+                    self._is_open = False  # `_receive` gets the disconnect, too
+
+    async def _close(self, code: int, reason: str = "") -> None:
+        async with self._sending:
+            if self._is_open:
+                self._is_open = False
+                await self._websocket.close(code, reason)
+
+    # -- in
+
+    async def _receive(self, scope: anyio.CancelScope) -> None:
+        while (message := await self._websocket.receive())["type"] != "websocket.disconnect":
+            try:
+                await self._dispatch(_parse_command(message.get("text")))
+            except commands.InvalidCommandError as error:
+                wrong = AgentMuxError("VALIDATION_ERROR", str(error))
+                await self._send(commands.command_error(wrong, error.command, error.id))
+        self._is_open = False
+        scope.cancel()
+
+    async def _dispatch(self, command: commands.AnyCommand) -> None:
+        refusal = self._refusal(command)
+        if refusal is not None:
+            await self._send(commands.command_error(refusal, commands.command_name(command), command.id))
+        elif isinstance(command, commands.AbortCommand):
+            self._tasks.start_soon(self._abort)
+            await self._send(commands.ack(command))
+        elif isinstance(command, commands.KillCommand | commands.StatusCommand) or self._has_ended:
+            await self._execute(command)
+        else:
+            self._command_sender.send_nowait(command)
+
+    def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
+        if isinstance(command, commands.StatusCommand):
+            return None
+        if not self._may_command:
+            return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
+        is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
+        if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
+            return AgentMuxError(
+                "LIMIT_EXCEEDED",
+                f"{MAX_WAITING_COMMANDS} commands are waiting; await their results first",
+            )
+        return None
+
+    async def _abort(self) -> None:
+        """Abort the run.
+
+        The acknowledgement precedes the end of the run, and the abort continues if the client leaves.
+        """
+        with anyio.CancelScope(shield=True):
+            live = self._runs.find(self._run_id)
+            if live is not None:
+                await live.handle.abort()
+
+    async def _run_commands(self) -> None:
+        """Execute queued commands in order, each to its end: a client that leaves interrupts none."""
+        with anyio.CancelScope(shield=True):
+            async with aclosing(self._command_receiver) as received:
+                async for command in received:
+                    await self._execute(command)
+        self._commands_done.set()
+
+    async def _execute(self, command: commands.AnyCommand) -> None:
+        try:
+            if isinstance(command, commands.StatusCommand):
+                answer = commands.ack(command, run=await self._runs.get(self._run_id, full=False))
+            else:
+                answer = commands.ack(command, **await self._runs.execute(self._run_id, command))
+        except AgentMuxError as error:
+            answer = commands.command_error(error, commands.command_name(command), command.id)
+        await self._send(answer)
+
+
+def _parse_command(text: str | None) -> commands.AnyCommand:
+    """Parse a message. Raises `NoCommand`; unlike a line typed by a person, text that is not JSON is not a prompt."""
+    command = commands.read_command(text.encode()) if text is not None and text.lstrip().startswith("{") else None
+    if command is None:
+        raise commands.InvalidCommandError("a message has to be a JSON object with a type; see `amux schema command`")
+    return command
