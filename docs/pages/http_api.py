@@ -89,7 +89,8 @@ def _resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_specific(response: dict[str, Any]) -> bool:
-    return response["description"].strip("`.") not in COMMON_ERRORS and response["description"] not in REFUSAL_DESCRIPTIONS.values()
+    description = response["description"]
+    return description.strip("`.") not in COMMON_ERRORS and description not in REFUSAL_DESCRIPTIONS.values()
 
 
 def _body(operation: dict[str, Any]) -> str:

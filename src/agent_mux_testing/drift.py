@@ -27,7 +27,7 @@ from agent_mux.run.result import RunResult
 from agent_mux.sdk.framing import new_framer
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux_testing.live.kit import LiveKit, Place, Unspeakable
+from agent_mux_testing.live.kit import KitContext, LiveKit, UnsupportedPart
 from agent_mux_testing.live.kits import kit_of, launch
 from agent_mux_testing.live.scenarios import Scenario, scenarios_for
 from agent_mux_testing.live.shapes import Shapes, shapes_of, without
@@ -105,14 +105,14 @@ class Observation:
     has_success: bool = False
     """Whether at least one scenario had no problems."""
 
-    def add_journal(self, journal: Path, unsteady: str | None) -> None:
-        """Add the output in the journal of a scenario, without the parts that match `unsteady`."""
+    def add_journal(self, journal: Path, unstable: str | None) -> None:
+        """Add the output in the journal of a scenario, without the parts that match `unstable`."""
         reader = JournalReader(journal)
         framer = new_framer(reader.header.framing)
         lines = [line for r in reader.read() if r.kind is Kind.STDOUT for line in framer.feed(r.payload)]
         shapes = shapes_of([*lines, *framer.finish()])
-        if unsteady is not None:
-            shapes = without(shapes, re.compile(unsteady))
+        if unstable is not None:
+            shapes = without(shapes, re.compile(unstable))
         self.printed.add(reader.header.codec.protocol, shapes)
 
 
@@ -140,7 +140,7 @@ async def observe(kit: LiveKit, installation: Installation) -> Observation:
         with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as directory:
             try:
                 result = await _play(kit, scenario, installation, Path(directory), known)
-            except Unspeakable:
+            except UnsupportedPart:
                 continue
             if result is None:
                 continue
@@ -149,7 +149,7 @@ async def observe(kit: LiveKit, installation: Installation) -> Observation:
             observation.problems += problems
             observation.has_success |= not problems
             if result.journal is not None:
-                observation.add_journal(Path(result.journal), kit.unsteady)
+                observation.add_journal(Path(result.journal), kit.unstable)
     return observation
 
 
@@ -160,8 +160,8 @@ async def _play(
     workspace = directory / "workspace"
     workspace.mkdir()
     async with ScriptedModelServer(Script(steps=scenario.model(kit, workspace))) as server:
-        place = Place(url=server.url, home=directory / "home", path=installation.path)
-        start = launch(kit, place, installation.program)
+        context = KitContext(url=server.url, home=directory / "home", path=installation.path)
+        start = launch(kit, context, installation.program)
         options = RunOptions(
             agent=kit.agent, command=start.command, prompt="do the thing", cwd=workspace, env=start.environment,
             inherit_env=False, timeout=max(SCENARIO_TIMEOUT, kit.patience), collect_events=True,
@@ -202,7 +202,7 @@ def _differences(known: Baseline, printed: Baseline) -> Iterable[str]:
 
 def _flags(kit: LiveKit, installation: Installation) -> set[str]:
     with tempfile.TemporaryDirectory(prefix="agent-mux-drift-") as home:
-        environment = Place(url="", home=Path(home), path=installation.path).minimal()
+        environment = KitContext(url="", home=Path(home), path=installation.path).minimal()
         texts = [_help([installation.program, *arguments], environment) for arguments in kit.help]
     return {flag for text in texts for flag in _FLAG.findall(text)}
 

@@ -1,40 +1,43 @@
-"""Scripts of content blocks, as most agents have them, and how calls of tools are named."""
+"""Scripts of content blocks, which most agents use, and the names of tool calls in them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.conformance.truth import Said
+from tests.conformance.script_comparison import TranscriptPart
 
 from agent_mux.events import AgentEvent, McpToolCallStartEvent, SubagentSpawnEvent, ToolCallReadyEvent
 
-Called = Callable[[str, Any], Iterator[Any]]
-"""What is to be seen of a call with this name and this input: mostly once `(name, input)`."""
+CallParts = Callable[[str, Any], Iterator[Any]]
+"""Yields what the events of a call with this name and input contain: usually one `(name, input)`."""
 
 
-def as_named(name: str, given: Any) -> Iterator[Any]:
-    """As the model calls it."""
+def unchanged_call(name: str, given: Any) -> Iterator[Any]:
+    """Yield the call as the model makes it."""
     yield name, given
 
 
-def block_parts(step: Mapping[str, Any], called: Called = as_named) -> Iterator[Said]:
-    """Texts, thoughts, and what is to be seen of the calls."""
+def block_parts(step: Mapping[str, Any], call_parts: CallParts = unchanged_call) -> Iterator[TranscriptPart]:
+    """Yield the texts, thinking and calls of a step."""
     for block in step.get("blocks") or ():
         match block:
             case {"type": "text", "text": str(text)} if text:
-                yield Said("text", text)
+                yield TranscriptPart("text", text)
             case {"type": "thinking", "thinking": str(thinking)} if thinking:
-                yield Said("thought", thinking)
+                yield TranscriptPart("thinking", thinking)
             case {"type": "tool_use", "name": name}:
-                yield from (Said("call", what) for what in called(name, block.get("input", {})))
+                yield from (TranscriptPart("call", content) for content in call_parts(name, block.get("input", {})))
 
 
-def named_call(event: AgentEvent, *, mcp: str = "mcp__{server}__{tool}", delegate: str) -> Said | None:
-    """The call that an event tells of, by the names that the model knows: of a server's tool, and of delegating."""
+def named_call(event: AgentEvent, *, mcp: str = "mcp__{server}__{tool}", delegate: str) -> TranscriptPart | None:
+    """Return the call of an event under the name that the model uses; None for other events.
+
+    `mcp` formats the name of an MCP tool, `delegate` is the name of the delegation tool.
+    """
     match event:
         case ToolCallReadyEvent():
-            return Said("call", (event.tool_name, event.input))
+            return TranscriptPart("call", (event.tool_name, event.input))
         case McpToolCallStartEvent():
-            return Said("call", (mcp.format(server=event.server, tool=event.tool_name), event.input))
+            return TranscriptPart("call", (mcp.format(server=event.server, tool=event.tool_name), event.input))
         case SubagentSpawnEvent():
-            return Said("call", (delegate, {"prompt": event.prompt}))
+            return TranscriptPart("call", (delegate, {"prompt": event.prompt}))
     return None

@@ -1,4 +1,4 @@
-"""The adapter for any ACP agent against its recordings."""
+"""Conformance of the adapter for any ACP agent with its recordings."""
 
 from pathlib import Path
 

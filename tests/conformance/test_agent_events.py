@@ -1,6 +1,6 @@
-"""Every golden of every agent, printed by a program that speaks the agent protocol: the same events come out.
+"""Every golden of every agent, printed by a program in the agent events protocol, yields the same events.
 
-What is not compared: the run, the agent's name, times, ids of interactions, and what the page of the protocol lists.
+Not compared: run ids, the agent's name, times, ids of interactions, and the losses that the protocol's page lists.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from agent_mux_adapters._dialects.agent_events import AgentEventsCodec
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 AGENTS = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
-OURS = ("runId", "agent", "timestamp", "raw")
+RUN_FIELDS = ("runId", "agent", "timestamp", "raw")
 LOST = frozenset({"stream_fallback", "paused", "resumed"})
 
 
@@ -27,8 +27,8 @@ def goldens(agent: str) -> list[Path]:
     return sorted((FIXTURES / agent).glob("**/events.jsonl"))
 
 
-def read_again(events: Sequence[AgentEvent]) -> list[AgentEvent]:
-    """The events of a program that printed these and then ended as their agent did."""
+def read_as_printed(events: Sequence[AgentEvent]) -> list[AgentEvent]:
+    """Return the events of a program that prints these events and then exits as their agent did."""
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events"))
     asked = any(event.type == "approval_request" for event in events)
     context = StreamContext(run_id=events[0].run_id, agent="native", include_subagent_events=True, show_requests=asked)
@@ -65,7 +65,7 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
     is_fork = any(event.type == "session_fork" for event in events)
     emitted = []
     for event in events:
-        fields = {name: value for name, value in event_to_dict(event).items() if name not in OURS}
+        fields = {name: value for name, value in event_to_dict(event).items() if name not in RUN_FIELDS}
         if "interactionId" in fields:
             fields["interactionId"] = ids.setdefault(fields["interactionId"], len(ids))
         if event.type == "session_end" and is_fork:
@@ -76,12 +76,12 @@ def comparable(events: Sequence[AgentEvent]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_events_of_any_agent_can_be_printed_by_a_program(agent: str) -> None:
+def test_printed_events_are_read_back_unchanged(agent: str) -> None:
     paths = goldens(agent)
     assert paths
     for path in paths:
         rebuilder = Rebuilder()
         events: list[Any] = [rebuilder.decode(line) for line in path.read_bytes().splitlines()]
-        again = read_again(events)
+        again = read_as_printed(events)
         assert comparable(again) == comparable(events), path
         assert validate(again) == [], path

@@ -1,4 +1,4 @@
-"""Claude Code against every recording of it."""
+"""Conformance of Claude Code with all its recordings."""
 
 from pathlib import Path
 

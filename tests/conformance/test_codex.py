@@ -1,4 +1,4 @@
-"""Codex against every recording of it."""
+"""Conformance of Codex with all its recordings."""
 
 from pathlib import Path
 

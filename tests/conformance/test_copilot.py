@@ -1,4 +1,4 @@
-"""Copilot against every recording of it."""
+"""Conformance of Copilot with all its recordings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Cursor against fixtures that were written by hand from its documented format."""
+"""Conformance of Cursor with fixtures that were written by hand from its documented format."""
 
 from pathlib import Path
 

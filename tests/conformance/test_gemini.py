@@ -1,4 +1,4 @@
-"""Gemini against every recording of it."""
+"""Conformance of Gemini with all its recordings."""
 
 from pathlib import Path
 

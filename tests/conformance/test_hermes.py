@@ -1,4 +1,4 @@
-"""Hermes against every recording of it."""
+"""Conformance of Hermes with all its recordings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""OpenClaw against every recording of it."""
+"""Conformance of OpenClaw with all its recordings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The stores that real CLIs left (tests/stores/README.md): each tells the same story, whatever its format."""
+"""Session stores written by real CLIs (tests/stores/README.md): equal sessions are read from every format."""
 
 import shutil
 from pathlib import Path
@@ -12,8 +12,8 @@ from agent_mux.sessions.summary import SessionFilter
 
 STORES = Path(__file__).parents[1] / "stores"
 RECORDED = [path.parent for path in sorted(STORES.glob("*/*/home"))]
-WITH_STORY = frozenset({"codex", "copilot", "omp", "pi"})
-"""Stores that have the sessions of tests/e2e/test_live_stored.py."""
+WITH_COMMON_SESSIONS = frozenset({"codex", "copilot", "omp", "pi"})
+"""Agents whose stores contain the sessions of tests/e2e/test_live_stored.py."""
 PROJECT, OTHER = "/home/dev/project", "/home/dev/other"
 
 
@@ -26,17 +26,17 @@ def store(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def sessions(store: Path) -> Sessions:
-    def refuse(skipped: Any) -> None:
+    def fail(skipped: Any) -> None:
         raise AssertionError(str(skipped))
 
-    return Sessions(environ={"HOME": str(store / "home")}, on_skipped=refuse)
+    return Sessions(environ={"HOME": str(store / "home")}, on_skipped=fail)
 
 
 def agent_of(store: Path) -> str:
     return store.parent.name
 
 
-def test_every_event_stream_keeps_the_contract(sessions: Sessions) -> None:
+def test_event_streams_of_all_sessions_are_valid(sessions: Sessions) -> None:
     found = sessions.list(limit=None)
     assert found
     for summary in found:
@@ -47,9 +47,9 @@ def test_every_event_stream_keeps_the_contract(sessions: Sessions) -> None:
         assert events == list(sessions.events(summary.id))
 
 
-def test_a_session_is_told_as_it_was_held(sessions: Sessions, store: Path) -> None:
-    if agent_of(store) not in WITH_STORY:
-        pytest.skip("its sessions are others: it has tests of its own")
+def test_session_has_the_recorded_messages_and_calls(sessions: Sessions, store: Path) -> None:
+    if agent_of(store) not in WITH_COMMON_SESSIONS:
+        pytest.skip("this store has other sessions, and its own tests")
     [summary] = sessions.list(SessionFilter(cwd=PROJECT))
     assert (summary.agent, summary.title, summary.turn_count) == (agent_of(store), "do the thing", 1)
     assert summary.updated_at >= (summary.created_at or 0) > 0
@@ -67,9 +67,9 @@ def test_a_session_is_told_as_it_was_held(sessions: Sessions, store: Path) -> No
     assert len({message.model for message in messages if message.role == "assistant"}) == 1
 
 
-def test_what_happened_to_files_and_in_the_shell_is_among_the_events(sessions: Sessions, store: Path) -> None:
-    if agent_of(store) not in WITH_STORY:
-        pytest.skip("its sessions are others: it has tests of its own")
+def test_events_contain_file_changes_and_exit_codes(sessions: Sessions, store: Path) -> None:
+    if agent_of(store) not in WITH_COMMON_SESSIONS:
+        pytest.skip("this store has other sessions, and its own tests")
     [summary] = sessions.list(SessionFilter(cwd=PROJECT))
     events: list[Any] = list(sessions.events(summary.id))
     [exited] = [event for event in events if event.type == "shell_exit"]
@@ -79,10 +79,10 @@ def test_what_happened_to_files_and_in_the_shell_is_among_the_events(sessions: S
     assert made.byte_count == len("one\n")
 
 
-def test_a_fork_goes_on_where_its_origin_ended(sessions: Sessions) -> None:
+def test_fork_continues_after_the_messages_of_its_origin(sessions: Sessions) -> None:
     found = sorted(sessions.list(SessionFilter(cwd=OTHER)), key=lambda summary: summary.turn_count)
     if not found:
-        pytest.skip("no fork is in this store")
+        pytest.skip("this store contains no fork")
     origin, fork = found
     assert fork.forked_from in {origin.id, None}
     difference = sessions.diff(origin.id, fork.id)
@@ -90,25 +90,25 @@ def test_a_fork_goes_on_where_its_origin_ended(sessions: Sessions) -> None:
     [change] = difference.changes
     assert change.removed == []
     assert [message.text for message in change.added] == ["second question", "Second answer."]
-    # What the copy says was used once.
+    # The usage of the copied call is counted once.
     [total] = sessions.total_cost(SessionFilter(cwd=OTHER)).values()
     assert total.calls == 2
     assert total.input_tokens == 2 * origin.cost.input_tokens
 
 
-def test_a_copy_of_the_store_can_be_read_where_it_is(sessions: Sessions, store: Path, tmp_path: Path) -> None:
+def test_copied_store_is_read_from_another_directory(sessions: Sessions, store: Path, tmp_path: Path) -> None:
     agent = agent_of(store)
     [own] = [path for path in (store / "home").iterdir() if path.name.startswith(".")]
     inside = own / "agent" if (own / "agent").is_dir() else own
     shutil.copytree(inside, tmp_path / "copy")
-    nowhere = Sessions(environ={"HOME": str(tmp_path / "nowhere")})
-    assert nowhere.list() == []
-    copied = nowhere.list(SessionFilter(agent=agent, directory=tmp_path / "copy"))
+    empty = Sessions(environ={"HOME": str(tmp_path / "nowhere")})
+    assert empty.list() == []
+    copied = empty.list(SessionFilter(agent=agent, directory=tmp_path / "copy"))
     assert [summary.id for summary in copied] == [summary.id for summary in sessions.list()]
 
 
-def test_no_byte_less_makes_it_unreadable(store: Path, tmp_path: Path) -> None:
-    """A file that was cut off anywhere is a session up to there, or none, and never an error."""
+def test_truncated_store_raises_nothing(store: Path, tmp_path: Path) -> None:
+    """A file that is truncated anywhere yields a shorter session, or none, but no error."""
     largest = max((store / "home").rglob("*.jsonl"), key=lambda path: path.stat().st_size)
     shutil.copytree(store / "home", tmp_path / "home")
     copy, content = tmp_path / "home" / largest.relative_to(store / "home"), largest.read_bytes()

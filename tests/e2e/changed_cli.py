@@ -1,6 +1,6 @@
-"""A CLI as a later version of it may be: `python changed_cli.py PROGRAM [ARGUMENT...]`.
+"""A simulated later version of a CLI: `python changed_cli.py PROGRAM [ARGUMENT...]`.
 
-It prints what the program prints, with one more field in each message, and tells of one more flag.
+It prints the output of the program with an additional field in each message, and its help with an additional flag.
 """
 
 import os
@@ -19,9 +19,9 @@ READ_SIZE = 65536
 
 
 def install(program: Path, directory: Path) -> Path:
-    """Put a changed program into a directory. Returns the program.
+    """Write a wrapper of the program into a directory, and return its path.
 
-    An interpreter beside it, which it may be run with instead, is changed, too.
+    An interpreter beside the program gets a wrapper, too, because the program may be run with it.
     """
     folder = directory / "bin"
     folder.mkdir(parents=True)
@@ -36,7 +36,7 @@ def install(program: Path, directory: Path) -> Path:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the program."""
+    """Run the program with changed output, and return its exit code."""
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         descriptor = child.stdout.fileno()
@@ -53,7 +53,7 @@ def main(command: Sequence[str]) -> int:
 
 
 def write(framing: Framing, messages: Sequence[bytes]) -> None:
-    """Print messages, changed where they are JSON objects."""
+    """Print messages, with the additional field in JSON objects."""
     for message in messages:
         changed = b'{"%b":1,%b' % (FIELD.encode(), message[1:]) if message.startswith(b'{"') else message
         sys.stdout.buffer.write(framed(framing, changed))

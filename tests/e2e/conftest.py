@@ -1,4 +1,4 @@
-"""Real CLIs, offline.
+"""Fixtures and options of the end-to-end tests: real CLIs, offline.
 
 python -m agent_mux_testing.provision
 python -m agent_mux_testing.offline -- pytest tests/e2e [--agent AGENT]
@@ -13,24 +13,26 @@ from pathlib import Path
 import pytest
 
 from agent_mux import CapabilityError
-from agent_mux_testing.live import Unspeakable, kit_of, kits
+from agent_mux_testing.live import UnsupportedPart, kit_of, kits
 from agent_mux_testing.offline import ALLOW_NETWORK, is_offline
 from agent_mux_testing.provision import Provisioned, find_agent
 
 pytest.register_assert_rewrite("tests.e2e.harness")
 
-from tests.e2e.harness import Live  # noqa: E402  # assertions in the harness are to be explained, too
-from tests.e2e.report import SCENARIO, Table, agent_of, scenario_of, way_of  # noqa: E402
+from tests.e2e.harness import LiveAgent  # noqa: E402  # registered above, so that its assertions are rewritten
+from tests.e2e.report import SCENARIO, OutcomeTable, agent_of, scenario_of, way_of  # noqa: E402
 
 HERE = Path(__file__).parent
-THOROUGH = ("claude", "codex", "native")
-"""Agents that every scenario is run with; the others with those that are marked `EVERYONE`, on one event loop."""
-table = Table()
+FULLY_TESTED = ("claude", "codex", "native")
+"""Agents that run every scenario; the others run only scenarios marked `ALL_AGENTS`, on one event loop."""
+table = OutcomeTable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--results", help="write the outcomes into this file, for the support matrix")
-    parser.addoption("--agent", action="append", default=[], help="only these agents (`AGENT`, or `AGENT@VERSION`)")
+    parser.addoption("--results", help="write the outcomes to this file, for the support matrix")
+    parser.addoption(
+        "--agent", action="append", default=[], help="run only this agent (`AGENT` or `AGENT@VERSION`); repeatable"
+    )
 
 
 @pytest.fixture
@@ -39,18 +41,18 @@ def anyio_backend() -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each agent and pinned version."""
+    """Parametrize `agent` with each agent and pinned version."""
     if "agent" not in metafunc.fixturenames:
         return
-    everyone = metafunc.definition.get_closest_marker("everyone") is not None
+    for_all_agents = metafunc.definition.get_closest_marker("all_agents") is not None
     wanted = set(metafunc.config.getoption("agent"))
     pinned = [(kit.agent, _name(kit.agent, pin.version)) for kit in kits().values() for pin in kit.pins]
-    known = [(agent, name) for agent, name in pinned if everyone or agent in THOROUGH]
+    known = [(agent, name) for agent, name in pinned if for_all_agents or agent in FULLY_TESTED]
     metafunc.parametrize("agent", [name for agent, name in known if not wanted or {agent, name} & wanted])
 
 
 def _name(agent: str, version: str) -> str:
-    """The newest version of an agent goes by the agent's name alone."""
+    """Return the test id of a version: the agent's name alone for its newest version."""
     return agent if kit_of(agent).pins[0].version == version else f"{agent}@{version}"
 
 
@@ -59,23 +61,23 @@ def provisioned(agent: str) -> Provisioned:
     name, _, version = agent.partition("@")
     found = find_agent(name, version or None)
     if found is None:
-        pytest.skip(f"{agent} is not there; try: python -m agent_mux_testing.provision {agent}")
+        pytest.skip(f"{agent} is not installed; try: python -m agent_mux_testing.provision {agent}")
     return found
 
 
 @pytest.fixture
-def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[Live]:
+def live(provisioned: Provisioned, tmp_path: Path) -> Iterator[LiveAgent]:
     with ExitStack() as stack:
-        yield Live(provisioned, tmp_path, stack)
+        yield LiveAgent(provisioned, tmp_path, stack)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Nothing here runs where a CLI could reach anybody; what an agent cannot do has to fail."""
+    """Skip all tests while the network is reachable, and expect scenarios with a gap to fail."""
     allowed = is_offline() or bool(os.environ.get(ALLOW_NETWORK))
-    reason = f"would have the network; run it under agent_mux_testing.offline, or set {ALLOW_NETWORK}=1"
-    unwanted = [item for item in items if item.path.is_relative_to(HERE) and _says_nothing_new(item)]
-    config.hook.pytest_deselected(items=unwanted)
-    items[:] = [item for item in items if item not in unwanted]
+    reason = f"the network is reachable; run under agent_mux_testing.offline, or set {ALLOW_NETWORK}=1"
+    redundant = [item for item in items if item.path.is_relative_to(HERE) and _is_redundant(item)]
+    config.hook.pytest_deselected(items=redundant)
+    items[:] = [item for item in items if item not in redundant]
     here = [item for item in items if item.path.is_relative_to(HERE)]
     for item in here:
         item.add_marker(pytest.mark.e2e)
@@ -85,13 +87,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not allowed:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif gap is not None:
-            # Only a claim that does not hold: whatever else goes wrong is no gap.
-            no_claim = (AssertionError, Unspeakable, CapabilityError, TimeoutError)
-            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=no_claim))
+            # A gap explains only these exceptions; any other is a failure.
+            gap_errors = (AssertionError, UnsupportedPart, CapabilityError, TimeoutError)
+            item.add_marker(pytest.mark.xfail(reason=str(gap), strict=True, raises=gap_errors))
 
 
-def _says_nothing_new(item: pytest.Item) -> bool:
-    """Another event loop, a way that leads to the same protocol as the other, or no agent that it is wanted for."""
+def _is_redundant(item: pytest.Item) -> bool:
+    """Return whether a test repeats another (second event loop, same protocol), or its agent has no kit."""
     agent = agent_of(item).partition("@")[0]
     if not agent:
         return False
@@ -99,15 +101,15 @@ def _says_nothing_new(item: pytest.Item) -> bool:
         return True
     loop = getattr(item, "callspec").params.get("anyio_backend")  # noqa: B009  # not every item has one
     way = way_of(item)
-    return (loop == "trio" and agent not in THOROUGH) or (way is not None and way not in kit_of(agent).ways)
+    return (loop == "trio" and agent not in FULLY_TESTED) or (way is not None and way not in kit_of(agent).ways)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    table.see(report)
+    table.add_report(report)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Keep the outcomes of the agents that ran; those of others stay as they were."""
+    """Update the outcomes of the agents that ran in the results file."""
     if session.config.getoption("results"):
         path = Path(session.config.getoption("results"))
         known = json.loads(path.read_text("utf-8")) if path.exists() else {}

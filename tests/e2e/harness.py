@@ -1,7 +1,8 @@
-"""A real CLI, driven through our client, against a model that says what it was told to.
+"""A real CLI, driven through our client, against a scripted model.
 
-Whatever a scenario asserts, `finish` asserts for every run: the event stream is lawful, no native line is unknown, the
-journal tells the same events again, byte for byte, no process and no file of the run is left, and no key was recorded.
+In addition to the assertions of each scenario, `finish` asserts for every run: the event stream is valid, no native
+line is unknown, a replay of the journal yields the same events byte for byte, no process and no file of the run is
+left, and the journal contains no key.
 """
 
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import anyio
-from tests.e2e.model import Model, serve
+from tests.e2e.model import ScriptedModel, serve
 
 from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, encode_event, validate
 from agent_mux.events import AgentEvent, CostRecord
@@ -30,9 +31,9 @@ from agent_mux_testing import mcp_echo
 from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
+    KitContext,
     Launch,
     Part,
-    Place,
     Refusal,
     answer,
     delegation,
@@ -41,39 +42,39 @@ from agent_mux_testing.live import (
     pin_of,
     refuse,
 )
-from agent_mux_testing.model_server import Step
+from agent_mux_testing.model_server import ScriptStep
 from agent_mux_testing.provision import Provisioned
 
-BOUND = 60.0  # seconds for what is no agent's
-LOOK_EVERY = 0.02  # seconds between two looks at what nobody tells of
+BOUND = 60.0  # seconds for waits that do not depend on an agent
+POLL_INTERVAL = 0.02  # seconds between two checks of a condition without a notification
 PROMPT = "do the thing"
 GIT = shutil.which("git") or "git"
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A run that is over."""
+class FinishedRun:
+    """A finished run: its result and its events."""
 
     result: RunResult
     events: tuple[Any, ...]
 
     def types(self, *wanted: str) -> list[str]:
-        """The types of its events, in order; only these, if some are named."""
+        """Return the types of its events in order, limited to `wanted` if given."""
         return [event.type for event in self.events if not wanted or event.type in wanted]
 
     def all(self, kind: str) -> list[Any]:
-        """Its events of a type."""
+        """Return its events of a type."""
         return [event for event in self.events if event.type == kind]
 
     def one(self, kind: str) -> Any:
-        """Its only event of a type."""
+        """Return its only event of a type. Raise AssertionError when there is none or more than one."""
         found = self.all(kind)
-        assert len(found) == 1, f"{len(found)} times {kind}"
+        assert len(found) == 1, f"expected one {kind} event, got {len(found)}"
         return found[0]
 
 
-class Live:
-    """One agent at its pinned version, with a home, a workspace and a scripted model of its own."""
+class LiveAgent:
+    """One agent at a pinned version, with its own home, workspace and scripted model."""
 
     def __init__(self, provisioned: Provisioned, directory: Path, stack: ExitStack) -> None:
         self.agent = provisioned.agent
@@ -84,7 +85,7 @@ class Live:
         self.config_directory = directory / "mux"
         self.provisioned = provisioned
         self._stack = stack
-        self._model: Model | None = None
+        self._model: ScriptedModel | None = None
         self._models = 0
         self.workspace.mkdir()
         self.git("init", "--quiet")
@@ -92,46 +93,46 @@ class Live:
     # -- the model
 
     @property
-    def model(self) -> Model:
-        """The scripted model."""
-        assert self._model is not None, "tell the model what to say first"
+    def model(self) -> ScriptedModel:
+        """The scripted model; `script` starts it."""
+        assert self._model is not None, "call script() first"
         return self._model
 
-    def script(self, *steps: Step | tuple[Step, ...]) -> Self:
-        """Start the model that says these things, one after the other."""
+    def script(self, *steps: ScriptStep | tuple[ScriptStep, ...]) -> Self:
+        """Start a model that answers with these steps in order."""
         flat = [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
         self._models += 1
         self._model = self._stack.enter_context(serve(*flat, first_id=self._models * 1000))
         return self
 
-    def answer(self, *parts: Part, **fields: Any) -> Step:
-        """One answer of the model. `fields` are those of `Step`."""
+    def answer(self, *parts: Part, **fields: Any) -> ScriptStep:
+        """Return one answer of the model, with further `fields` of `ScriptStep`."""
         return answer(self.kit, self.workspace, *parts, **fields)
 
-    def delegation(self, task: str, *inside: Part) -> tuple[Step, ...]:
-        """The model has a sub-agent do something and waits for the report."""
+    def delegation(self, task: str, *inside: Part) -> tuple[ScriptStep, ...]:
+        """Return the answers of a model that delegates a task to a sub-agent and waits for its report."""
         return delegation(self.kit, self.workspace, task, *inside)
 
-    def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
-        """The model's provider does not answer."""
+    def refusal(self, refusal: Refusal, *, repeat: bool | int = 1) -> ScriptStep:
+        """Return an error of the provider instead of an answer."""
         return refuse(self.kit.api, refusal, repeat=repeat)
 
     # -- runs
 
     @property
     def launch(self) -> Launch:
-        """What starts the agent."""
-        place = Place(url=self.model.url, home=self.home, path=self.provisioned.path)
-        return launch(self.kit, place, str(self.provisioned.program))
+        """The command and environment that start the agent."""
+        context = KitContext(url=self.model.url, home=self.home, path=self.provisioned.path)
+        return launch(self.kit, context, str(self.provisioned.program))
 
     @property
-    def named(self) -> tuple[str, ...]:
-        """The agent on the command line of `amux run`."""
+    def agent_arguments(self) -> tuple[str, ...]:
+        """The arguments of `amux run` that select the agent."""
         command = self.launch.command
         return (self.agent, *(["--command", shlex.join(command)] if command else []))
 
     def options(self, prompt: str = PROMPT, **fields: Any) -> RunOptions:
-        """Options of a run in the workspace; tools run unasked unless the scenario says otherwise."""
+        """Return options of a run in the workspace; by default tools run without approval."""
         given = {"approval_mode": "yolo", "collect_events": True, **fields}
         start = self.launch
         return RunOptions(
@@ -140,28 +141,28 @@ class Live:
         )  # fmt: skip
 
     def agent_counts_turns(self, **fields: Any) -> bool:
-        """The agent keeps to `max_turns` by itself, in a run with these options."""
+        """Return whether the agent itself enforces `max_turns` in a run with these options."""
         return plan_run(self.options(**fields), AdapterRegistry().get, None).spawn.counts_turns
 
     @asynccontextmanager
     async def running(self, prompt: str = PROMPT, **fields: Any) -> AsyncIterator[RunHandle]:
-        """A run to talk to. It has to end by itself before the bound."""
+        """Start a run and yield its handle. The run must end by itself within the kit's patience."""
         with anyio.fail_after(self.kit.patience):
             async with AgentMux(config_dir=self.config_directory) as mux:
                 run = mux.run(self.options(prompt, **fields))
                 yield run
                 await run
 
-    async def run(self, prompt: str = PROMPT, **fields: Any) -> Finished:
-        """A run from start to end."""
+    async def run(self, prompt: str = PROMPT, **fields: Any) -> FinishedRun:
+        """Run the agent until it ends, and check the run."""
         async with self.running(prompt, **fields) as run:
             pass
         return await finish(run)
 
-    # -- what scenarios look at
+    # -- what scenarios inspect
 
     def git(self, *arguments: str, stdin: str = "") -> None:
-        """Run git in the workspace. Raises if it fails."""
+        """Run git in the workspace. Raise `CalledProcessError` when it fails."""
         command = [GIT, *arguments]
         subprocess.run(
             command, cwd=self.workspace, input=stdin, text=True, check=True, capture_output=True, timeout=BOUND
@@ -169,39 +170,47 @@ class Live:
 
     @property
     def mcp_server(self) -> McpServer:
-        """The MCP server whose tools `Mcp` calls."""
+        """The MCP server with the tools that `Mcp` calls."""
         return McpServer(MCP_SERVER, command=sys.executable, args=(str(mcp_echo.__file__),))
 
     def file(self, name: str) -> Path:
-        """A file in the workspace."""
+        """Return the path of a file in the workspace."""
         return self.workspace / name
 
     def processes(self) -> list[str]:
-        """Command lines of everything that lives in the agent's home or workspace, however it was started."""
-        places = [os.fsencode(self.home), os.fsencode(self.workspace)]
-        return [shown for entry in Path("/proc").glob("[0-9]*") if (shown := _shown(entry, places)) is not None]
+        """Return the command lines of all processes that use the agent's home or workspace."""
+        directories = [os.fsencode(self.home), os.fsencode(self.workspace)]
+        return [
+            line for entry in Path("/proc").glob("[0-9]*") if (line := _command_line(entry, directories)) is not None
+        ]
 
-    async def appears(self, name: str) -> None:
-        """Wait until a file is in the workspace: the agent's tools tell nobody that they have begun."""
+    async def wait_for_file(self, name: str) -> None:
+        """Wait until a file is in the workspace; the agent's tools emit no event when they begin."""
         while not self.file(name).exists():  # noqa: ASYNC110
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(POLL_INTERVAL)
 
-    def used(self, finished: Finished, *, calls: int, inside: int = 0) -> None:
-        """Assert what the run used: exactly what the model says that these calls used, and nothing twice.
+    def assert_usage(self, finished: FinishedRun, *, calls: int, inside: int = 0) -> None:
+        """Assert that cost and tokens of the run are those of this number of model calls.
 
-        `inside`: calls of sub-agents. They cost, but are no calls of the main agent.
+        `inside` is the number of calls by sub-agents. They add to the cost, but not to the main agent's tokens.
         """
-        told = self._told(finished)
+        per_call = self._cost_per_call(finished)
         cost, usage = finished.result.cost, finished.result.token_usage
         assert cost is not None
         assert usage is not None
-        every = calls + inside
-        assert (cost.input_tokens, cost.output_tokens) == (told.input_tokens * every, told.output_tokens * every)
-        several = [None if one is None else one * every for one in (told.cached_tokens, told.thinking_tokens)]
-        assert [cost.cached_tokens, cost.thinking_tokens] == several
-        assert (usage.input_tokens, usage.output_tokens) == (told.input_tokens * calls, told.output_tokens * calls)
-        # Nobody can price the calls of a model that has no name.
-        source = told.source if told.source == "native" or finished.result.model else "unknown"
+        total = calls + inside
+        assert (cost.input_tokens, cost.output_tokens) == (
+            per_call.input_tokens * total,
+            per_call.output_tokens * total,
+        )
+        optional = [None if one is None else one * total for one in (per_call.cached_tokens, per_call.thinking_tokens)]
+        assert [cost.cached_tokens, cost.thinking_tokens] == optional
+        assert (usage.input_tokens, usage.output_tokens) == (
+            per_call.input_tokens * calls,
+            per_call.output_tokens * calls,
+        )
+        # Calls of a model without a name have no price.
+        source = per_call.source if per_call.source == "native" or finished.result.model else "unknown"
         assert cost.source == source
         assert (cost.total_usd > 0) == (source != "unknown")
         assert finished.one("session_end").cost == cost
@@ -210,54 +219,54 @@ class Live:
             turns = [event.cost for event in finished.all("turn_end")]
             assert sum(turn.input_tokens for turn in turns if turn) == cost.input_tokens
 
-    def _told(self, finished: Finished) -> CostRecord:
-        """What an answer of the scripted model costs, as this version tells it in the protocol of the run."""
+    def _cost_per_call(self, finished: FinishedRun) -> CostRecord:
+        """Return the cost of one scripted answer as this version reports it in the protocol of the run."""
         assert finished.result.journal is not None
         protocol = JournalReader(Path(finished.result.journal)).header.codec.protocol
         of_version = pin_of(self.agent, self.provisioned.version).per_call
         return self.kit.per_call_by_protocol.get(protocol) or of_version or self.kit.per_call
 
 
-def _shown(entry: Path, places: list[bytes]) -> str | None:
-    """The command line of a living process that is about one of these places."""
+def _command_line(entry: Path, directories: list[bytes]) -> str | None:
+    """Return the command line of a live process that mentions one of these directories, else None."""
     try:
-        told = [
+        mentions = [
             (entry / "environ").read_bytes(),
             (entry / "cmdline").read_bytes(),
             os.fsencode((entry / "cwd").readlink()),
         ]
         is_dead = (entry / "stat").read_bytes().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
     except OSError:
-        return None  # gone meanwhile
-    is_there = not is_dead and any(place in text for place in places for text in told)
-    return told[1].replace(b"\0", b" ").decode("utf-8", "replace") if is_there else None
+        return None  # the process has ended
+    matches = not is_dead and any(directory in text for directory in directories for text in mentions)
+    return mentions[1].replace(b"\0", b" ").decode("utf-8", "replace") if matches else None
 
 
-async def finish(run: RunHandle) -> Finished:
-    """What became of a run, having checked what must hold for all of them."""
-    done = check(await run, run.agent)
+async def finish(run: RunHandle) -> FinishedRun:
+    """Wait for a run, check it as `check_result` does, and check that late subscribers get the same events."""
+    done = check_result(await run, run.agent)
     late = [encode_event(event) async for event in run]
     assert late == [encode_event(event) for event in done.events]
     return done
 
 
-def check(result: RunResult, agent: str) -> Finished:
-    """What became of a run, having checked what can be seen from its result."""
+def check_result(result: RunResult, agent: str) -> FinishedRun:
+    """Return the finished run after checking everything that must hold for all runs."""
     assert result.events is not None
     assert result.journal is not None
     journal = Path(result.journal)
     assert validate(result.events) == []
     assert result.ledger.unknown == {}, result.ledger
-    # A CLI that refuses at once says so on standard error alone, and one that was interrupted early may say nothing.
+    # A CLI that fails at startup prints only to stderr, and one that was interrupted early may print nothing.
     assert result.ledger.lines > 0 or result.exit_reason in {"failed", "interrupted"}
-    assert [encode_event(event) for event in derived(journal, agent)] == [encode_event(e) for e in result.events]
+    assert [encode_event(event) for event in replay_journal(journal, agent)] == [encode_event(e) for e in result.events]
     assert DUMMY_KEY.encode() not in journal.read_bytes()
-    nothing_left(result.run_id)
-    return Finished(result, result.events)
+    assert_nothing_left(result.run_id)
+    return FinishedRun(result, result.events)
 
 
-async def seen(run: RunHandle, kind: str, count: int = 1) -> None:
-    """Wait for an event."""
+async def wait_for_event(run: RunHandle, kind: str, count: int = 1) -> None:
+    """Wait for the `count`th event of a type. Raise AssertionError when the run ends before it."""
     async for event in run:
         if event.type == kind:
             count -= 1
@@ -266,8 +275,8 @@ async def seen(run: RunHandle, kind: str, count: int = 1) -> None:
     raise AssertionError(f"the run ended without {kind}")
 
 
-def derived(journal: Path, agent: str) -> list[AgentEvent]:
-    """The events that a journal tells."""
+def replay_journal(journal: Path, agent: str) -> list[AgentEvent]:
+    """Return the events derived from a journal."""
     registry = AdapterRegistry()
     return list(
         derive_events(
@@ -276,7 +285,7 @@ def derived(journal: Path, agent: str) -> list[AgentEvent]:
     )
 
 
-def nothing_left(run_id: str) -> None:
-    """Assert that a run left no process and no file of its own."""
+def assert_nothing_left(run_id: str) -> None:
+    """Assert that a run left no process and no temporary file."""
     assert processes_of(run_id) == []
     assert not temp_dir_of(run_id).exists()

@@ -1,4 +1,4 @@
-"""What the embedded agent is recorded in."""
+"""The scenes in which the embedded agent is recorded."""
 
 import base64
 import os
@@ -7,97 +7,98 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.harness import Live, seen
+from tests.e2e.harness import LiveAgent, wait_for_event
 
 from agent_mux import Approve, Attachment, Deny, RunHandle, Text
 from agent_mux.process.marker import processes_of
-from agent_mux_testing.live import Answer, Ask, Edit, Read, Say, Shell, Think, Todo, Write
-from agent_mux_testing.model_server import Step
+from agent_mux_testing.live import Ask, Edit, Read, Say, Shell, StructuredAnswer, Think, Todo, Write
+from agent_mux_testing.model_server import ScriptStep
 from agent_mux_testing.model_server.script import ToolUse
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A PNG of one pixel."""
 UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
-Steps = tuple[Step, ...]
+Steps = tuple[ScriptStep, ...]
 
 
-async def nothing(_live: Live, run: RunHandle) -> None:
-    """The run ends by itself."""
+async def wait_for_end(_live: LiveAgent, run: RunHandle) -> None:
+    """Wait until the run ends by itself."""
     await run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One recording: what the model says, what is asked, and what happens meanwhile."""
+    """One recording: the answers of the model, the options of the run, and the actions during it."""
 
     note: str
-    model: Callable[[Live], tuple[Step | Steps, ...]]
-    options: Callable[[Live], dict[str, Any]] = lambda _: {}
-    prepare: Callable[[Live], None] = lambda _: None
-    drive: Callable[[Live, RunHandle], Awaitable[None]] = nothing
+    model: Callable[[LiveAgent], tuple[ScriptStep | Steps, ...]]
+    options: Callable[[LiveAgent], dict[str, Any]] = lambda _: {}
+    prepare: Callable[[LiveAgent], None] = lambda _: None
+    drive: Callable[[LiveAgent, RunHandle], Awaitable[None]] = wait_for_end
     before: "Scene | None" = None
-    """A run that comes first, in the same home: its session goes on as `session_id` of this name of options."""
-    goes_on_as: str = ""
+    """A scene that runs first, in the same home."""
+    resume_option: str = ""
+    """The option that receives the session id of `before`: `session_id` or `fork_session_id`."""
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def asking(**more: Any) -> Callable[[Live], dict[str, Any]]:
+def asking(**more: Any) -> Callable[[LiveAgent], dict[str, Any]]:
     return lambda _: {"approval_mode": "prompt", **more}
 
 
-def void(_: Any) -> None:
-    """For lambdas."""
+def discard(_: Any) -> None:
+    """Discard the value of a call, in lambdas that return None."""
 
 
-def with_options(**more: Any) -> Callable[[Live], dict[str, Any]]:
+def with_options(**more: Any) -> Callable[[LiveAgent], dict[str, Any]]:
     return lambda _: more
 
 
-async def two_prompts(_live: Live, run: RunHandle) -> None:
+async def two_prompts(_live: LiveAgent, run: RunHandle) -> None:
     await run.continue_("and again")
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def interrupted(live: Live, run: RunHandle) -> None:
-    await seen(run, "text_delta")
+async def interrupt(live: LiveAgent, run: RunHandle) -> None:
+    await wait_for_event(run, "text_delta")
     await run.interrupt()
     await run
 
 
-async def interrupted_then_continued(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def interrupt_then_send(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.interrupt()
-    await seen(run, "turn_end")
+    await wait_for_event(run, "turn_end")
     await run.send("go on")
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def steered(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def steer(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.steer("and be quick")
     live.file("go").touch()
-    await seen(run, "turn_end")
+    await wait_for_event(run, "turn_end")
     await run.close()
 
 
-async def queued(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def queue(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.queue("second question")
     live.file("go").touch()
-    await seen(run, "turn_end", 2)
+    await wait_for_event(run, "turn_end", 2)
     await run.close()
 
 
-async def aborted(live: Live, run: RunHandle) -> None:
-    await live.appears("started")
+async def abort(live: LiveAgent, run: RunHandle) -> None:
+    await live.wait_for_file("started")
     await run.abort()
 
 
-def sent(number: signal.Signals) -> Callable[[Live, RunHandle], Awaitable[None]]:
-    async def send(live: Live, run: RunHandle) -> None:
-        await live.appears("started")
+def send_signal(number: signal.Signals) -> Callable[[LiveAgent, RunHandle], Awaitable[None]]:
+    async def send(live: LiveAgent, run: RunHandle) -> None:
+        await live.wait_for_file("started")
         agent = min(processes_of(run.run_id))  # it started the others
         os.kill(agent, number)
         await run
@@ -105,7 +106,7 @@ def sent(number: signal.Signals) -> Callable[[Live, RunHandle], Awaitable[None]]
     return send
 
 
-def with_skill_and_document(live: Live) -> None:
+def with_skill_and_document(live: LiveAgent) -> None:
     skill = live.file(".agents/skills/singing")
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(
@@ -114,93 +115,93 @@ def with_skill_and_document(live: Live) -> None:
     live.file("AGENTS.md").write_text("Never wake the wombat.\n", "utf-8")
 
 
-def with_picture(live: Live) -> dict[str, Any]:
+def with_picture(live: LiveAgent) -> dict[str, Any]:
     picture = live.file("dot.png")
     picture.write_bytes(base64.b64decode(DOT))
     return {"attachments": [Attachment(file_path=str(picture))]}
 
 
-def words(live: Live, *said: str) -> tuple[Step, ...]:
-    return tuple(live.answer(Say(one)) for one in said)
+def texts(live: LiveAgent, *answers: str) -> tuple[ScriptStep, ...]:
+    return tuple(live.answer(Say(answer)) for answer in answers)
 
 
-def calls(live: Live, *parts: Any, last: str = "Done.") -> tuple[Step, ...]:
+def calls(live: LiveAgent, *parts: Any, last: str = "Done.") -> tuple[ScriptStep, ...]:
     return (*(live.answer(part) for part in parts), live.answer(Say(last)))
 
 
-def raw(*blocks: Any) -> Step:
-    return Step(blocks=blocks)
+def raw(*blocks: Any) -> ScriptStep:
+    return ScriptStep(blocks=blocks)
 
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
-TALK = {"interactive": True, "approval_mode": "yolo"}
-REMEMBER = Scene(note="", model=lambda live: words(live, "It is 17."))
+INTERACTIVE = {"interactive": True, "approval_mode": "yolo"}
+REMEMBER = Scene(note="", model=lambda live: texts(live, "It is 17."))
 SCENES: dict[str, Scene] = {
-    "text": Scene(note="one answer", model=lambda live: words(live, "Hello from the script.")),
-    "unicode": Scene(note="letters of all kinds", model=lambda live: words(live, 'naïve — 日本 \u2028 😀 \\ " end')),
+    "text": Scene(note="one answer", model=lambda live: texts(live, "Hello from the script.")),
+    "unicode": Scene(note="letters of all kinds", model=lambda live: texts(live, 'naïve — 日本 \u2028 😀 \\ " end')),
     "thinking": Scene(
         note="a thought, then the answer", model=lambda live: (live.answer(Think("Let me think."), Say("42")),)
     ),
     "shell": Scene(
-        note="a command that goes well",
-        model=lambda live: (live.answer(Say("Looking."), Shell("echo out; touch made")), *words(live, "Done.")),
+        note="a command that succeeds",
+        model=lambda live: (live.answer(Say("Looking."), Shell("echo out; touch made")), *texts(live, "Done.")),
     ),
     "shell_failure": Scene(
-        note="a command that exits with 3, and says so on both streams",
+        note="a command that exits with 3 and prints to both streams",
         model=lambda live: calls(live, Shell("echo out; sleep 0.3; echo err >&2; exit 3")),
     ),
     "shell_stream": Scene(
-        note="a command whose output comes bit by bit",
+        note="a command with output in several chunks",
         model=lambda live: calls(live, Shell("for i in 1 2 3; do echo line $i; sleep 0.3; done")),
     ),
     "files": Scene(
-        note="a file is made, read, changed and written over",
+        note="a file is created, read, edited and overwritten",
         model=lambda live: calls(
             live, Write("a.txt", "one\ntwo\nthrée\n"), Read("a.txt"), Edit("a.txt", "two", "TWO"), Write("a.txt", "x\n")
         ),
     ),
     "file_errors": Scene(
-        note="a file that is not there, one outside of the workspace, an edit that fits nowhere",
-        prepare=lambda live: void(live.file("a.txt").write_text("one\n")),
+        note="a missing file, a file outside of the workspace, an edit without a match",
+        prepare=lambda live: discard(live.file("a.txt").write_text("one\n")),
         model=lambda live: calls(live, Read("none.txt"), Read("../../secret.txt"), Edit("a.txt", "two", "TWO")),
     ),
     "parallel_tools": Scene(
         note="two commands in one answer",
-        model=lambda live: (live.answer(Shell("echo one"), Shell("sleep 0.3; echo two")), *words(live, "Both done.")),
+        model=lambda live: (live.answer(Shell("echo one"), Shell("sleep 0.3; echo two")), *texts(live, "Both done.")),
     ),
-    "todos": Scene(note="a list of what is to be done", model=lambda live: calls(live, Todo(("look", "change")))),
+    "todos": Scene(note="a list of tasks", model=lambda live: calls(live, Todo(("look", "change")))),
     "unknown_tool": Scene(
-        note="a tool that is not there",
-        model=lambda live: (raw(ToolUse("no_such_tool", {"a": 1})), *words(live, "There is none.")),
+        note="an unknown tool",
+        model=lambda live: (raw(ToolUse("no_such_tool", {"a": 1})), *texts(live, "There is none.")),
     ),
     "bad_arguments": Scene(
-        note="arguments that are no JSON, and one that is missing",
+        note="arguments that are not JSON, and a missing argument",
         model=lambda live: (
-            raw(ToolUse("shell", raw_input='{"command": "ec')), raw(ToolUse("read_file", {})), *words(live, "Done."),
+            raw(ToolUse("shell", raw_input='{"command": "ec')), raw(ToolUse("read_file", {})), *texts(live, "Done."),
         ),
     ),
     "approve": Scene(
-        note="permission is asked and given",
+        note="an approval is requested and granted",
         model=lambda live: calls(live, Shell("touch made")),
         options=asking(on_approval_request=lambda _: Approve()),
     ),
     "approve_always": Scene(
-        note="permission is given once for the same command",
+        note="one approval for two identical commands",
         model=lambda live: calls(live, Shell("touch made"), Shell("touch made")),
         options=asking(on_approval_request=lambda _: Approve(always=True)),
     ),
     "approve_file_change": Scene(
-        note="permission for a file",
+        note="approval of a file change",
         model=lambda live: calls(live, Write("a.txt", "one\n")),
         options=asking(on_approval_request=lambda _: Approve()),
     ),
     "deny": Scene(
-        note="permission is refused, with a reason",
+        note="an approval is denied with a reason",
         model=lambda live: calls(live, Shell("touch made"), last="As you like."),
         options=asking(on_approval_request=lambda _: Deny("not in my house")),
     ),
     "mode_deny": Scene(
-        note="nothing may be changed",
+        note="every change is denied",
         model=lambda live: calls(live, Shell("touch made"), last="As you like."),
         options=with_options(approval_mode="deny"),
     ),
@@ -210,96 +211,96 @@ SCENES: dict[str, Scene] = {
         options=asking(on_input_required=lambda _: Text("green")),
     ),
     "question_declined": Scene(
-        note="a question that nobody wants to answer",
+        note="a question that is declined",
         model=lambda live: calls(live, Ask("Which one?", ("red", "green")), last="Then not."),
         options=asking(on_input_required=lambda _: Deny("no idea")),
     ),
     "multi_turn": Scene(
         note="two prompts in one run",
-        model=lambda live: words(live, "First answer.", "Second answer."),
-        options=with_options(**TALK),
+        model=lambda live: texts(live, "First answer.", "Second answer."),
+        options=with_options(**INTERACTIVE),
         drive=two_prompts,
     ),
     "steer": Scene(
-        note="a message for the turn that runs",
+        note="a message for the current turn",
         model=lambda live: calls(live, Shell(UNTIL_GO)),
-        options=with_options(**TALK),
-        drive=steered,
+        options=with_options(**INTERACTIVE),
+        drive=steer,
     ),
     "queue": Scene(
-        note="a prompt for a turn of its own",
-        model=lambda live: (*calls(live, Shell(UNTIL_GO), last="First answer."), *words(live, "Second answer.")),
-        options=with_options(**TALK),
-        drive=queued,
+        note="a prompt for a separate turn",
+        model=lambda live: (*calls(live, Shell(UNTIL_GO), last="First answer."), *texts(live, "Second answer.")),
+        options=with_options(**INTERACTIVE),
+        drive=queue,
     ),
     "interrupt_text": Scene(
-        note="interrupted while it speaks",
+        note="interrupted while the model streams text",
         model=lambda live: (live.answer(Say("A long text that hangs here."), hang=True),),
-        drive=interrupted,
+        drive=interrupt,
     ),
     "interrupt_then_continue": Scene(
         note="interrupted in a command; the next prompt is answered",
-        model=lambda live: (live.answer(Shell("touch started; sleep 300")), *words(live, "Here again.")),
-        options=with_options(**TALK),
-        drive=interrupted_then_continued,
+        model=lambda live: (live.answer(Shell("touch started; sleep 300")), *texts(live, "Here again.")),
+        options=with_options(**INTERACTIVE),
+        drive=interrupt_then_send,
     ),
     "abort_tool": Scene(
         note="aborted in a command",
         model=lambda live: (live.answer(Say("Working."), Shell("touch started; sleep 300")),),
-        drive=aborted,
+        drive=abort,
     ),
     "sigint": Scene(
         note="SIGINT in a command",
         model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
-        drive=sent(signal.SIGINT),
+        drive=send_signal(signal.SIGINT),
     ),
     "sigterm": Scene(
         note="SIGTERM in a command",
         model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
-        drive=sent(signal.SIGTERM),
+        drive=send_signal(signal.SIGTERM),
     ),
     "sigkill": Scene(
         note="SIGKILL in a command",
         model=lambda live: (live.answer(Shell("touch started; sleep 300")),),
-        drive=sent(signal.SIGKILL),
+        drive=send_signal(signal.SIGKILL),
     ),
     "resume": Scene(
-        note="another run goes on with the session",
+        note="another run resumes the session",
         before=REMEMBER,
-        goes_on_as="session_id",
-        model=lambda live: words(live, "Still 17."),
+        resume_option="session_id",
+        model=lambda live: texts(live, "Still 17."),
     ),
     "fork": Scene(
         note="a new session with the history of another",
         before=REMEMBER,
-        goes_on_as="fork_session_id",
-        model=lambda live: words(live, "A copy."),
+        resume_option="fork_session_id",
+        model=lambda live: texts(live, "A copy."),
     ),
     "resume_missing": Scene(
-        note="a session that is not there",
-        model=lambda live: words(live, "Never said."),
+        note="a missing session",
+        model=lambda live: texts(live, "Never said."),
         options=with_options(session_id="0" * 32),
     ),
     "no_session": Scene(
-        note="nothing is stored", model=lambda live: words(live, "Forgotten."), options=with_options(no_session=True)
+        note="nothing is stored", model=lambda live: texts(live, "Forgotten."), options=with_options(no_session=True)
     ),
     "output_schema": Scene(
         note="an answer by a schema",
-        model=lambda live: (live.answer(Answer({"answer": 42})),),
+        model=lambda live: (live.answer(StructuredAnswer({"answer": 42})),),
         options=with_options(output_schema=SCHEMA),
     ),
     "output_schema_asked_for": Scene(
-        note="an answer that does not fit: it is asked for with a tool, which nobody is shown",
-        model=lambda live: (*words(live, "It is 42."), raw(ToolUse("__output__", {"answer": 42}))),
+        note="an answer that does not match the schema: it is requested with a hidden tool",
+        model=lambda live: (*texts(live, "It is 42."), raw(ToolUse("__output__", {"answer": 42}))),
         options=with_options(output_schema=SCHEMA),
     ),
-    "image": Scene(note="a picture", model=lambda live: words(live, "A dot."), options=with_picture),
+    "image": Scene(note="a picture", model=lambda live: texts(live, "A dot."), options=with_picture),
     "skill_and_document": Scene(
         note="a project with AGENTS.md and a skill", prepare=with_skill_and_document,
-        model=lambda live: words(live, "Sung."),
+        model=lambda live: texts(live, "Sung."),
     ),
     "max_turns": Scene(
-        note="no more model calls than one",
+        note="a limit of one model call",
         model=lambda live: calls(live, Shell("touch one"), Shell("touch two")),
         options=with_options(max_turns=1),
     ),
@@ -309,16 +310,16 @@ SCENES: dict[str, Scene] = {
         options=with_options(max_cost_usd=0.00001),
     ),
     "compaction": Scene(
-        note="the provider finds the context too long; it is made smaller, and the call is made again",
+        note="the provider rejects the context as too long; it is compacted, and the call is repeated",
         model=lambda live: (
             live.answer(Shell("seq 1 2000")), live.answer(Shell("seq 1 2000")), live.refusal("context_exceeded"),
-            *words(live, "Done."),
+            *texts(live, "Done."),
         ),
     ),
     "err_401": Scene(note="a wrong key", model=lambda live: (live.refusal("unauthorized", repeat=True),)),
     "err_403": Scene(note="refused", model=lambda live: (live.refusal("refused", repeat=True),)),
     "err_429_recover": Scene(
-        note="too many requests, once", model=lambda live: (live.refusal("rate_limited"), *words(live, "Recovered."))
+        note="too many requests, once", model=lambda live: (live.refusal("rate_limited"), *texts(live, "Recovered."))
     ),
     "err_429_final": Scene(
         note="too many requests, always", model=lambda live: (live.refusal("rate_limited", repeat=True),)
@@ -330,37 +331,39 @@ SCENES: dict[str, Scene] = {
         note="the context is too long", model=lambda live: (live.refusal("context_exceeded", repeat=True),)
     ),
     "err_drop": Scene(
-        note="the stream breaks off, and the call is made again",
+        note="the stream breaks off, and the call is repeated",
         model=lambda live: (
-            live.answer(Say("partial text that will be cut"), drop=True, delay=0.1), *words(live, "Whole now."),
+            live.answer(Say("partial text that will be cut"), drop=True, delay=0.1), *texts(live, "Whole now."),
         ),
     ),
     "err_after_tool": Scene(
-        note="the provider breaks down after a command",
+        note="the provider fails after a command",
         model=lambda live: (
             live.answer(Say("Working."), Shell("touch made")), live.refusal("server_error", repeat=True),
         ),
     ),
     "err_then_next_turn": Scene(
-        note="a turn fails, the next one goes well",
-        model=lambda live: (live.refusal("refused"), *words(live, "Fine now.")),
-        options=with_options(**TALK),
+        note="a turn fails, the next one succeeds",
+        model=lambda live: (live.refusal("refused"), *texts(live, "Fine now.")),
+        options=with_options(**INTERACTIVE),
         drive=two_prompts,
     ),
-    "no_key": Scene(note="no key", model=lambda live: words(live, "Never said."), environment={"OPENAI_API_KEY": ""}),
+    "no_key": Scene(
+        note="a missing key", model=lambda live: texts(live, "Never said."), environment={"OPENAI_API_KEY": ""}
+    ),
     "no_such_provider": Scene(
-        note="a provider that nobody has", model=lambda live: words(live, "Never said."),
+        note="an unknown provider", model=lambda live: texts(live, "Never said."),
         options=with_options(model="nobody:x"),
     ),
     "wire_anthropic": Scene(
         note="the Messages API of Anthropic",
-        model=lambda live: (live.answer(Think("Hm."), Shell("echo hi")), *words(live, "Done.")),
+        model=lambda live: (live.answer(Think("Hm."), Shell("echo hi")), *texts(live, "Done.")),
         options=with_options(model="anthropic:claude-sonnet-4-5", thinking_effort="low"),
         environment={"ANTHROPIC_API_KEY": "sk-dummy", "ANTHROPIC_BASE_URL": "{url}"},
     ),
     "wire_gemini": Scene(
         note="Gemini's generateContent",
-        model=lambda live: (live.answer(Shell("echo hi")), *words(live, "Done.")),
+        model=lambda live: (live.answer(Shell("echo hi")), *texts(live, "Done.")),
         options=with_options(model="google:gemini-2.5-flash"),
         environment={"GEMINI_API_KEY": "sk-dummy", "GOOGLE_GEMINI_BASE_URL": "{url}"},
     ),

@@ -1,7 +1,7 @@
-"""Records the embedded agent: `python -m agent_mux_testing.offline -- python -m tests.e2e.record_native [SCENARIO...]`.
+"""Record the embedded agent: `python -m agent_mux_testing.offline -- python -m tests.e2e.record_native [SCENARIO...]`.
 
-It is a part of this repository, so its recordings are made again with each of its versions. Provision it first. Then
-`AMUX_UPDATE_GOLDENS=1 pytest tests/conformance/test_native.py`, and read what comes out.
+The agent is part of this repository, so each of its versions is recorded again. Provision it first. Afterwards run
+`AMUX_UPDATE_GOLDENS=1 pytest tests/conformance/test_native.py`, and review the goldens.
 """
 
 import sys
@@ -13,14 +13,14 @@ from typing import Any
 
 import anyio
 import msgspec
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.native_scenes import SCENES, Scene, Steps, two_prompts
 
 from agent_mux import AgentMux
 from agent_mux.journal.records import Header
 from agent_mux_testing.conformance.recorded import RUN_ID
 from agent_mux_testing.fixtures import write_fixture
-from agent_mux_testing.model_server import Script, Step
+from agent_mux_testing.model_server import Script, ScriptStep
 from agent_mux_testing.provision import find_agent
 from agent_mux_testing.recorder import NEUTRAL_HOME, NEUTRAL_PROJECT, NEUTRAL_TEMP, Neutral, fixture_from_journal
 
@@ -30,8 +30,8 @@ PLAIN = frozenset({"PATH", "HOME", "TERM", "LANG"})
 """Variables that every agent has."""
 
 
-async def played(live: Live, scene: Scene, **more: Any) -> Path:
-    """The journal of a run."""
+async def play(live: LiveAgent, scene: Scene, **more: Any) -> Path:
+    """Run the agent in this scene, and return the journal."""
     live.script(*scene.model(live))
     options = {**scene.options(live), **more}
     prompt = "say it" if scene.drive is two_prompts else "do the thing"
@@ -48,19 +48,19 @@ async def played(live: Live, scene: Scene, **more: Any) -> Path:
 
 
 async def record(name: str, scene: Scene) -> None:
-    """Play it, and write the recording."""
+    """Play a scene, and write its recording as a fixture."""
     found = find_agent("native")
-    assert found is not None, "provision it first"
+    assert found is not None, "the embedded agent is not provisioned"
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        live = Live(found, Path(directory), stack)
+        live = LiveAgent(found, Path(directory), stack)
         scene.prepare(live)
         more = {}
         if scene.before is not None:
-            first = await played(live, scene.before)
+            first = await play(live, scene.before)
             [session] = (live.home / "agent" / "sessions").glob("[!.]*.json")
             assert first.exists()
-            more = {scene.goes_on_as: session.stem}
-        journal = await played(live, scene, **more)
+            more = {scene.resume_option: session.stem}
+        journal = await play(live, scene, **more)
 
         def neutral(header: Header) -> Neutral:
             return Neutral(
@@ -76,14 +76,14 @@ async def record(name: str, scene: Scene) -> None:
             journal, scenario=name, version=found.version, two_way=True, note=scene.note, neutral=neutral
         )
         script = msgspec.to_builtins(Script(steps=tuple(flat(scene.model(live)))))
-        told = {name: value for name, value in fixture.environment.items() if name not in PLAIN}
-        fixture = replace(fixture, script={"steps": script["steps"]}, settings={}, environment=told)
+        variables = {name: value for name, value in fixture.environment.items() if name not in PLAIN}
+        fixture = replace(fixture, script={"steps": script["steps"]}, settings={}, environment=variables)
         write_fixture(fixture, FIXTURES / fixture.name)
         sys.stdout.write(f"{name}: {len(fixture.stdout_lines)} lines, exit {fixture.exit}\n")
         sys.stdout.flush()
 
 
-def flat(steps: tuple[Step | Steps, ...]) -> list[Step]:
+def flat(steps: tuple[ScriptStep | Steps, ...]) -> list[ScriptStep]:
     return [inner for step in steps for inner in (step if isinstance(step, tuple) else (step,))]
 
 

@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 SCENARIO = "scenario"
-"""The property of a test that says agent and scenario: reports carry it, from whichever process."""
+"""The name of the test property with agent and scenario; reports from worker processes carry it, too."""
 WORST_FIRST = ("FAILED", "works now", "skipped", "ok")
 
 
 def agent_of(item: pytest.Item) -> str:
-    """The agent of a test, with `@` and the version where it is an older one; empty for what is about none."""
+    """Return the agent of a test, with `@VERSION` for an older version; empty for a test without an agent."""
     return str(_parameters(item).get("agent", ""))
 
 
 def way_of(item: pytest.Item) -> str | None:
-    """The way of a test, where there are several."""
+    """Return the way of a test (`one_shot`, `two_way`), or None when the scenario has only one."""
     way = _parameters(item).get("way")
     return None if way is None else str(way)
 
 
 def scenario_of(item: pytest.Item) -> tuple[str, str]:
-    """The agent and the scenario of a test: `(agent, "shell/two_way")`. Empty for what is no scenario."""
+    """Return the agent and the scenario of a test: `(agent, "shell/two_way")`. Both are empty for other tests."""
     agent, way = agent_of(item), way_of(item)
     if not isinstance(item, pytest.Function) or not agent:
         return "", ""
@@ -35,20 +35,20 @@ def _parameters(item: pytest.Item) -> dict[str, Any]:
     return getattr(getattr(item, "callspec", None), "params", {})
 
 
-class Table:
+class OutcomeTable:
     """Outcomes by scenario and agent."""
 
     def __init__(self) -> None:
         self._cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
 
-    def see(self, report: pytest.TestReport) -> None:
-        """A phase of a test is over."""
+    def add_report(self, report: pytest.TestReport) -> None:
+        """Record the outcome of one phase of a test."""
         agent, scenario = dict(report.user_properties).get(SCENARIO, ("", ""))
         if agent and (report.when == "call" or report.outcome != "passed"):
             self._cells[scenario][agent].append(_outcome(report))
 
     def results(self) -> dict[str, dict[str, str]]:
-        """Agent -> scenario -> outcome: gaps by their kind, skipped scenarios not at all."""
+        """Return agent -> scenario -> outcome. A gap is its kind; skipped scenarios are omitted."""
         found: dict[str, dict[str, str]] = defaultdict(dict)
         for scenario, cells in sorted(self._cells.items()):
             for agent, outcomes in cells.items():
@@ -57,7 +57,7 @@ class Table:
         return dict(sorted(found.items()))
 
     def lines(self) -> Iterator[str]:
-        """The table. What several tests are about has the worst outcome of them."""
+        """Yield the lines of the table. A scenario with several tests has the worst of their outcomes."""
         agents = sorted({agent for cells in self._cells.values() for agent in cells})
         if not agents:
             return

@@ -1,4 +1,4 @@
-"""The installed `amux`, run as a user would: from a script, or at a terminal."""
+"""The installed `amux`, run without a terminal or at a pseudo-terminal."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.harness import BOUND, LOOK_EVERY, Live, nothing_left
+from tests.e2e.harness import BOUND, POLL_INTERVAL, LiveAgent, assert_nothing_left
 
 from agent_mux import decode_event, validate
 
@@ -22,8 +22,8 @@ READ_SIZE = 65536
 
 
 @dataclass(frozen=True)
-class Printed:
-    """What a command came to."""
+class CommandOutput:
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -31,23 +31,23 @@ class Printed:
 
     @property
     def lines(self) -> list[dict[str, Any]]:
-        """Its standard output as JSONL."""
+        """The standard output, parsed as JSONL."""
         return [json.loads(line) for line in self.out.splitlines()]
 
-    def check(self) -> tuple[list[str], dict[str, Any]]:
-        """The types of the events and the result that `run --json` printed; the stream is lawful, nothing is left."""
+    def check_stream(self) -> tuple[list[str], dict[str, Any]]:
+        """Return the event types and the result that `run --json` printed, after checking both."""
         *events, result = self.out.splitlines()
         decoded = [decode_event(line) for line in events]
         assert validate(decoded) == []
-        told: dict[str, Any] = json.loads(result)
-        assert told["type"] == "run_result"
-        assert told["ledger"]["unknown"] == {}
-        nothing_left(told["runId"])
-        return [event.type for event in decoded], told
+        parsed: dict[str, Any] = json.loads(result)
+        assert parsed["type"] == "run_result"
+        assert parsed["ledger"]["unknown"] == {}
+        assert_nothing_left(parsed["runId"])
+        return [event.type for event in decoded], parsed
 
 
-def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
-    """Run it without a terminal. `stdin` makes a pipe of it; else it is `/dev/null`."""
+def amux(live: LiveAgent, *arguments: str, stdin: str | None = None) -> CommandOutput:
+    """Run `amux` without a terminal. stdin is a pipe with this text, or `/dev/null` when None."""
     done = subprocess.run(
         [AMUX, *arguments],
         cwd=live.workspace,
@@ -58,28 +58,28 @@ def amux(live: Live, *arguments: str, stdin: str | None = None) -> Printed:
         timeout=live.kit.patience,
         check=False,
     )
-    return Printed(done.returncode, done.stdout, done.stderr)
+    return CommandOutput(done.returncode, done.stdout, done.stderr)
 
 
-def amux_at_terminal(live: Live, *arguments: str, when: str, type_in: str) -> Printed:
-    """Run it at a terminal, where a person types something as soon as they see something."""
-    ours, theirs = pty.openpty()
+def amux_at_terminal(live: LiveAgent, *arguments: str, when: str, type_in: str) -> CommandOutput:
+    """Run `amux` at a pseudo-terminal, and type `type_in` once the output contains `when`."""
+    terminal, child = pty.openpty()
     process = subprocess.Popen(
-        [AMUX, *arguments], cwd=live.workspace, env=environment(live), stdin=theirs, stdout=theirs, stderr=theirs
+        [AMUX, *arguments], cwd=live.workspace, env=environment(live), stdin=child, stdout=child, stderr=child
     )
-    os.close(theirs)
+    os.close(child)
     try:
-        shown = _converse(ours, when, type_in)
-        return Printed(process.wait(BOUND), shown, "")
+        shown = _converse(terminal, when, type_in)
+        return CommandOutput(process.wait(BOUND), shown, "")
     finally:
         process.kill()
         process.wait()
-        os.close(ours)
+        os.close(terminal)
 
 
 @contextmanager
-def amux_working(live: Live, *arguments: str, until: str) -> Iterator[subprocess.Popen[str]]:
-    """It runs, and its agent's tool has made this file."""
+def running_amux(live: LiveAgent, *arguments: str, until: str) -> Iterator[subprocess.Popen[str]]:
+    """Start `amux`, and yield its process once the file `until` exists in the workspace."""
     process = subprocess.Popen(
         [AMUX, *arguments],
         cwd=live.workspace,
@@ -90,27 +90,28 @@ def amux_working(live: Live, *arguments: str, until: str) -> Iterator[subprocess
         text=True,
     )
     try:
-        eventually(live.file(until).exists)
+        wait_until(live.file(until).exists)
         yield process
     finally:
         process.kill()
         process.communicate()
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    """Wait for what nobody tells of."""
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Poll until the condition holds. Raise AssertionError after `BOUND` seconds."""
     deadline = time.monotonic() + BOUND
-    while not holds():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(LOOK_EVERY)
+    while not condition():
+        assert time.monotonic() < deadline, f"condition not met within {BOUND:.0f} s"
+        time.sleep(POLL_INTERVAL)
 
 
-def environment(live: Live) -> dict[str, str]:
-    """The whole environment of the command, and so of the agent."""
+def environment(live: LiveAgent) -> dict[str, str]:
+    """Return the whole environment of the command, which the agent inherits."""
     return {**live.launch.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
 
 
 def _converse(terminal: int, when: str, type_in: str) -> str:
+    """Read until the other end closes, and type once the output contains `when`. Return the output."""
     shown, typed, deadline = b"", False, time.monotonic() + BOUND
     while chunk := _read(terminal, deadline):
         shown += chunk
@@ -121,10 +122,10 @@ def _converse(terminal: int, when: str, type_in: str) -> str:
 
 
 def _read(terminal: int, deadline: float) -> bytes:
-    """What is shown next; empty when the other end is closed."""
+    """Return the next chunk of output; empty when the other end is closed."""
     ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
-    assert ready, "nothing was shown for too long"
+    assert ready, "no output before the deadline"
     try:
         return os.read(terminal, READ_SIZE)
-    except OSError:  # EIO: nobody has the other end any more
+    except OSError:  # EIO: no process has the other end open
         return b""

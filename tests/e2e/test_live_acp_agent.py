@@ -1,4 +1,4 @@
-"""`amux acp`: a real CLI behind it, and in front of it an editor by the official client library, or `acpx`."""
+"""`amux acp` with a real CLI, driven by an editor (the official client library) and by `acpx`."""
 
 import asyncio
 import json
@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from acp import image_block, text_block
 from acp.schema import AgentMessageChunk, FileEditToolCallContent, ToolCallProgress, ToolCallStart, UserMessageChunk
-from tests.e2e.harness import Live, nothing_left
+from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import environment
-from tests.e2e.ways import EVERYONE
+from tests.e2e.ways import ALL_AGENTS
 from tests.process.acp_editor import COMMAND, Editor, start_editor
 
 from agent_mux_testing.live import Edit, Say, Shell, Write
@@ -29,8 +29,8 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 
 @asynccontextmanager
-async def opened(live: Live, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
-    agent, *command = live.named
+async def open_editor(live: LiveAgent, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
+    agent, *command = live.agent_arguments
     more = [agent, *command, *arguments]
     async with start_editor(
         "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience, code=code
@@ -44,25 +44,25 @@ def texts(editor: Editor, session: str, kind: type[AgentMessageChunk | UserMessa
     return "".join(chunk.content.text for chunk in chunks)
 
 
-@EVERYONE
-async def test_acp_agent_turns(live: Live) -> None:
-    """Two prompts and their answers; what was said first is known to the model in the second."""
+@ALL_AGENTS
+async def test_acp_agent_turns(live: LiveAgent) -> None:
+    """Two prompts are answered, and the second request contains the first prompt."""
     live.script(live.answer(Say("Hello from the script.")), live.answer(Say("Hello again.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "say hello") == "end_turn"
         assert editor.text_of(session) == "Hello from the script."
         assert await editor.ask(session, "and again") == "end_turn"
         assert editor.text_of(session).endswith("Hello again.")
-    assert live.model.heard("say hello")
-    assert live.model.heard("and again")
-    nothing_left(session)
+    assert live.model.received("say hello")
+    assert live.model.received("and again")
+    assert_nothing_left(session)
 
 
-@EVERYONE
-async def test_acp_agent_permits(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_approves(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "make it") == "end_turn"
         assert editor.asked
@@ -72,10 +72,10 @@ async def test_acp_agent_permits(live: Live) -> None:
         assert editor.text_of(session).endswith("Made it.")
 
 
-@EVERYONE
-async def test_acp_agent_denies(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_denies(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         editor.decide = lambda _: "reject"
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "make it") == "end_turn"
@@ -83,11 +83,11 @@ async def test_acp_agent_denies(live: Live) -> None:
         assert editor.calls(session)[-1][1] == "failed"
 
 
-async def test_acp_agent_edits(live: Live) -> None:
+async def test_acp_agent_edits(live: LiveAgent) -> None:
     live.script(
         live.answer(Write("a.txt", "one\ntwo\n")), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("Done."))
     )
-    async with opened(live, "--yolo") as editor:
+    async with open_editor(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "edit") == "end_turn"
         calls = [
@@ -100,26 +100,26 @@ async def test_acp_agent_edits(live: Live) -> None:
         assert editor.asked == []
 
 
-@EVERYONE
-async def test_acp_agent_cancels(live: Live) -> None:
+@ALL_AGENTS
+async def test_acp_agent_cancels(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Here again.")))
-    async with opened(live, "--yolo") as editor:
+    async with open_editor(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         asking = asyncio.ensure_future(editor.ask(session, "work"))
-        await live.appears("started")
+        await live.wait_for_file("started")
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         assert await editor.ask(session, "are you there?") == "end_turn"
         assert editor.text_of(session).endswith("Here again.")
 
 
-async def test_acp_agent_loads(live: Live) -> None:
-    """Another process goes on with a session, by the id that the first one gave it."""
+async def test_acp_agent_loads(live: LiveAgent) -> None:
+    """Another process loads a session by the id that the first process returned."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "remember the number")
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         listed = await editor.agent.list_sessions(cwd=str(live.workspace))
         assert [one.session_id for one in listed.sessions] == [session]
         await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
@@ -130,25 +130,25 @@ async def test_acp_agent_loads(live: Live) -> None:
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_loads_what_was_killed(live: Live) -> None:
-    """Nobody lived to write down which session it was: the recording of the run knows."""
+async def test_acp_agent_loads_the_session_of_a_killed_process(live: LiveAgent) -> None:
+    """The native session id is read from the journal, because the killed process could not store it."""
     live.script(live.answer(Say("It is 17.")), live.answer(Say("Still 17.")))
-    async with opened(live, code=-signal.SIGKILL) as editor:
+    async with open_editor(live, code=-signal.SIGKILL) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "remember the number")
         editor.process.kill()
         await editor.process.wait()
-        while live.processes():  # noqa: ASYNC110  # the reaper is at it, and tells nobody
+        while live.processes():  # noqa: ASYNC110  # the reaper ends them without a notification
             await asyncio.sleep(0.02)
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         await editor.agent.load_session(cwd=str(live.workspace), session_id=session, mcp_servers=[])
         assert await editor.ask(session, "which was it?") == "end_turn"
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_forks(live: Live) -> None:
+async def test_acp_agent_forks(live: LiveAgent) -> None:
     live.script(*(live.answer(Say(words)) for words in ("It is 17.", "A copy.", "The first.")))
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         first = await editor.begin(live.workspace)
         await editor.ask(first, "remember the number")
         answer = await editor.agent.fork_session(cwd=str(live.workspace), session_id=first, mcp_servers=[])
@@ -158,15 +158,15 @@ async def test_acp_agent_forks(live: Live) -> None:
         assert "in the copy" not in json.dumps(live.model.requests[-1].body)
 
 
-async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live) -> None:
-    """Another mode, and an image: another process goes on with the session."""
+async def test_acp_agent_restarts_the_agent_for_a_mode_or_image(live: LiveAgent) -> None:
+    """A change of mode, or an image, resumes the session in another process of the agent."""
     live.script(
         live.answer(Say("Hello.")),
         live.answer(Shell("touch made")),
         live.answer(Say("Made it.")),
         live.answer(Say("A dot.")),
     )
-    async with opened(live) as editor:
+    async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         await editor.ask(session, "say hello")
         await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
@@ -182,11 +182,11 @@ async def test_acp_agent_changes_what_a_running_agent_cannot_be_told(live: Live)
     assert all(words in last for words in ("say hello", "make it", "what is it?", DOT[:40]))
 
 
-def test_acp_agent_is_driven_by_acpx(live: Live) -> None:
-    """The client that other programs use to drive agents."""
+def test_acp_agent_is_driven_by_acpx(live: LiveAgent) -> None:
+    """`acpx`, a client with which programs drive agents, runs a prompt."""
     program = acpx()
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
-    command = shlex.join([*COMMAND, "--agent", *live.named])
+    command = shlex.join([*COMMAND, "--agent", *live.agent_arguments])
     done = subprocess.run(
         [*program, "--agent", command, "--approve-all", "--format", "json", "exec", "make it"],
         cwd=live.workspace,
@@ -205,10 +205,10 @@ def test_acp_agent_is_driven_by_acpx(live: Live) -> None:
 
 
 def acpx() -> list[str]:
-    """Its command line; the test is skipped where it is not there."""
+    """Return the command line of `acpx`. Skip the test when it is not installed."""
     found = find_tool(ACPX)
     if found is None:
-        pytest.skip(f"{ACPX} is not there; try: python -m agent_mux_testing.provision {ACPX}")
+        pytest.skip(f"{ACPX} is not installed; try: python -m agent_mux_testing.provision {ACPX}")
     node = shutil.which("node", path=found.path)
     assert node is not None
     return [node, str(found.program)]

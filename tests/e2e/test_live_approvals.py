@@ -1,12 +1,12 @@
-"""Permissions and questions, asked and answered by the agents' own protocols."""
+"""Approvals and questions over the agents' own protocols."""
 
 import re
 from typing import Any
 
 import pytest
-from tests.e2e.asked import last_said
-from tests.e2e.harness import Finished, Live, finish
-from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS
+from tests.e2e.harness import FinishedRun, LiveAgent, finish
+from tests.e2e.request_fields import messages_after_last_answer
+from tests.e2e.ways import ALL_AGENTS, CORE, ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
 from agent_mux.sdk.interactions import ApprovalDetail, InputDetail
@@ -17,29 +17,29 @@ DECISIONS = ("approval_request", "approval_granted", "approval_denied")
 
 
 async def pending(run: RunHandle) -> PendingInteraction:
-    """What the agent waits for, as soon as it does."""
+    """Wait for the next interaction, and return it."""
     async for event in run:
         if event.type in {"approval_request", "input_required"}:
             (waiting,) = run.interaction.pending
             assert waiting.id == event.interaction_id
             return waiting
-    raise AssertionError("the agent asked nothing")
+    raise AssertionError("the run ended without an interaction")
 
 
 def approval(waiting: PendingInteraction) -> ApprovalDetail:
-    """What permission is asked for."""
+    """Return the detail of an approval request."""
     assert isinstance(waiting.detail, ApprovalDetail)
     return waiting.detail
 
 
-def order(done: Finished, *types: str) -> list[str]:
+def order(done: FinishedRun, *types: str) -> list[str]:
     return done.types(*DECISIONS, *types)
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_approve(live: Live) -> None:
+async def test_approve(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made; echo yes", asks=True)), live.answer(Say("Made it.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)
@@ -55,15 +55,15 @@ async def test_approve(live: Live) -> None:
     ]  # fmt: skip
     assert done.one("approval_granted").interaction_id == done.one("approval_request").interaction_id
     assert done.one("approval_request").risk_level in {"medium", "high"}
-    assert live.model.heard("yes")
+    assert live.model.received("yes")
     assert done.result.text == "Made it."
-    live.used(done, calls=2)
+    live.assert_usage(done, calls=2)
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_deny(live: Live) -> None:
+async def test_deny(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     async with live.running(approval_mode="prompt") as run:
         await pending(run)
@@ -73,23 +73,23 @@ async def test_deny(live: Live) -> None:
     assert not live.file("made").exists()
     assert order(done, "tool_result", "tool_error") == ["approval_request", "approval_denied", "tool_error"]
     assert done.one("approval_denied").reason == "not in my house"
-    assert len(live.model.requests) == 2  # the refusal went back to the model, which went on
-    assert re.search("reject|not in my house|denied|cancel", last_said(live.model.requests[-1].body))
+    assert len(live.model.requests) == 2  # the model received the denial and continued
+    assert re.search("reject|not in my house|denied|cancel", messages_after_last_answer(live.model.requests[-1].body))
     assert done.result.text == "As you like."
 
 
-@EVERYONE
-async def test_deny_reason_reaches_the_model(live: Live) -> None:
+@ALL_AGENTS
+async def test_deny_reason_reaches_the_model(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     async with live.running(approval_mode="prompt") as run:
         await pending(run)
         await run.deny("not in my house")
     await finish(run)
-    assert live.model.heard("not in my house")
+    assert live.model.received("not in my house")
 
 
-async def test_approve_file_change(live: Live) -> None:
-    note = ".git/note.txt"  # what belongs to git is protected
+async def test_approve_file_change(live: LiveAgent) -> None:
+    note = ".git/note.txt"  # agents protect files of git
     live.script(live.answer(Write(note, "new\n")), live.answer(Say("Made it.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)
@@ -100,17 +100,17 @@ async def test_approve_file_change(live: Live) -> None:
     assert order(done, "file_create") == ["approval_request", "approval_granted", "file_create"]
 
 
-@EVERYONE
-async def test_approve_always(live: Live) -> None:
+@ALL_AGENTS
+async def test_approve_always(live: LiveAgent) -> None:
     same = live.answer(Shell("touch made", asks=True))
     live.script(same, same, live.answer(Say("Twice.")))
     done = await live.run(approval_mode="prompt", on_approval_request=lambda _: Approve(always=True))
     assert done.result.exit_reason == "completed"
-    assert len(done.all("approval_request")) == 1  # the second time it does not ask
+    assert len(done.all("approval_request")) == 1  # the second call needs no approval
     assert len(done.all("tool_result")) == 2
 
 
-async def test_approve_parallel(live: Live) -> None:
+async def test_approve_parallel(live: LiveAgent) -> None:
     live.script(
         live.answer(Shell("touch first", asks=True), Shell("touch second", asks=True)), live.answer(Say("Done.")),
     )  # fmt: skip
@@ -127,8 +127,8 @@ async def test_approve_parallel(live: Live) -> None:
     assert sorted(done.types("tool_result", "tool_error")) == ["tool_error", "tool_result"]
 
 
-@EVERYONE
-async def test_mode_deny(live: Live) -> None:
+@ALL_AGENTS
+async def test_mode_deny(live: LiveAgent) -> None:
     called: list[Any] = []
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     done = await live.run(approval_mode="deny", on_approval_request=called.append)
@@ -138,15 +138,15 @@ async def test_mode_deny(live: Live) -> None:
     assert order(done, "tool_result", "tool_error") == ["approval_denied", "tool_error"]
 
 
-@EVERYONE
-async def test_mode_yolo_asks_nothing(live: Live) -> None:
+@ALL_AGENTS
+async def test_mode_yolo_asks_nothing(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made")), live.answer(Say("Made it.")))
     done = await live.run(approval_mode="yolo")
     assert live.file("made").exists()
     assert order(done) == []
 
 
-async def test_approve_mcp_tool(live: Live) -> None:
+async def test_approve_mcp_tool(live: LiveAgent) -> None:
     live.script(live.answer(Mcp("echo", {"text": "ping"})), live.answer(Say("Done.")))
     async with live.running(approval_mode="prompt", mcp_servers=[live.mcp_server]) as run:
         waiting = await pending(run)
@@ -155,11 +155,11 @@ async def test_approve_mcp_tool(live: Live) -> None:
         await run.approve()
     done = await finish(run)
     assert order(done, "mcp_tool_result", "mcp_tool_error")[-1] == "mcp_tool_result"
-    assert live.model.heard("echo: ping")
+    assert live.model.received("echo: ping")
 
 
-@EVERYONE
-async def test_question_answered(live: Live) -> None:
+@ALL_AGENTS
+async def test_question_answered(live: LiveAgent) -> None:
     live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Blue it is.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)
@@ -173,19 +173,19 @@ async def test_question_answered(live: Live) -> None:
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert done.one("input_required").question == "Which one?"
-    assert live.model.heard("Blue")
-    assert last_said(live.model.requests[-1].body).count("Blue") >= 1
+    assert live.model.received("Blue")
+    assert messages_after_last_answer(live.model.requests[-1].body).count("Blue") >= 1
     assert done.result.text == "Blue it is."
 
 
-async def test_question_answered_freely(live: Live) -> None:
+async def test_question_answered_with_text(live: LiveAgent) -> None:
     live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Green it is.")))
     done = await live.run(approval_mode="prompt", on_input_required=lambda _: Text("Green, if you please"))
     assert done.result.exit_reason == "completed"
-    assert "Green, if you please" in last_said(live.model.requests[-1].body)
+    assert "Green, if you please" in messages_after_last_answer(live.model.requests[-1].body)
 
 
-async def test_question_declined(live: Live) -> None:
+async def test_question_declined(live: LiveAgent) -> None:
     live.script(live.answer(Ask("Which one?", ("Red", "Blue"))), live.answer(Say("Then none.")))
     async with live.running(approval_mode="prompt") as run:
         waiting = await pending(run)

@@ -1,9 +1,9 @@
-"""Ending what would not end by itself: nothing is left, whatever the agent was doing."""
+"""Runs that are ended from outside leave no processes and no files."""
 
 import anyio
 import pytest
-from tests.e2e.harness import Live, finish, nothing_left, seen
-from tests.e2e.ways import BOTH_WAYS, EVERYONE, ON_BOTH_LOOPS, WAYS
+from tests.e2e.harness import LiveAgent, assert_nothing_left, finish, wait_for_event
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, ON_BOTH_LOOPS, WAYS
 
 from agent_mux import AgentMux, RunHandle
 from agent_mux.process.marker import processes_of
@@ -13,17 +13,17 @@ pytestmark = pytest.mark.anyio
 BUSY = "touch started; sleep 300"
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
 @ON_BOTH_LOOPS
-async def test_abort_in_a_tool(live: Live, way: str) -> None:
+async def test_abort_in_a_tool(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("Working."), Shell(BUSY)))
     async with live.running(**WAYS[way]) as run:
-        await live.appears("started")
-        await seen(run, "tool_call_ready")
+        await live.wait_for_file("started")
+        await wait_for_event(run, "tool_call_ready")
         assert len(processes_of(run.run_id)) > 1  # the agent and its shell
         await run.abort()
-        nothing_left(run.run_id)
+        assert_nothing_left(run.run_id)
         assert live.processes() == []
     done = await finish(run)
     assert done.result.exit_reason == "aborted"
@@ -33,10 +33,10 @@ async def test_abort_in_a_tool(live: Live, way: str) -> None:
     assert done.result.messages == ["Working."]
 
 
-async def test_abort_with_an_approval_pending(live: Live) -> None:
+async def test_abort_with_an_approval_pending(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)))
     async with live.running(approval_mode="prompt") as run:
-        await seen(run, "approval_request")
+        await wait_for_event(run, "approval_request")
         await run.abort()
     done = await finish(run)
     assert done.result.exit_reason == "aborted"
@@ -46,12 +46,12 @@ async def test_abort_with_an_approval_pending(live: Live) -> None:
     assert not live.file("made").exists()
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_interrupt_ends_a_one_prompt_run(live: Live, way: str) -> None:
+async def test_interrupt_ends_a_one_prompt_run(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True))
     async with live.running(**WAYS[way]) as run:
-        await live.model.asked(1)
+        await live.model.wait_for_requests(1)
         await run.interrupt()
     done = await finish(run)
     assert done.result.exit_reason == "interrupted"
@@ -59,7 +59,7 @@ async def test_interrupt_ends_a_one_prompt_run(live: Live, way: str) -> None:
 
 
 @BOTH_WAYS
-async def test_timeout(live: Live, way: str) -> None:
+async def test_timeout(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True))
     done = await live.run(timeout=2.0, **WAYS[way])
     assert done.result.exit_reason == "timeout"
@@ -67,44 +67,44 @@ async def test_timeout(live: Live, way: str) -> None:
     assert 2000 <= done.result.duration_ms < 20_000
 
 
-async def test_inactivity_timeout(live: Live) -> None:
+async def test_inactivity_timeout(live: LiveAgent) -> None:
     live.script(live.answer(Shell(BUSY)))
     done = await live.run(inactivity_timeout=2.0)
     assert done.result.exit_reason == "inactivity"
     assert done.one("timeout").kind == "inactivity"
 
 
-async def test_leaving_the_client_ends_the_run(live: Live) -> None:
+async def test_leaving_the_client_ends_the_run(live: LiveAgent) -> None:
     live.script(live.answer(Shell(BUSY)))
     with anyio.fail_after(live.kit.patience):
         async with AgentMux(config_dir=live.config_directory) as mux:
             run = mux.run(live.options())
-            await live.appears("started")
-        nothing_left(run.run_id)
+            await live.wait_for_file("started")
+        assert_nothing_left(run.run_id)
     assert (await finish(run)).result.exit_reason == "aborted"
 
 
 @ON_BOTH_LOOPS
-async def test_an_error_of_the_caller_ends_the_run(live: Live) -> None:
+async def test_error_of_the_caller_ends_the_run(live: LiveAgent) -> None:
     live.script(live.answer(Shell(BUSY)))
     runs: list[RunHandle] = []
 
     async def fail() -> None:
         async with AgentMux(config_dir=live.config_directory) as mux:
             runs.append(mux.run(live.options()))
-            await live.appears("started")
+            await live.wait_for_file("started")
             raise LookupError
 
-    with anyio.fail_after(live.kit.patience), pytest.raises(LookupError):  # as it was raised, in no group
+    with anyio.fail_after(live.kit.patience), pytest.raises(LookupError):  # not wrapped in an exception group
         await fail()
-    nothing_left(runs[0].run_id)
+    assert_nothing_left(runs[0].run_id)
     assert (await finish(runs[0])).result.exit_reason == "aborted"
 
 
-async def test_pause_and_resume(live: Live) -> None:
+async def test_pause_and_resume(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch started; sleep 0.5")), live.answer(Say("Done.")))
     async with live.running() as run:
-        await live.appears("started")
+        await live.wait_for_file("started")
         await run.pause()
         assert run.state == "paused"
         await run.resume()

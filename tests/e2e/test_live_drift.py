@@ -1,4 +1,4 @@
-"""`amux doctor --drift`: none with the pinned CLI; what is not as it was is told, with exit code 1."""
+"""`amux doctor --drift`: no findings for the pinned CLI; findings for a changed CLI, with exit code 1."""
 
 import json
 import subprocess
@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from tests.e2e import changed_cli
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.terminal import AMUX
-from tests.e2e.ways import EVERYONE
+from tests.e2e.ways import ALL_AGENTS
 
 MOST_SCENARIOS = 8
 
 
-def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run it as somebody with this CLI on PATH."""
+def doctor(live: LiveAgent, *arguments: str, program: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run the drift check with this program as the agent's CLI."""
     provisioned = live.provisioned
     environment = {
         "PATH": provisioned.path, "HOME": str(live.home), "LANG": "C.UTF-8",
@@ -27,8 +27,8 @@ def doctor(live: Live, *arguments: str, program: Path | None = None) -> "subproc
     )  # fmt: skip
 
 
-@EVERYONE
-def test_no_drift(live: Live) -> None:
+@ALL_AGENTS
+def test_no_drift(live: LiveAgent) -> None:
     if live.provisioned.version != live.kit.pins[0].version:
         pytest.skip("the baseline is of the newest version")
     done = doctor(live)
@@ -36,19 +36,19 @@ def test_no_drift(live: Live) -> None:
     assert "no drift in" in done.stdout
 
 
-@EVERYONE
-def test_drift(live: Live, tmp_path: Path) -> None:
-    """A CLI that prints a field that it did not print before, and has another flag."""
+@ALL_AGENTS
+def test_drift(live: LiveAgent, tmp_path: Path) -> None:
+    """An additional field in the output and an additional flag are reported."""
     done = doctor(live, "--json", program=changed_cli.install(live.provisioned.program, tmp_path / "other"))
     assert done.returncode == 1, done.stderr
-    said = [row["said"] for row in json.loads(done.stdout)["data"]]
-    assert f"new flag {changed_cli.FLAG}" in said
-    assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in said)
-    assert not any("the run ended as" in finding for finding in said)
+    findings = [row["said"] for row in json.loads(done.stdout)["data"]]
+    assert f"new flag {changed_cli.FLAG}" in findings
+    assert any(finding.endswith(f" has a new field {changed_cli.FIELD}") for finding in findings)
+    assert not any("the run ended as" in finding for finding in findings)
 
 
-def test_a_program_that_does_not_run(live: Live, tmp_path: Path) -> None:
-    """That is told, and not all that it did not print."""
+def test_failing_program_is_reported_as_crashed(live: LiveAgent, tmp_path: Path) -> None:
+    """The crash is reported, not each missing part of the output."""
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho 'cannot run' >&2\nexit 1\n")
     broken.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What we know of an agent's home is what the agent itself knows of it."""
+"""Our view of an agent's installation agrees with the agent's own view."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.e2e.harness import Live
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.harness import LiveAgent
+from tests.e2e.ways import ALL_AGENTS, CORE
 
 from agent_mux import CapabilityError, McpServer
 from agent_mux.agents.auth import Auth
@@ -25,59 +25,59 @@ from agent_mux_testing import mcp_echo
 from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
-_Known = TypeVar("_Known")
+_Value = TypeVar("_Value")
 SKILL = "Knows how the quokka sings"
 SUBAGENT = "Counts the wombats of a project"
-BOUND = 120.0  # seconds for a command of the agent
+BOUND = 120.0  # seconds for a command of the agent's CLI
 
 
 @dataclass(frozen=True)
-class Home:
-    """An agent's home, looked at from both sides."""
+class InspectedInstallation:
+    """An agent's installation, seen by the agent's CLI and by agent-mux."""
 
-    live: Live
+    live: LiveAgent
     adapter: Adapter
-    homes: InstallationResolver
+    resolver: InstallationResolver
 
-    def ask(self, *words: str, environment: dict[str, str] | None = None, answers: str = "") -> tuple[int, str]:
-        """A command of the agent's own: its exit code, and what it printed."""
+    def run_cli(self, *words: str, environment: dict[str, str] | None = None, answers: str = "") -> tuple[int, str]:
+        """Run a command of the agent's CLI. Return its exit code and its output (both streams)."""
         start = self.live.launch
-        behind, told = self.live.kit.home.spoken(words)
+        arguments, stdin = self.live.kit.installation.split_input(words)
         done = subprocess.run(
-            [start.environment[self.adapter.executable_variable], *behind],
+            [start.environment[self.adapter.executable_variable], *arguments],
             env=start.environment if environment is None else environment,
-            cwd=self.live.workspace, input=(told or answers).encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=BOUND, check=False,
+            cwd=self.live.workspace, input=(stdin or answers).encode(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BOUND, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 @pytest.fixture
-def home(live: Live) -> Home:
-    """The model is there, and has something to say; the home is what the kit made of it."""
+def home(live: LiveAgent) -> InspectedInstallation:
+    """Start a scripted model, and return the installation that the kit wrote."""
     live.script(live.answer(Say("Nothing to do.")))
     environment = live.launch.environment
-    live.kit.home.trust(live.home, live.workspace)
-    return Home(live, live.adapter, InstallationResolver(environ=environment, project=live.workspace))
+    live.kit.installation.trust(live.home, live.workspace)
+    return InspectedInstallation(live, live.adapter, InstallationResolver(environ=environment, project=live.workspace))
 
 
-def needs(known: _Known | None, what: str, home: Home) -> _Known:
-    """What the agent has. Raises what a gap accounts for."""
-    if known is None:
-        raise CapabilityError(home.live.agent, what)
-    return known
+def require(value: _Value | None, feature: str, home: InspectedInstallation) -> _Value:
+    """Return the value. Raise `CapabilityError`, which a gap expects, when the agent does not have it."""
+    if value is None:
+        raise CapabilityError(home.live.agent, feature)
+    return value
 
 
 def scopes_of(*found: Scope) -> list[Scope]:
     return list(dict.fromkeys(found))
 
 
-@EVERYONE
-def test_home_mcp_servers_of_ours(home: Home) -> None:
-    """What we add is listed by the agent."""
-    files = needs(home.adapter.home().mcp, "MCP servers", home)
-    words = needs(home.live.kit.home.lists_mcp, "a list of its MCP servers", home)
-    servers = McpServers(home.homes)
+@ALL_AGENTS
+def test_home_mcp_servers_added_by_amux(home: InspectedInstallation) -> None:
+    """Servers that we add are listed by the agent's CLI, and no longer listed after we remove them."""
+    files = require(home.adapter.home().mcp, "MCP servers", home)
+    words = require(home.live.kit.installation.list_mcp, "a list of its MCP servers", home)
+    servers = McpServers(home.resolver)
     scopes = scopes_of(*(file.scope for file in files.files))
     for scope in scopes:
         server = McpServer(f"ours-{scope}", command=mcp_echo.__file__, args=("--x",), env={"KEY": "v"})
@@ -87,114 +87,124 @@ def test_home_mcp_servers_of_ours(home: Home) -> None:
         one = stored[f"ours-{scope}"]
         assert one.scope == scope
         assert one.server == McpServer(one.name, command=mcp_echo.__file__, args=("--x",), env={"KEY": "v"})
-    _, printed = home.ask(*words)
+    _, printed = home.run_cli(*words)
     assert [scope for scope in scopes if f"ours-{scope}" not in printed] == [], printed
     for scope in scopes:
         servers.remove(home.live.agent, f"ours-{scope}", scope=scope)
-    _, printed = home.ask(*words)
+    _, printed = home.run_cli(*words)
     assert [scope for scope in scopes if f"ours-{scope}" in printed] == [], printed
 
 
-@EVERYONE
-def test_home_mcp_servers_of_the_agent(home: Home) -> None:
-    """What the agent adds is listed by us."""
-    needs(home.adapter.home().mcp, "MCP servers", home)
-    words = needs(home.live.kit.home.adds_mcp, "adding MCP servers", home)
-    args = (mcp_echo.__file__, "one", "two words")  # it works: some agents look first
-    code, printed = home.ask(*words("theirs", sys.executable, args), answers=home.live.kit.home.answers)
+@ALL_AGENTS
+def test_home_mcp_servers_added_by_the_agent(home: InspectedInstallation) -> None:
+    """A server that the agent's CLI adds is listed by us."""
+    require(home.adapter.home().mcp, "MCP servers", home)
+    words = require(home.live.kit.installation.add_mcp, "adding MCP servers", home)
+    args = (mcp_echo.__file__, "one", "two words")  # a working server, because some agents connect to it first
+    code, printed = home.run_cli(
+        *words("theirs", sys.executable, args), answers=home.live.kit.installation.add_mcp_input
+    )
     assert code == 0, printed
-    [stored] = [one for one in McpServers(home.homes).list(home.live.agent) if one.name == "theirs"]
+    [stored] = [one for one in McpServers(home.resolver).list(home.live.agent) if one.name == "theirs"]
     assert stored.scope == "global"
     assert stored.enabled
     assert stored.server == McpServer("theirs", command=sys.executable, args=args)
 
 
 @CORE
-@EVERYONE
-async def test_home_skills(home: Home, tmp_path: Path) -> None:
-    """What we add is told to the model."""
-    needs(home.adapter.home().skills, "skills", home)
+@ALL_AGENTS
+async def test_home_skills(home: InspectedInstallation, tmp_path: Path) -> None:
+    """The description of an added skill reaches the model."""
+    require(home.adapter.home().skills, "skills", home)
     folder = tmp_path / "singing"
     folder.mkdir()
     (folder / "SKILL.md").write_text(f"---\nname: singing\ndescription: {SKILL}\n---\nSing.\n", "utf-8")
-    await is_told(home, skills(home.homes), folder, SKILL)
+    await assert_reaches_the_model(home, skills(home.resolver), folder, SKILL)
 
 
-@EVERYONE
-async def test_home_subagents(home: Home, tmp_path: Path) -> None:
-    """What we add is told to the model."""
-    folders = needs(home.adapter.home().subagents, "sub-agents", home)
+@ALL_AGENTS
+async def test_home_subagents(home: InspectedInstallation, tmp_path: Path) -> None:
+    """The description of an added sub-agent reaches the model."""
+    folders = require(home.adapter.home().subagents, "sub-agents", home)
     file = tmp_path / f"counter{folders.file}"
     if folders.header == "toml":
         text = f'name = "counter"\ndescription = "{SUBAGENT}"\ndeveloper_instructions = "Count."\n'
     else:
         text = f"---\nname: counter\ndescription: {SUBAGENT}\n---\nCount.\n"
     file.write_text(text, "utf-8")
-    await is_told(home, subagents(home.homes), file, SUBAGENT)
+    await assert_reaches_the_model(home, subagents(home.resolver), file, SUBAGENT)
 
 
-async def is_told(home: Home, definitions: Definitions, source: Path, text: str) -> None:
-    """Added for each scope, it is in what the model is told; removed, it is not."""
+async def assert_reaches_the_model(
+    home: InspectedInstallation, definitions: Definitions, source: Path, text: str
+) -> None:
+    """Assert that the text is in the model's requests after the definition is added, and not after it is removed."""
     agent = home.live.agent
-    eager = {} if home.live.kit.home.eager_model is None else {"model": home.live.kit.home.eager_model}
+    options = (
+        {}
+        if home.live.kit.installation.model_listing_subagents is None
+        else {"model": home.live.kit.installation.model_listing_subagents}
+    )
     own = [folder.scope for folder, _ in definitions.where(agent) if not folder.is_shared]
     for scope in scopes_of(*own):
         definitions.add(agent, source, scope=scope)
         [added] = definitions.list(agent)
-        home.live.kit.home.agrees(home.live.home, home.live.workspace, added.path)
+        home.live.kit.installation.grant_consent(home.live.home, home.live.workspace, added.path)
         home.live.script(home.live.answer(Say("Nothing to do.")))
-        await home.live.run(**eager)
-        told = [json.dumps(request.body) for request in home.live.model.requests]
-        assert any(text in body for body in told), f"added for {scope}"
+        await home.live.run(**options)
+        bodies = [json.dumps(request.body) for request in home.live.model.requests]
+        assert any(text in body for body in bodies), f"added for {scope}"
         [found] = definitions.list(agent)
         assert (found.scope, found.description, found.problem) == (scope, text, None)
         definitions.remove(agent, found.name)
         assert definitions.list(agent) == []
     home.live.script(home.live.answer(Say("Nothing to do.")))
-    await home.live.run(**eager)
+    await home.live.run(**options)
     assert not any(text in json.dumps(request.body) for request in home.live.model.requests)
 
 
-@EVERYONE
-def test_home_credentials(home: Home) -> None:
-    """They are found where the agent finds them, and nowhere else."""
-    auth = needs(home.adapter.home().auth, "authentication", home)
-    state = Auth(home.homes).check(home.live.agent)
+@ALL_AGENTS
+def test_home_credentials(home: InspectedInstallation) -> None:
+    """Credentials are found in this home, and not in an empty one, as by the agent's CLI."""
+    auth = require(home.adapter.home().auth, "authentication", home)
+    state = Auth(home.resolver).check(home.live.agent)
     assert (state.status, state.method in {method.name for method in auth.methods}) == ("authenticated", True), state
     start = home.live.launch.environment
     bare = {name: value for name, value in start.items() if name in {"PATH", "TERM", "LANG"}}
-    bare["HOME"] = str(home.live.home.with_name("nobody"))
+    bare["HOME"] = str(home.live.home.with_name("empty"))
     Path(bare["HOME"]).mkdir()
-    nobody = Auth(InstallationResolver(environ=bare, project=home.live.workspace)).check(home.live.agent)
-    assert nobody.status in {"unauthenticated", "unknown"}, nobody
-    words = home.live.kit.home.says_login
+    unauthenticated = Auth(InstallationResolver(environ=bare, project=home.live.workspace)).check(home.live.agent)
+    assert unauthenticated.status in {"unauthenticated", "unknown"}, unauthenticated
+    words = home.live.kit.installation.report_login
     if words is not None:
-        judge = home.live.kit.home.is_logged_in
-        assert judge(*home.ask(*words)), home.ask(*words)
-        assert not judge(*home.ask(*words, environment=bare)), home.ask(*words, environment=bare)
+        is_logged_in = home.live.kit.installation.is_logged_in
+        assert is_logged_in(*home.run_cli(*words)), home.run_cli(*words)
+        assert not is_logged_in(*home.run_cli(*words, environment=bare)), home.run_cli(*words, environment=bare)
 
 
-@EVERYONE
-def test_home_setup_commands(home: Home) -> None:
-    """The agent knows them."""
-    auth = needs(home.adapter.home().auth, "authentication", home)
+@ALL_AGENTS
+def test_home_setup_commands(home: InspectedInstallation) -> None:
+    """The agent's CLI has each command of the setup steps."""
+    auth = require(home.adapter.home().auth, "authentication", home)
     assert auth.steps
     for step in auth.steps:
         if step.command:
-            code, printed = home.ask(*step.command, "--help")
+            code, printed = home.run_cli(*step.command, "--help")
             assert code == 0, printed
             assert " ".join(step.command) in printed, printed
 
 
-@EVERYONE
-def test_home_plugins(home: Home, tmp_path: Path) -> None:
-    """The agent's own commands are understood."""
-    needs(home.adapter.home().plugins, "plugins", home)
-    first, source, name = needs(home.live.kit.home.plugin, "a plugin from a folder", home)(tmp_path / "plugin")
+@ALL_AGENTS
+def test_home_plugins(home: InspectedInstallation, tmp_path: Path) -> None:
+    """Plugins are installed, listed and uninstalled by the agent's own commands."""
+    require(home.adapter.home().plugins, "plugins", home)
+    first, source, name = require(home.live.kit.installation.write_plugin, "a plugin from a folder", home)(
+        tmp_path / "plugin"
+    )
     for words in first:
-        code, printed = home.ask(*words)
+        code, printed = home.run_cli(*words)
         assert code == 0, printed
-    plugins, agent = Plugins(home.homes), home.live.agent
+    plugins, agent = Plugins(home.resolver), home.live.agent
     before = plugins.list(agent)
     assert name not in {plugin.name for plugin in before}
     assert plugins.install(agent, source, dry_run=True).answer is None
@@ -205,35 +215,39 @@ def test_home_plugins(home: Home, tmp_path: Path) -> None:
     assert plugins.list(agent) == before
 
 
-@EVERYONE
-async def test_home_model(home: Home) -> None:
-    """The one that we set is asked."""
-    config = needs(home.adapter.home().config, "configuration", home)
-    needs(config.model, "a model in its configuration", home)
-    model = needs(home.live.kit.home.model, "another model", home)
-    configs = AgentConfigs(home.homes)
+@ALL_AGENTS
+async def test_home_model(home: InspectedInstallation) -> None:
+    """The model that we set is the one that the agent requests."""
+    config = require(home.adapter.home().config, "configuration", home)
+    require(config.model, "a model in its configuration", home)
+    model = require(home.live.kit.installation.model, "another model", home)
+    configs = AgentConfigs(home.resolver)
     configs.set_model(home.live.agent, model)
-    said = configs.model(home.live.agent)
-    assert said is not None
-    assert said.value == model
+    configured = configs.model(home.live.agent)
+    assert configured is not None
+    assert configured.value == model
     assert configs.validate(home.live.agent) == []
-    words = home.live.kit.home.says_model
+    words = home.live.kit.installation.print_model
     if words is not None:
-        code, printed = home.ask(*words)
+        code, printed = home.run_cli(*words)
         assert (code, printed.strip()) == (0, model)
         return
     await home.live.run()
     bare = re.split("[/:]", model)[-1]
-    told = [json.dumps(request.body.get("model", "")) + request.path for request in home.live.model.requests]
-    assert any(bare in one for one in told), told
+    requested = [json.dumps(request.body.get("model", "")) + request.path for request in home.live.model.requests]
+    assert any(bare in one for one in requested), requested
 
 
 @CORE
-@EVERYONE
-async def test_home_signs(home: Home) -> None:
-    """What the agent runs can see who runs it."""
-    variables = needs(home.adapter.home().host_variables or None, "a sign in the environment of what it runs", home)
-    shown = " ".join(f"${{{name}:+{name}=set}}" for name in variables)
-    home.live.script(home.live.answer(Shell(f"echo {shown} > signs.txt")), home.live.answer(Say("Done.")))
+@ALL_AGENTS
+async def test_home_host_variables(home: InspectedInstallation) -> None:
+    """Commands of the agent have the environment variables that identify the host agent."""
+    variables = require(
+        home.adapter.home().host_variables or None,
+        "a variable that identifies it in the environment of its commands",
+        home,
+    )
+    expansions = " ".join(f"${{{name}:+{name}=set}}" for name in variables)
+    home.live.script(home.live.answer(Shell(f"echo {expansions} > variables.txt")), home.live.answer(Say("Done.")))
     await home.live.run()
-    assert home.live.file("signs.txt").read_text("utf-8").split() == [f"{name}=set" for name in variables]
+    assert home.live.file("variables.txt").read_text("utf-8").split() == [f"{name}=set" for name in variables]

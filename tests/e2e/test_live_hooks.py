@@ -1,4 +1,4 @@
-"""Hooks keep real agents from doing things: those that agents call themselves, and those that runs call for them."""
+"""Hooks with real agents: native hooks, which the agent calls, and hooks that a run calls."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.harness import BOUND, PROMPT, Live, finish
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.harness import BOUND, PROMPT, LiveAgent, finish
+from tests.e2e.ways import ALL_AGENTS, CORE
 
 import agent_mux
 import agent_mux_adapters
@@ -21,18 +21,18 @@ from agent_mux.agents.hooks.client import Hooks
 from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
-REASON = "nobody touches this"
+REASON = "this file is protected"
 RULES = f'[[rules]]\ndecision = "deny"\ncommands = ["touch denied"]\nreason = "{REASON}"\n'
-ALONE = {
+BARE_CLI_FLAGS = {
     "claude": ("--allowedTools=Bash",),
     "codex": ("--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"),
 }
-"""What the bare CLI needs to run commands unasked, and to call hooks that nobody has looked at."""
+"""Flags with which the bare CLI runs commands without approval and calls untrusted hooks."""
 
 
 @pytest.fixture
-def registered(live: Live) -> Hooks:
-    """A guard and a log, for the agent in its own home and for our runs."""
+def registered(live: LiveAgent) -> Hooks:
+    """Register a policy hook and a log hook."""
     live.config_directory = live.home / ".agent-mux"
     live.config_directory.mkdir(parents=True)
     (live.config_directory / "rules.toml").write_text(RULES)
@@ -42,10 +42,10 @@ def registered(live: Live) -> Hooks:
     return hooks
 
 
-def installed(live: Live, hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
-    """Have the agent call this tree's `amux`. Returns its environment."""
+def installed(live: LiveAgent, hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+    """Install the hooks in the agent, with the `amux` of this checkout. Return the agent's environment."""
     environment = live.launch.environment
-    for name, value in environment.items():  # it says where the agent keeps its files
+    for name, value in environment.items():  # it determines the agent's directories
         monkeypatch.setenv(name, value)
     hooks.install(live.agent, program=[str(_amux(live.home.parent / "amux"))])
     return environment
@@ -59,14 +59,14 @@ def _amux(path: Path) -> Path:
     return path
 
 
-def logged(live: Live) -> list[dict[str, Any]]:
-    """What the log was told."""
+def logged(live: LiveAgent) -> list[dict[str, Any]]:
+    """Return the entries of the log hook."""
     return [json.loads(line) for line in (live.config_directory / "log.jsonl").read_text().splitlines()]
 
 
 @CORE
-@EVERYONE
-async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+@ALL_AGENTS
+async def test_hook_denies_a_command(live: LiveAgent, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     live.script(live.answer(Shell("touch denied", asks=True)), live.answer(Say("Done.")))
     native = live.adapter.home().hooks
     calls_itself = native is not None and bool(native.runs)
@@ -81,49 +81,49 @@ async def test_hook_denies_a_command(live: Live, registered: Hooks, monkeypatch:
     assert done.result.exit_reason == "completed"
     assert not live.file("denied").exists()
     assert REASON in done.one("tool_error").error or not calls_itself
-    assert live.model.heard(REASON) or not calls_itself
+    assert live.model.received(REASON) or not calls_itself
     assert [event.reason for event in done.all("approval_denied")] == ([] if calls_itself else [REASON])
-    told = logged(live)
-    assert [entry["hookType"] for entry in told if entry["hookType"] in {"pre_tool_use", "session_end"}] == [
+    entries = logged(live)
+    assert [entry["hookType"] for entry in entries if entry["hookType"] in {"pre_tool_use", "session_end"}] == [
         "pre_tool_use",
         "session_end",
     ]
-    assert {entry["agent"] for entry in told} == {live.agent}
+    assert {entry["agent"] for entry in entries} == {live.agent}
 
 
 async def test_hook_of_the_bare_cli_denies_a_command(
-    live: Live, registered: Hooks, monkeypatch: pytest.MonkeyPatch
+    live: LiveAgent, registered: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live.script(live.answer(Shell("touch allowed")), live.answer(Shell("touch denied")), live.answer(Say("Done.")))
     environment = installed(live, registered, monkeypatch)
     assert live.kit.once is not None
-    command = [str(live.provisioned.program), *live.kit.once, *ALONE[live.agent], PROMPT]
+    command = [str(live.provisioned.program), *live.kit.once, *BARE_CLI_FLAGS[live.agent], PROMPT]
     with anyio.fail_after(BOUND):
         await anyio.run_process(command, cwd=live.workspace, env=environment, stdin=DEVNULL)
     assert live.file("allowed").exists()
     assert not live.file("denied").exists()
-    assert live.model.heard(REASON)
+    assert live.model.received(REASON)
     assert [entry["command"] for entry in logged(live) if entry["hookType"] == "pre_tool_use"] == [
         "touch allowed",
         "touch denied",
     ]
 
 
-@EVERYONE
-async def test_hooks_are_told_what_happens(live: Live, registered: Hooks) -> None:
+@ALL_AGENTS
+async def test_hooks_receive_the_events_of_a_run(live: LiveAgent, registered: Hooks) -> None:
     live.script(live.answer(Shell("touch allowed")), live.answer(Say("As you like.")))
-    registered.remove("guard")  # who only watches changes nothing
+    registered.remove("guard")  # the log hook decides nothing
     done = await live.run()
     assert done.result.exit_reason == "completed"
     assert live.file("allowed").exists()
     assert done.types("approval_request", "approval_granted") == []
-    told = logged(live)
-    kinds = [entry["hookType"] for entry in told]
+    entries = logged(live)
+    kinds = [entry["hookType"] for entry in entries]
     assert sorted(kinds) == sorted(
         ["session_start", "prompt_submit", "pre_tool_use", "post_tool_use", "stop", "session_end"]
     )
     assert kinds.index("pre_tool_use") < kinds.index("post_tool_use") < kinds.index("stop") < len(kinds) - 1
-    by_kind = {entry["hookType"]: entry for entry in told}
+    by_kind = {entry["hookType"]: entry for entry in entries}
     assert by_kind["prompt_submit"]["prompt"] == PROMPT
     assert "As you like." in by_kind["stop"]["message"]
     assert "touch allowed" in json.dumps(by_kind["pre_tool_use"]["toolInput"])

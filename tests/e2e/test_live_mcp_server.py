@@ -1,4 +1,4 @@
-"""A real agent delegates to another one by `amux mcp-server`, and gets its result."""
+"""A real agent delegates to another agent through `amux mcp-server`, and gets its result."""
 
 import json
 import os
@@ -7,44 +7,44 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
-from tests.e2e.harness import Live
+from tests.e2e.harness import LiveAgent
 from tests.e2e.model import serve
 from tests.process.mcp_client import Delegator
 
 from agent_mux import McpServer
 from agent_mux.process.marker import processes_of
-from agent_mux_testing.live import MCP_SERVER, Mcp, Place, Say, Shell, answer, kit_of, launch
+from agent_mux_testing.live import MCP_SERVER, KitContext, Mcp, Say, Shell, answer, kit_of, launch
 from agent_mux_testing.provision import find_agent
 
 pytestmark = pytest.mark.anyio
-ASKED = "Count the wombats, please."
-COUNTED = "There are seven wombats in the garden."
+TASK = "Count the wombats, please."
+TASK_RESULT = "There are seven wombats in the garden."
 
 
-def delegating(live: Live, directory: Path, *flags: object, **environment: str) -> McpServer:
-    """Our server, as an MCP server of the agent, in a home of its own."""
-    shown = {name: os.environ[name] for name in ("PYTHONPATH", "PATH", "LANG") if name in os.environ}
+def delegating(live: LiveAgent, directory: Path, *flags: object, **environment: str) -> McpServer:
+    """Return `amux mcp-server` as an MCP server of the agent, with its own configuration directory."""
+    inherited = {name: os.environ[name] for name in ("PYTHONPATH", "PATH", "LANG") if name in os.environ}
     own = {"AGENT_MUX_CONFIG_DIR": str(directory / "delegated"), "AMUX_REPLAY_SPEED": "0"}
     arguments = ("-m", "agent_mux.cli.main", "mcp-server", "--root", live.workspace, *flags)
     return McpServer(
-        MCP_SERVER, command=sys.executable, args=tuple(map(str, arguments)), env={**shown, **own, **environment}
+        MCP_SERVER, command=sys.executable, args=tuple(map(str, arguments)), env={**inherited, **own, **environment}
     )
 
 
 @pytest.fixture
-def waits_for_servers(live: Live) -> None:
-    """The agent asks its model when its MCP servers are there: a script says the next thing, whoever is late."""
+def agent_waits_for_servers(live: LiveAgent) -> None:
+    """Skip agents that request an answer before their MCP servers have started: the script has a fixed order."""
     if live.agent == "codex":
-        pytest.skip("codex asks its model before a server that starts slowly is there")
+        pytest.skip("codex requests an answer before a slow MCP server has started")
 
 
-def heard(live: Live, request: int, wanted: str) -> None:
-    assert live.model.heard(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
+def assert_received(live: LiveAgent, request: int, wanted: str) -> None:
+    assert live.model.received(wanted, request), json.dumps(live.model.requests[request].body)[-4000:]
 
 
-@pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -> None:
-    """start_run, watch_run, get_result: what the other agent said reaches the model of the first."""
+@pytest.mark.usefixtures("agent_waits_for_servers")
+async def test_mcp_server_delegates_to_a_recording(live: LiveAgent, tmp_path: Path) -> None:
+    """The results of start_run, watch_run and get_result reach the model of the first agent."""
     live.script(
         live.answer(Mcp("start_run", {"agent": "replay", "prompt": "demo"})),
         live.answer(Mcp("watch_run", {})),
@@ -54,37 +54,37 @@ async def test_mcp_server_delegates_to_a_recording(live: Live, tmp_path: Path) -
     done = await live.run(mcp_servers=[delegating(live, tmp_path)])
     assert done.result.text == "The other agent is done."
     assert len(done.types("mcp_tool_result")) == 3, done.types("mcp_tool_result", "mcp_tool_error")
-    heard(live, 1, "spawned")
-    heard(live, 2, "completed")
-    heard(live, 3, "filesChanged")
+    assert_received(live, 1, "spawned")
+    assert_received(live, 2, "completed")
+    assert_received(live, 3, "filesChanged")
 
 
-@pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_delegates_to_codex(live: Live, tmp_path: Path) -> None:
-    """Two real agents, two models: the second does what the first asks it, and its answer comes back."""
+@pytest.mark.usefixtures("agent_waits_for_servers")
+async def test_mcp_server_delegates_to_codex(live: LiveAgent, tmp_path: Path) -> None:
+    """The second real agent receives the task of the first, and its answer reaches the first model."""
     other, home = find_agent("codex"), tmp_path / "other"
     if other is None:
-        pytest.skip("codex is not there; try: python -m agent_mux_testing.provision codex")
+        pytest.skip("codex is not installed; try: python -m agent_mux_testing.provision codex")
     kit = kit_of("codex")
     live.script(
-        live.answer(Mcp("start_run", {"agent": "codex", "prompt": ASKED})),
+        live.answer(Mcp("start_run", {"agent": "codex", "prompt": TASK})),
         live.answer(Mcp("watch_run", {})),
         live.answer(Say("They were counted.")),
     )
-    with serve(answer(kit, live.workspace, Say(COUNTED)), first_id=9000) as model:
-        start = launch(kit, Place(url=model.url, home=home, path=other.path), str(other.program))
+    with serve(answer(kit, live.workspace, Say(TASK_RESULT)), first_id=9000) as model:
+        start = launch(kit, KitContext(url=model.url, home=home, path=other.path), str(other.program))
         server = delegating(live, tmp_path, "--agent", "codex", "--max-cost", "5", **start.environment)
         done = await live.run(mcp_servers=[server])
         assert done.result.text == "They were counted."
-        assert model.heard(ASKED)
-    heard(live, 2, COUNTED)
+        assert model.received(TASK)
+    assert_received(live, 2, TASK_RESULT)
     [journal] = (tmp_path / "delegated" / "runs").iterdir()
     assert processes_of(journal.name.partition(".")[0]) == []
 
 
-@pytest.mark.usefixtures("waits_for_servers")
-async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
-    """A delegated agent that would delegate again is told to do it itself."""
+@pytest.mark.usefixtures("agent_waits_for_servers")
+async def test_mcp_server_at_the_depth_limit(live: LiveAgent, tmp_path: Path) -> None:
+    """An agent at the depth limit has no `start_run`, and `list_agents` reports that no runs are left."""
     live.script(
         live.answer(Mcp("list_agents", {})),
         live.answer(Say("I do it myself.")),
@@ -94,11 +94,11 @@ async def test_mcp_server_at_the_limit(live: Live, tmp_path: Path) -> None:
     tools = json.dumps(live.model.requests[0].body)
     assert '"start_run"' not in tools
     assert "__start_run" not in tools
-    heard(live, 1, "runsLeft")
+    assert_received(live, 1, "runsLeft")
 
 
-async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> None:
-    """The official client starts it, lets it do what it asks for, and goes on in its session."""
+async def test_mcp_server_drives_a_real_agent(live: LiveAgent, tmp_path: Path) -> None:
+    """The official client starts the agent, approves a command, and continues its session in another run."""
     live.script(
         live.answer(Shell("touch made", asks=True)),
         live.answer(Say("Made it.")),
@@ -125,6 +125,6 @@ async def test_mcp_server_drives_a_real_agent(live: Live, tmp_path: Path) -> Non
             assert {"tool", "question", "message"} <= kinds
             more = await tool("start_run", agent=live.agent, prompt="Who was it?", continueRun=run)
             assert (await tool.watch_to_end(more["runId"]))["result"]["text"] == "It was I."
-            assert live.model.heard("Make it.")
+            assert live.model.received("Make it.")
     assert (tmp_path / "stderr").read_text() == ""
     assert live.processes() == []

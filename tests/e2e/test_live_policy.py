@@ -1,32 +1,32 @@
-"""Rules decide what the agents may do. What an agent does not ask for cannot be denied, but it is told."""
+"""Policy rules decide about requests of the agents. Actions without a request emit a warning."""
 
 import pytest
-from tests.e2e.harness import Finished, Live
-from tests.e2e.ways import CORE, EVERYONE
+from tests.e2e.harness import FinishedRun, LiveAgent
+from tests.e2e.ways import ALL_AGENTS, CORE
 
 from agent_mux import Policy, Rule
 from agent_mux_testing.live import Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
-TO_BE_ASKED = ("rm -rf ./nothing-there",)
-"""What stands before a command of `Shell(asks=True)` for an agent that asks about dangerous ones only."""
+DANGEROUS_PREFIX = ("rm -rf ./nothing-there",)
+"""The prefix of `Shell(asks=True)` commands for agents that request approval only of dangerous commands."""
 
 
-def warned(done: Finished, what: str) -> bool:
-    """It was told that something was done without asking."""
-    said = [event.message for event in done.all("debug") if event.level == "warn"]
-    return any(what in message and "without asking" in message for message in said)
+def warned(done: FinishedRun, what: str) -> bool:
+    """Return whether a warning reports this action as done without asking."""
+    warnings = [event.message for event in done.all("debug") if event.level == "warn"]
+    return any(what in message and "without asking" in message for message in warnings)
 
 
 @CORE
-@EVERYONE
-async def test_policy_decides_about_commands(live: Live) -> None:
+@ALL_AGENTS
+async def test_policy_decides_about_commands(live: LiveAgent) -> None:
     live.script(
         live.answer(Shell("touch allowed", asks=True)),
         live.answer(Shell("touch denied", asks=True)),
         live.answer(Say("Done.")),
     )
-    rules = (Rule(decision="allow", commands=("touch allowed", *TO_BE_ASKED)),)
+    rules = (Rule(decision="allow", commands=("touch allowed", *DANGEROUS_PREFIX)),)
     done = await live.run(policy=Policy(rules=rules, default="deny"), approval_mode="prompt")
     assert done.result.exit_reason == "completed"
     assert live.file("allowed").exists()
@@ -35,23 +35,23 @@ async def test_policy_decides_about_commands(live: Live) -> None:
     assert done.one("approval_denied").reason == "denied by the policy of this run"
 
 
-@EVERYONE
-async def test_policy_rules_win_over_yolo(live: Live) -> None:
+@ALL_AGENTS
+async def test_policy_rules_win_over_yolo(live: LiveAgent) -> None:
     live.script(
         live.answer(Shell("touch allowed", asks=True)),
         live.answer(Shell("touch denied", asks=True)),
         live.answer(Say("Done.")),
     )
     rules = (Rule(decision="deny", commands=("touch denied",), reason="not this one"),)
-    done = await live.run(policy=Policy(rules=rules))  # the rest is for the approval mode: yolo
+    done = await live.run(policy=Policy(rules=rules))  # the approval mode yolo decides about everything else
     assert done.result.exit_reason == "completed"
     assert live.file("allowed").exists()
     assert not live.file("denied").exists()
     assert done.one("approval_denied").reason == "not this one"
 
 
-@EVERYONE
-async def test_policy_decides_about_changed_files(live: Live) -> None:
+@ALL_AGENTS
+async def test_policy_decides_about_changed_files(live: LiveAgent) -> None:
     live.file("src").mkdir()
     live.script(
         live.answer(Write("src/allowed.txt", "yes\n")),
@@ -65,27 +65,27 @@ async def test_policy_decides_about_changed_files(live: Live) -> None:
     assert not live.file("denied.txt").exists()
 
 
-@EVERYONE
-async def test_policy_decides_about_read_files(live: Live) -> None:
+@ALL_AGENTS
+async def test_policy_decides_about_read_files(live: LiveAgent) -> None:
     live.file("secret.txt").write_text("the secret\n")
     live.script(live.answer(Read("secret.txt")), live.answer(Say("Done.")))
     rules = (Rule(decision="deny", paths=("secret.txt",)),)
     done = await live.run(policy=Policy(rules=rules, default="allow"), approval_mode="prompt")
     assert done.result.exit_reason == "completed"
-    assert not live.model.heard("the secret")
+    assert not live.model.received("the secret")
 
 
-@EVERYONE
-async def test_what_is_done_unasked_is_told(live: Live) -> None:
+@ALL_AGENTS
+async def test_actions_without_approval_emit_warnings(live: LiveAgent) -> None:
     live.file("secret.txt").write_text("the secret\n")
     live.script(live.answer(Read("secret.txt")), live.answer(Write("denied.txt", "no\n")), live.answer(Say("Done.")))
     rules = (Rule(decision="deny", paths=("secret.txt", "denied.txt")),)
     done = await live.run(policy=Policy(rules=rules, default="allow"), approval_mode="prompt")
-    assert not live.model.heard("the secret") or warned(done, "secret.txt")
+    assert not live.model.received("the secret") or warned(done, "secret.txt")
     assert not live.file("denied.txt").exists() or warned(done, "denied.txt")
 
 
-async def test_nobody_answers_in_time(live: Live) -> None:
+async def test_approval_timeout_denies(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     done = await live.run(approval_mode="prompt", approval_timeout=0.5)
     assert done.result.exit_reason == "completed"

@@ -1,8 +1,8 @@
-"""Several prompts in one session: in one run, or in runs that follow each other."""
+"""Several prompts in one session: within one run, or in consecutive runs."""
 
 import pytest
-from tests.e2e.harness import Live, finish, seen
-from tests.e2e.ways import CORE, EVERYONE, ON_BOTH_LOOPS, TALK, TWO_WAY
+from tests.e2e.harness import LiveAgent, finish, wait_for_event
+from tests.e2e.ways import ALL_AGENTS, CORE, INTERACTIVE, ON_BOTH_LOOPS, TWO_WAY
 
 from agent_mux import AgentMuxError
 from agent_mux_testing.live import Say, Shell
@@ -12,13 +12,13 @@ UNTIL_GO = "touch started; while [ ! -e go ]; do sleep 0.05; done"
 WORK = {"interactive": True, "approval_mode": "yolo"}
 
 
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_multi_turn(live: Live) -> None:
+async def test_multi_turn(live: LiveAgent) -> None:
     live.script(live.answer(Say("First answer.")), live.answer(Say("Second answer.")))
-    async with live.running("first question", **TALK) as run:
+    async with live.running("first question", **INTERACTIVE) as run:
         await run.continue_("second question")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
@@ -28,32 +28,32 @@ async def test_multi_turn(live: Live) -> None:
         ("turn_start", 0), ("turn_end", 0), ("turn_start", 1), ("turn_end", 1),
     ]  # fmt: skip
     assert len(done.all("session_start")) == 1
-    for said in ("first question", "First answer.", "second question"):
-        assert live.model.heard(said)
-    live.used(done, calls=2)
+    for text in ("first question", "First answer.", "second question"):
+        assert live.model.received(text)
+    live.assert_usage(done, calls=2)
 
 
-async def test_send_in_the_middle_of_a_turn(live: Live) -> None:
+async def test_send_in_the_middle_of_a_turn(live: LiveAgent) -> None:
     live.script(
         live.answer(Shell(UNTIL_GO)),
         live.answer(Say("Both heard.")),
         live.answer(Say("Both heard, in a turn of its own.")),
     )
     async with live.running("first question", **WORK) as run:
-        await live.appears("started")
+        await live.wait_for_file("started")
         delivery = await run.send("second question")
         live.file("go").touch()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert done.result.text == ("Both heard." if delivery == "merged" else "Both heard, in a turn of its own.")
-    assert live.model.heard("second question")
+    assert live.model.received("second question")
 
 
-@EVERYONE
-async def test_queue(live: Live) -> None:
-    """A prompt for a turn of its own, also with an agent that merges what it is told."""
+@ALL_AGENTS
+async def test_queue(live: LiveAgent) -> None:
+    """Each queued prompt gets its own turn, even with an agent that merges prompts."""
     live.script(
         live.answer(Shell(UNTIL_GO)),
         live.answer(Say("First answer.")),
@@ -61,11 +61,11 @@ async def test_queue(live: Live) -> None:
         live.answer(Say("Third answer.")),
     )
     async with live.running("first question", **WORK) as run:
-        await live.appears("started")
+        await live.wait_for_file("started")
         assert await run.queue("second question") == "queued"
         assert await run.queue("third question") == "queued"
         live.file("go").touch()
-        await seen(run, "turn_end", 3)
+        await wait_for_event(run, "turn_end", 3)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
@@ -73,73 +73,73 @@ async def test_queue(live: Live) -> None:
     assert [message for message in done.result.messages if message] == [
         "First answer.", "Second answer.", "Third answer.",
     ]  # fmt: skip
-    assert live.model.heard("third question")
+    assert live.model.received("third question")
 
 
-@EVERYONE
-async def test_steer(live: Live) -> None:
-    """A message for the turn that runs: the model gets it with the result of the tool, or in another call after it."""
+@ALL_AGENTS
+async def test_steer(live: LiveAgent) -> None:
+    """A message for the current turn: the model gets it with the result of the tool, or in a later call."""
     live.script(
         live.answer(Shell(UNTIL_GO)),
         live.answer(Say("Done.")),
         live.answer(Say("Quickly.")),
     )
     async with live.running("begin", **WORK) as run:
-        await live.appears("started")
+        await live.wait_for_file("started")
         assert await run.steer("and be quick") == "merged"
         live.file("go").touch()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
-    # Copilot puts the command into the background for it: when that ends after the answer, it takes a turn of its own.
+    # Copilot moves the command to the background; when it ends after the answer, Copilot begins another turn.
     assert done.result.turn_count <= 2
     assert done.result.messages in (["Done."], ["Done.", "Quickly."])
-    assert live.model.heard("and be quick")
+    assert live.model.received("and be quick")
 
 
-async def test_interactive_without_prompt(live: Live) -> None:
+async def test_interactive_without_prompt(live: LiveAgent) -> None:
     live.script(live.answer(Say("Here I am.")))
-    async with live.running("", **TALK) as run:
+    async with live.running("", **INTERACTIVE) as run:
         await run.send("are you there?")
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Here I am."
-    assert live.model.heard("are you there?")
+    assert live.model.received("are you there?")
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_interrupt_then_continue(live: Live) -> None:
+async def test_interrupt_then_continue(live: LiveAgent) -> None:
     live.script(live.answer(Say("A long text that hangs here."), hang=True), live.answer(Say("Continued.")))
-    async with live.running("begin", **TALK) as run:
-        await seen(run, "text_delta")
+    async with live.running("begin", **INTERACTIVE) as run:
+        await wait_for_event(run, "text_delta")
         await run.interrupt()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.send("go on")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Continued."
-    assert done.all("interrupted") == []  # that would be the end of the run
+    assert done.all("interrupted") == []  # this event would end the run
     stopped = done.one("error")
     assert (stopped.code, stopped.recoverable) == ("ABORTED", True)
-    assert live.model.heard("go on")
+    assert live.model.received("go on")
 
 
-async def test_interrupt_tool(live: Live) -> None:
+async def test_interrupt_tool(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch started; sleep 300")), live.answer(Say("Continued.")))
     async with live.running("begin", interactive=True) as run:
-        await live.appears("started")
-        await seen(run, "tool_call_ready")
+        await live.wait_for_file("started")
+        await wait_for_event(run, "tool_call_ready")
         await run.interrupt()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.send("go on")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
@@ -148,9 +148,9 @@ async def test_interrupt_tool(live: Live) -> None:
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_resume(live: Live) -> None:
+async def test_resume(live: LiveAgent) -> None:
     live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")))
     first = await live.run("remember 7")
     second = await live.run("which number?", session_id=first.result.session_id)
@@ -160,33 +160,33 @@ async def test_resume(live: Live) -> None:
     assert second.types("session_start", "session_resume", "turn_start")[:3] == [
         "session_start", "session_resume", "turn_start",
     ]  # fmt: skip
-    assert second.result.messages == ["It was 7."]  # what was said before is not said again
-    assert live.model.heard("remember 7")
-    assert live.model.heard("I shall remember 7.")
-    live.used(first, calls=1)
+    assert second.result.messages == ["It was 7."]  # earlier messages are not repeated
+    assert live.model.received("remember 7")
+    assert live.model.received("I shall remember 7.")
+    live.assert_usage(first, calls=1)
 
 
-async def test_resume_costs_only_itself(live: Live) -> None:
+async def test_resume_costs_only_itself(live: LiveAgent) -> None:
     live.script(live.answer(Say("One.")), live.answer(Say("Two.")))
     first = await live.run(**TWO_WAY)
     second = await live.run(session_id=first.result.session_id, **TWO_WAY)
-    live.used(second, calls=1)
+    live.assert_usage(second, calls=1)
     assert first.result.cost is not None
     assert second.result.cost is not None
     assert second.result.cost.total_usd == pytest.approx(first.result.cost.total_usd)
 
 
-async def test_resume_with_tools(live: Live) -> None:
+async def test_resume_with_tools(live: LiveAgent) -> None:
     live.script(live.answer(Say("Hello.")), live.answer(Shell("touch made")), live.answer(Say("Made it.")))
     first = await live.run()
     second = await live.run(session_id=first.result.session_id)
     assert second.result.exit_reason == "completed"
-    assert live.file("made").exists()  # a resumed session may do what a new one may
+    assert live.file("made").exists()  # a resumed session has the permissions of a new one
 
 
-@EVERYONE
+@ALL_AGENTS
 @ON_BOTH_LOOPS
-async def test_fork(live: Live) -> None:
+async def test_fork(live: LiveAgent) -> None:
     live.script(live.answer(Say("I shall remember 7.")), live.answer(Say("It was 7.")), live.answer(Say("Still 7.")))
     first = await live.run("remember 7")
     fork = await live.run("which number?", fork_session_id=first.result.session_id)
@@ -194,14 +194,14 @@ async def test_fork(live: Live) -> None:
     assert fork.result.session_id != first.result.session_id
     assert fork.one("session_start").forked_from == first.result.session_id
     assert fork.one("session_fork").forked_from == first.result.session_id
-    assert live.model.heard("I shall remember 7.")
+    assert live.model.received("I shall remember 7.")
     again = await live.run("and now?", session_id=first.result.session_id)
     assert again.result.session_id == first.result.session_id
-    assert not live.model.heard("which number?")  # the source does not know of its fork
+    assert not live.model.received("which number?")  # the original session does not contain the fork
 
 
-@EVERYONE
-async def test_resume_missing(live: Live) -> None:
+@ALL_AGENTS
+async def test_resume_missing(live: LiveAgent) -> None:
     live.script(live.answer(Say("Never said.")))
     done = await live.run(session_id="00000000-0000-4000-8000-000000000000")
     assert done.result.exit_reason == "failed"
@@ -210,7 +210,7 @@ async def test_resume_missing(live: Live) -> None:
     assert live.model.requests == []
 
 
-async def test_no_session(live: Live) -> None:
+async def test_no_session(live: LiveAgent) -> None:
     live.script(live.answer(Say("Forget me.")))
     done = await live.run("a secret question", no_session=True)
     assert done.result.text == "Forget me."
@@ -218,9 +218,9 @@ async def test_no_session(live: Live) -> None:
     assert kept == []
 
 
-async def test_send_to_a_one_shot(live: Live) -> None:
+async def test_send_to_a_one_shot_raises(live: LiveAgent) -> None:
     if "one_shot" not in live.kit.ways:
-        pytest.skip(f"to every run of {live.agent} more can be said")
+        pytest.skip(f"{live.agent} has no one-shot runs")
     live.script(live.answer(Say("Once."), pre_delay=0.5))
     async with live.running() as run:
         with pytest.raises(AgentMuxError) as refused:

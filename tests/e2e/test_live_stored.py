@@ -1,12 +1,12 @@
-"""What an agent stored of a session is what it told while it ran."""
+"""Stored sessions agree with the events of the runs that created them."""
 
 import json
 from typing import Any
 
 import pytest
-from tests.e2e.harness import PROMPT, Finished, Live
+from tests.e2e.harness import PROMPT, FinishedRun, LiveAgent
 from tests.e2e.terminal import amux
-from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, TWO_WAY, WAYS
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, CORE, TWO_WAY, WAYS
 
 from agent_mux import CapabilityError
 from agent_mux.sessions.client import Sessions
@@ -16,15 +16,15 @@ from agent_mux_testing.live import Say, Shell, Write
 pytestmark = pytest.mark.anyio
 
 
-def stored(live: Live) -> Sessions:
-    """What is in the agent's home. Nothing there may be passed over."""
+def stored(live: LiveAgent) -> Sessions:
+    """Return the sessions in the agent's home. Skipping a file raises AssertionError."""
 
-    def refuse(skipped: Any) -> None:
+    def fail(skipped: Any) -> None:
         raise AssertionError(str(skipped))
 
     if live.adapter.sessions() is None:
         raise CapabilityError(live.agent, "stored sessions")
-    return Sessions(environ=live.launch.environment, on_skipped=refuse)
+    return Sessions(environ=live.launch.environment, on_skipped=fail)
 
 
 def texts(events: Any) -> list[str]:
@@ -35,42 +35,45 @@ def calls(events: Any) -> list[tuple[str, Any]]:
     return [(event.tool_name, event.input) for event in events if event.type == "tool_call_ready"]
 
 
-def agrees(sessions: Sessions, live: Live, *runs: Finished) -> None:
-    """The session of these runs tells what they told."""
-    told = [event for run in runs for event in run.events]
+def assert_session_matches_runs(sessions: Sessions, live: LiveAgent, *runs: FinishedRun) -> None:
+    """Assert that the only stored session has the messages, calls and results of these runs."""
+    emitted = [event for run in runs for event in run.events]
     found = sessions.list(SessionFilter(agent=live.agent))
     assert len(found) == 1
     summary = found[0]
     assert summary.native_id == runs[-1].result.session_id
     assert summary.cwd == str(live.workspace)
     assert summary.turn_count == len(runs)
-    again = list(sessions.events(summary.id))
-    assert texts(again) == texts(told)
-    assert calls(again) == calls(told)
-    ends = [[event.type for event in stream if event.type in {"tool_result", "tool_error"}] for stream in (again, told)]
+    stored_events = list(sessions.events(summary.id))
+    assert texts(stored_events) == texts(emitted)
+    assert calls(stored_events) == calls(emitted)
+    ends = [
+        [event.type for event in stream if event.type in {"tool_result", "tool_error"}]
+        for stream in (stored_events, emitted)
+    ]
     assert ends[0] == ends[1]
     session = sessions.get(summary.native_id)
-    said = [message.text for message in session.messages if message.role == "assistant" and message.text]
-    assert said == texts(told)
+    answers = [message.text for message in session.messages if message.role == "assistant" and message.text]
+    assert answers == texts(emitted)
     used = [(tool.name, tool.input) for message in session.messages for tool in message.tools]
-    assert used == calls(told)
+    assert used == calls(emitted)
 
 
-def costs_as_told(sessions: Sessions, *runs: Finished) -> None:
-    """The calls of the session are those of its runs, each once."""
+def assert_costs_match_runs(sessions: Sessions, *runs: FinishedRun) -> None:
+    """Assert that the cost of the only session is the sum of the costs of its runs."""
     [summary] = sessions.list()
-    told = [run.result.cost for run in runs]
-    assert None not in told
+    costs = [run.result.cost for run in runs]
+    assert None not in costs
     for field in ("input_tokens", "output_tokens"):
-        assert getattr(summary.cost, field) == sum(getattr(cost, field) for cost in told)
-    if any(cost.source == "native" for cost in told if cost is not None):
-        assert summary.cost.total_usd == pytest.approx(sum(cost.total_usd for cost in told if cost is not None))
+        assert getattr(summary.cost, field) == sum(getattr(cost, field) for cost in costs)
+    if any(cost.source == "native" for cost in costs if cost is not None):
+        assert summary.cost.total_usd == pytest.approx(sum(cost.total_usd for cost in costs if cost is not None))
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_stored_session(live: Live, way: str) -> None:
+async def test_stored_session(live: LiveAgent, way: str) -> None:
     live.script(
         live.answer(Say("Writing."), Write("a.txt", "one\n")),
         live.answer(Shell("echo out; exit 3")),
@@ -78,30 +81,30 @@ async def test_stored_session(live: Live, way: str) -> None:
     )
     done = await live.run(**WAYS[way])
     sessions = stored(live)
-    agrees(sessions, live, done)
+    assert_session_matches_runs(sessions, live, done)
     session = sessions.get(done.result.session_id or "")
     assert session.messages[0].text == PROMPT
-    costs_as_told(sessions, done)
+    assert_costs_match_runs(sessions, done)
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_stored_session_resumed(live: Live, way: str) -> None:
+async def test_stored_session_resumed(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Say("First answer.")))
     first = await live.run("first question", **WAYS[way])
     live.script(live.answer(Shell("echo out")), live.answer(Say("Second answer.")))
     second = await live.run("second question", session_id=first.result.session_id, **WAYS[way])
     sessions = stored(live)
-    agrees(sessions, live, first, second)
-    costs_as_told(sessions, first, second)
+    assert_session_matches_runs(sessions, live, first, second)
+    assert_costs_match_runs(sessions, first, second)
     prompts = [
         message.text for message in sessions.get(first.result.session_id or "").messages if message.role == "user"
     ]
     assert prompts == ["first question", "second question"]
 
 
-@EVERYONE
-async def test_stored_session_forked(live: Live) -> None:
+@ALL_AGENTS
+async def test_stored_session_forked(live: LiveAgent) -> None:
     live.script(live.answer(Say("First answer.")))
     first = await live.run("first question")
     live.script(live.answer(Say("Second answer.")))
@@ -113,14 +116,14 @@ async def test_stored_session_forked(live: Live) -> None:
     difference = sessions.diff(first.result.session_id or "", fork.result.session_id or "")
     assert difference.common == 2
     assert [len(change.removed) for change in difference.changes] == [0]
-    # The copy of the first call is no second one.
-    told = [run.result.cost for run in (first, fork)]
+    # The first call is counted once, although both sessions contain it.
+    costs = [run.result.cost for run in (first, fork)]
     [total] = sessions.total_cost().values()
-    assert total.input_tokens == sum(cost.input_tokens for cost in told if cost is not None)
+    assert total.input_tokens == sum(cost.input_tokens for cost in costs if cost is not None)
 
 
-async def test_stored_subagent(live: Live) -> None:
-    """It is part of the session that it works for, and no session of its own."""
+async def test_stored_subagent(live: LiveAgent) -> None:
+    """The sub-agent is part of the session of its parent, not a separate session."""
     live.script(*live.delegation("count the files", Say("Three files.")), live.answer(Say("All done.")))
     done = await live.run(**TWO_WAY)
     sessions = stored(live)
@@ -129,13 +132,13 @@ async def test_stored_subagent(live: Live) -> None:
     assert texts(again) == texts(done.events)
     kinds = [event.type for event in again if event.type.startswith("subagent_")]
     assert kinds == done.types("subagent_spawn", "subagent_result")
-    costs_as_told(sessions, done)
+    assert_costs_match_runs(sessions, done)
 
 
-def test_stored_session_goes_on_from_the_command_line(live: Live) -> None:
-    """`amux sessions list`, `show`, `resume`, `fork`, `diff`, as a person would use them."""
+def test_stored_session_resumes_from_the_command_line(live: LiveAgent) -> None:
+    """`amux sessions list`, `show`, `resume`, `fork` and `diff` of one session."""
     live.script(live.answer(Say("First answer.")))
-    assert amux(live, "run", *live.named, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
+    assert amux(live, "run", *live.agent_arguments, "first question", "--yolo", "--cwd", str(live.workspace)).code == 0
     [listed] = json.loads(amux(live, "sessions", "list", "--json").out)["data"]
     assert (listed["title"], listed["turnCount"]) == ("first question", 1)
     live.script(live.answer(Shell("touch made")), live.answer(Say("Second answer.")))

@@ -1,7 +1,7 @@
-"""Interactive modes of real CLIs, read from their screens: what an agent without a structured mode is driven by.
+"""Interactive modes of real CLIs, read from their screens, as for agents without a structured protocol.
 
-`pi` has a protocol of its own and is driven by its screen here only to prove that it can be. `openclaw tui` is the way
-to OpenClaw where its gateway or its other protocols cannot be used.
+`pi` has a structured protocol; here it only verifies the terminal adapter. `openclaw tui` is for installations where
+the gateway and the other protocols of OpenClaw cannot be used.
 """
 
 import shlex
@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.harness import PROMPT, Finished, Live, finish, nothing_left, seen
+from tests.e2e.harness import PROMPT, FinishedRun, LiveAgent, assert_nothing_left, finish, wait_for_event
 from tests.e2e.terminal import amux
 from tests.e2e.ways import CORE
 
@@ -28,28 +28,28 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass(frozen=True)
-class Program:
+class TerminalProgram:
     """The interactive mode of a CLI."""
 
     agent: str
-    """Whose kit knows how to start it and how its model speaks."""
+    """The agent whose kit starts the program and scripts its model."""
     name: str
-    """Of the program, as a user has it on PATH: it chooses the profile."""
+    """The name of the program on PATH, which selects the profile."""
     arguments: tuple[str, ...] = ()
-    stopped: str = ""
-    """What it shows of an interruption."""
+    interrupted_text: str = ""
+    """The text that it shows after an interruption."""
 
 
-PI = Program("pi", "pi", stopped="Operation aborted")
-OPENCLAW = Program("openclaw", "openclaw", ("tui", "--local"), stopped="run aborted")
-ONLY_PI = pytest.mark.parametrize("screens", [pytest.param(PI, marks=CORE)], indirect=True, ids=["pi"])
-"""What would only say the same again of a program that takes half a minute to start."""
+PI = TerminalProgram("pi", "pi", interrupted_text="Operation aborted")
+OPENCLAW = TerminalProgram("openclaw", "openclaw", ("tui", "--local"), interrupted_text="run aborted")
+ONLY_PI = pytest.mark.parametrize("terminal", [pytest.param(PI, marks=CORE)], indirect=True, ids=["pi"])
+"""For tests that would add nothing with OpenClaw, which takes half a minute to start."""
 
 
-class Screens:
-    """A program at a terminal, with a home, a workspace and a scripted model of its own."""
+class TerminalAgent:
+    """A program at a terminal, with its own home, workspace and scripted model."""
 
-    def __init__(self, program: Program, live: Live, directory: Path) -> None:
+    def __init__(self, program: TerminalProgram, live: LiveAgent, directory: Path) -> None:
         self.program = program
         self.live = live
         self._path = directory / program.name
@@ -74,102 +74,102 @@ class Screens:
                 yield run
                 await run
 
-    async def run(self, prompt: str = PROMPT, **fields: Any) -> Finished:
+    async def run(self, prompt: str = PROMPT, **fields: Any) -> FinishedRun:
         async with self.running(prompt, **fields) as run:
             pass
         return await finish(run)
 
 
 @pytest.fixture(params=[pytest.param(PI, marks=CORE), OPENCLAW], ids=["pi", "openclaw"])
-def screens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Screens]:
-    program: Program = request.param
+def terminal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TerminalAgent]:
+    program: TerminalProgram = request.param
     provisioned = find_agent(program.agent, None)
     if provisioned is None:
-        pytest.skip(f"{program.agent} is not there; try: python -m agent_mux_testing.provision {program.agent}")
+        pytest.skip(f"{program.agent} is not installed; try: python -m agent_mux_testing.provision {program.agent}")
     with ExitStack() as stack:
-        yield Screens(program, Live(provisioned, tmp_path, stack), tmp_path)
+        yield TerminalAgent(program, LiveAgent(provisioned, tmp_path, stack), tmp_path)
 
 
 @ONLY_PI
-async def test_an_answer(screens: Screens) -> None:
-    screens.live.script(screens.live.answer(Say("Hello from the scripted model.\n\nTwo paragraphs, naïve 日本 😀.")))
-    done = await screens.run()
+async def test_answer_is_read_from_the_screen(terminal: TerminalAgent) -> None:
+    terminal.live.script(terminal.live.answer(Say("Hello from the scripted model.\n\nTwo paragraphs, naïve 日本 😀.")))
+    done = await terminal.run()
     assert done.result.exit_reason == "completed"
     assert done.result.exit_code == 0
     assert done.result.messages == ["Hello from the scripted model.\n\nTwo paragraphs, naïve 日本 😀."]
-    assert screens.live.model.heard(PROMPT)
-    assert JournalReader(Path(done.result.journal or "")).header.codec.protocol == screens.program.name
+    assert terminal.live.model.received(PROMPT)
+    assert JournalReader(Path(done.result.journal or "")).header.codec.protocol == terminal.program.name
 
 
-async def test_two_turns_the_second_of_two_lines(screens: Screens) -> None:
-    live = screens.live.script(screens.live.answer(Say("The first.")), screens.live.answer(Say("The second.")))
-    async with screens.running("one", interactive=True) as run:
-        await seen(run, "turn_end")
+async def test_second_prompt_may_have_two_lines(terminal: TerminalAgent) -> None:
+    live = terminal.live.script(terminal.live.answer(Say("The first.")), terminal.live.answer(Say("The second.")))
+    async with terminal.running("one", interactive=True) as run:
+        await wait_for_event(run, "turn_end")
         await run.send("line one\nline two")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.messages == ["The first.", "The second."]
-    assert live.model.heard("line one\nline two")
+    assert live.model.received("line one\nline two")
 
 
-async def test_a_command_runs(screens: Screens) -> None:
-    live = screens.live
-    # An absolute path: OpenClaw works in a workspace of its own, wherever it is started.
+async def test_command_of_the_agent_runs(terminal: TerminalAgent) -> None:
+    live = terminal.live
+    # An absolute path, because OpenClaw always uses its own workspace.
     live.script(live.answer(Shell(f"touch {live.file('made')}")), live.answer(Say("It is done.")))
-    done = await screens.run()
+    done = await terminal.run()
     assert done.result.exit_reason == "completed"
     assert done.result.text.endswith("It is done.")
     assert live.file("made").exists()
 
 
-async def test_an_interruption_and_then_another_prompt(screens: Screens) -> None:
-    live = screens.live.script(
-        screens.live.answer(Say("A long text that hangs here."), hang=True),
-        screens.live.answer(Say("Here I am again.")),
+async def test_interrupted_program_answers_the_next_prompt(terminal: TerminalAgent) -> None:
+    live = terminal.live.script(
+        terminal.live.answer(Say("A long text that hangs here."), hang=True),
+        terminal.live.answer(Say("Here I am again.")),
     )
-    async with screens.running("begin", interactive=True) as run:
-        await live.model.asked(1)
+    async with terminal.running("begin", interactive=True) as run:
+        await live.model.wait_for_requests(1)
         await run.interrupt()
-        await seen(run, "turn_end")
+        await wait_for_event(run, "turn_end")
         await run.send("and now?")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.exit_reason == "completed"
-    assert done.result.messages[0].endswith(screens.program.stopped)
+    assert done.result.messages[0].endswith(terminal.program.interrupted_text)
     assert done.result.messages[1] == "Here I am again."
     assert [error.code for error in done.all("error")] == ["ABORTED"]
 
 
-async def test_a_wrong_key(screens: Screens) -> None:
-    screens.live.script(screens.live.refusal("unauthorized", repeat=True))
-    done = await screens.run()
+async def test_wrong_key_is_an_auth_error(terminal: TerminalAgent) -> None:
+    terminal.live.script(terminal.live.refusal("unauthorized", repeat=True))
+    done = await terminal.run()
     assert done.result.exit_reason == "failed"
     assert done.result.error is not None
     assert done.result.error.code == "AUTH_ERROR"
     assert done.types("message_stop", "auth_error") == ["auth_error"]
 
 
-async def test_abort_in_a_command(screens: Screens) -> None:
-    live = screens.live.script(screens.live.answer(Shell(f"touch {screens.live.file('started')}; sleep 300")))
-    async with screens.running() as run:
-        await live.appears("started")
+async def test_abort_ends_a_running_command(terminal: TerminalAgent) -> None:
+    live = terminal.live.script(terminal.live.answer(Shell(f"touch {terminal.live.file('started')}; sleep 300")))
+    async with terminal.running() as run:
+        await live.wait_for_file("started")
         assert len(processes_of(run.run_id)) > 1  # the program and its shell
         await run.abort()
-        nothing_left(run.run_id)
+        assert_nothing_left(run.run_id)
     done = await finish(run)
     assert done.result.exit_reason == "aborted"
 
 
 @ONLY_PI
-async def test_another_size(screens: Screens) -> None:
-    live = screens.live.script(screens.live.answer(Say("First.")), screens.live.answer(Say("word " * 20)))
-    async with screens.running("one", interactive=True) as run:
-        await seen(run, "turn_end")
+async def test_resized_terminal_wraps_the_answer(terminal: TerminalAgent) -> None:
+    live = terminal.live.script(terminal.live.answer(Say("First.")), terminal.live.answer(Say("word " * 20)))
+    async with terminal.running("one", interactive=True) as run:
+        await wait_for_event(run, "turn_end")
         await run.resize(60, 30)
         await run.send("two")
-        await seen(run, "turn_end", 2)
+        await wait_for_event(run, "turn_end", 2)
         await run.close()
     done = await finish(run)
     assert done.result.messages[0] == "First."
@@ -178,10 +178,10 @@ async def test_another_size(screens: Screens) -> None:
     assert live.model.unused_steps == ()
 
 
-def test_from_the_command_line(screens: Screens) -> None:
-    live = screens.live.script(screens.live.answer(Say("Hello from the scripted model.")))
-    command = shlex.join(screens.command)
-    types, told = amux(live, "run", "terminal", "--command", command, "--yolo", "--json", PROMPT).check()
-    assert told["exitReason"] == "completed"
-    assert told["text"] == "Hello from the scripted model."
+def test_amux_run_drives_a_terminal_program(terminal: TerminalAgent) -> None:
+    live = terminal.live.script(terminal.live.answer(Say("Hello from the scripted model.")))
+    command = shlex.join(terminal.command)
+    types, result = amux(live, "run", "terminal", "--command", command, "--yolo", "--json", PROMPT).check_stream()
+    assert result["exitReason"] == "completed"
+    assert result["text"] == "Hello from the scripted model."
     assert types[-1] == "session_end"

@@ -1,8 +1,8 @@
-"""Tools of the agent: they really run, they are told as they are, and their results reach the model."""
+"""Tools of the agent run, are reported correctly, and their results reach the model."""
 
 import pytest
-from tests.e2e.harness import Live
-from tests.e2e.ways import BOTH_WAYS, CORE, EVERYONE, ON_BOTH_LOOPS, TWO_WAY, WAYS
+from tests.e2e.harness import LiveAgent
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, CORE, ON_BOTH_LOOPS, TWO_WAY, WAYS
 
 from agent_mux_testing.live import Edit, Mcp, Read, Say, Shell, Write
 
@@ -14,10 +14,10 @@ FILE_EVENTS = ("file_read", "file_write", "file_create", "file_patch", "file_del
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
 @ON_BOTH_LOOPS
-async def test_file_edits(live: Live, way: str) -> None:
+async def test_file_edits(live: LiveAgent, way: str) -> None:
     live.script(
         live.answer(Say("Writing."), Write("a.txt", CONTENT)),
         live.answer(Edit("a.txt", "two", "TWO")),
@@ -31,12 +31,12 @@ async def test_file_edits(live: Live, way: str) -> None:
     assert live.workspace / created.path == live.file("a.txt")
     assert created.byte_count == len(CONTENT.encode())
     assert live.workspace / patched.path == live.file("a.txt")
-    live.used(done, calls=3)
+    live.assert_usage(done, calls=3)
 
 
-@EVERYONE
-async def test_file_diffs(live: Live) -> None:
-    """Only where a protocol tells what changed."""
+@ALL_AGENTS
+async def test_file_diffs(live: LiveAgent) -> None:
+    """Protocols that report changes yield diffs that git can reverse."""
     live.script(
         live.answer(Write("a.txt", CONTENT)), live.answer(Edit("a.txt", "two", "TWO")), live.answer(Say("All done.")),
     )  # fmt: skip
@@ -50,7 +50,7 @@ async def test_file_diffs(live: Live) -> None:
     assert live.file("a.txt").read_text("utf-8") == CONTENT
 
 
-async def test_file_overwritten(live: Live) -> None:
+async def test_file_overwritten(live: LiveAgent) -> None:
     live.script(
         live.answer(Write("a.txt", "first\n")), live.answer(Write("a.txt", CONTENT)), live.answer(Say("All done.")),
     )  # fmt: skip
@@ -60,20 +60,20 @@ async def test_file_overwritten(live: Live) -> None:
     assert done.one("file_write").byte_count == len(CONTENT.encode())
 
 
-@EVERYONE
-async def test_file_read(live: Live) -> None:
+@ALL_AGENTS
+async def test_file_read(live: LiveAgent) -> None:
     live.file("a.txt").write_text(CONTENT, "utf-8")
     live.script(live.answer(Read("a.txt")), live.answer(Say("All done.")))
     done = await live.run()
-    assert live.model.heard("thrée")
+    assert live.model.received("thrée")
     assert live.workspace / done.one("file_read").path == live.file("a.txt")
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
 @ON_BOTH_LOOPS
-async def test_shell(live: Live, way: str) -> None:
+async def test_shell(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Shell("echo out; touch made")), live.answer(Say("All done.")))
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
@@ -85,27 +85,27 @@ async def test_shell(live: Live, way: str) -> None:
     assert live.workspace.samefile(done.one("shell_start").cwd)
     assert "".join(event.delta for event in done.all("shell_stdout_delta")).strip() == "out"
     assert done.one("shell_exit").exit_code == 0
-    assert live.model.heard("out")
-    live.used(done, calls=2)
+    assert live.model.received("out")
+    live.assert_usage(done, calls=2)
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_tool_failure(live: Live, way: str) -> None:
+async def test_tool_failure(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Shell("echo out; echo err >&2; exit 3")), live.answer(Say("It failed.")))
     done = await live.run(**WAYS[way])
-    assert done.result.exit_reason == "completed"  # the agent did its work; its tool did not
+    assert done.result.exit_reason == "completed"  # the tool failed, not the run
     assert done.types("tool_result", "tool_error", "shell_exit") == ["shell_exit", "tool_error"]
     assert done.one("shell_exit").exit_code == 3
     assert "err" in done.one("tool_error").error
-    assert live.model.heard("err")
+    assert live.model.received("err")
     assert done.result.text == "It failed."
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_parallel_tools(live: Live, way: str) -> None:
+async def test_parallel_tools(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Shell("echo one"), Shell("echo two")), live.answer(Say("Both done.")))
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
@@ -113,13 +113,13 @@ async def test_parallel_tools(live: Live, way: str) -> None:
     assert len(calls) == 2
     assert {event.tool_call_id for event in done.all("tool_result")} == calls
     assert [event.exit_code for event in done.all("shell_exit")] == [0, 0]
-    assert live.model.heard("one")
-    assert live.model.heard("two")
-    live.used(done, calls=2)
+    assert live.model.received("one")
+    assert live.model.received("two")
+    live.assert_usage(done, calls=2)
 
 
-async def test_tools_at_the_same_time(live: Live) -> None:
-    # The first waits for the second: it succeeds only while the second runs.
+async def test_tools_run_concurrently(live: LiveAgent) -> None:
+    # The first command succeeds only if the second runs at the same time.
     wait = "for i in $(seq 50); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"
     live.script(live.answer(Shell(wait), Shell("touch second; echo two")), live.answer(Say("Both done.")))
     done = await live.run()
@@ -128,10 +128,10 @@ async def test_tools_at_the_same_time(live: Live) -> None:
 
 
 @CORE
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
 @ON_BOTH_LOOPS
-async def test_mcp_tool(live: Live, way: str) -> None:
+async def test_mcp_tool(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Mcp("echo", {"text": "ping"})), live.answer(Say("All done.")))
     done = await live.run(mcp_servers=[live.mcp_server], **WAYS[way])
     assert done.result.exit_reason == "completed"
@@ -140,12 +140,12 @@ async def test_mcp_tool(live: Live, way: str) -> None:
     assert (ended.server, ended.tool_name, ended.tool_call_id) == ("echo", "echo", called.tool_call_id)
     assert "echo: ping" in str(ended.output)
     assert done.types("tool_call_start", "tool_call_ready", "tool_result", "tool_error") == []
-    assert live.model.heard("echo: ping")
+    assert live.model.received("echo: ping")
 
 
-@EVERYONE
+@ALL_AGENTS
 @BOTH_WAYS
-async def test_mcp_tool_failure(live: Live, way: str) -> None:
+async def test_mcp_tool_failure(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Mcp("boom")), live.answer(Say("It failed.")))
     done = await live.run(mcp_servers=[live.mcp_server], **WAYS[way])
     assert done.result.exit_reason == "completed"
@@ -153,11 +153,11 @@ async def test_mcp_tool_failure(live: Live, way: str) -> None:
         "mcp_tool_call_start", "mcp_tool_error",
     ]  # fmt: skip
     assert "boom failed" in done.one("mcp_tool_error").error
-    assert live.model.heard("boom failed")
+    assert live.model.received("boom failed")
 
 
-@EVERYONE
-async def test_subagent(live: Live) -> None:
+@ALL_AGENTS
+async def test_subagent(live: LiveAgent) -> None:
     live.script(
         live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
         live.answer(Say("The sub-agent found 3 files.")),
@@ -171,11 +171,11 @@ async def test_subagent(live: Live) -> None:
     assert done.result.text == "The sub-agent found 3 files."
     assert done.result.messages == ["The sub-agent found 3 files."]
     assert done.types("shell_start", "tool_call_start") == []
-    assert live.model.heard("There are 3 files.")
-    live.used(done, calls=len(live.model.requests) - 2, inside=2)
+    assert live.model.received("There are 3 files.")
+    live.assert_usage(done, calls=len(live.model.requests) - 2, inside=2)
 
 
-async def test_subagent_shown(live: Live) -> None:
+async def test_subagent_events_included(live: LiveAgent) -> None:
     live.script(
         live.delegation("count the files", Shell("echo from-sub"), Say("There are 3 files.")),
         live.answer(Say("The sub-agent found 3 files.")),
@@ -183,13 +183,13 @@ async def test_subagent_shown(live: Live) -> None:
     done = await live.run(include_subagent_events=True, **TWO_WAY)
     inside = [event for event in done.events if event.subagent_id is not None]
     assert {event.subagent_id for event in inside} == {done.one("subagent_spawn").subagent_id}
-    told = [event.type for event in inside if event.type in {"shell_start", "shell_exit", "message_stop"}]
-    assert told == ["shell_start", "shell_exit", "message_stop"]
+    inside_types = [event.type for event in inside if event.type in {"shell_start", "shell_exit", "message_stop"}]
+    assert inside_types == ["shell_start", "shell_exit", "message_stop"]
     assert done.result.messages == ["The sub-agent found 3 files."]
 
 
-@EVERYONE
-async def test_unknown_tool(live: Live) -> None:
+@ALL_AGENTS
+async def test_unknown_tool(live: LiveAgent) -> None:
     live.script(live.answer(Mcp("no_such_tool", {"a": 1})), live.answer(Say("There is none.")))
     has_mcp = live.adapter.capabilities.mcp
     done = await live.run(mcp_servers=[live.mcp_server] if has_mcp else [])

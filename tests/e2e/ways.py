@@ -1,4 +1,4 @@
-"""What scenarios are run with: both event loops, and both native protocols of an agent."""
+"""Markers and parameters of scenarios: event loops, native protocols, and the agents that run them."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ import pytest
 
 from agent_mux import Approve
 
-EVERYONE = pytest.mark.everyone
-"""A scenario for all agents, not only for those that are tested most."""
+ALL_AGENTS = pytest.mark.all_agents
+"""A scenario for all agents, not only for the fully tested ones."""
 CORE = pytest.mark.core
-"""What an agent is for: CI drives every agent through these, and those that are tested most through all."""
+"""A basic scenario: CI runs these with every agent, and all scenarios with the fully tested agents."""
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 TWO_WAY: dict[str, Any] = {"on_approval_request": lambda _: Approve()}
-"""Nothing is refused, as in a one-shot, but somebody could: the agent's richer protocol."""
+"""Approve everything, as in a one-shot run, but over the two-way protocol of the agent."""
 WAYS: dict[str, dict[str, Any]] = {"one_shot": {}, "two_way": TWO_WAY}
 BOTH_WAYS = pytest.mark.parametrize("way", WAYS)
 
-TALK: dict[str, Any] = {"interactive": True, "approval_mode": "prompt"}
-"""A run that stays open for more prompts."""
+INTERACTIVE: dict[str, Any] = {"interactive": True, "approval_mode": "prompt"}
+"""Options of a run that stays open for more prompts."""

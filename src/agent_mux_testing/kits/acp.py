@@ -8,20 +8,20 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
@@ -47,12 +47,12 @@ _GAPS = {
         (
             "commands",
             "home_credentials",
-            "home_mcp_servers_of_ours",
-            "home_mcp_servers_of_the_agent",
+            "home_mcp_servers_added_by_amux",
+            "home_mcp_servers_added_by_the_agent",
             "home_model",
             "home_plugins",
             "home_setup_commands",
-            "home_signs",
+            "home_host_variables",
             "home_skills",
             "home_subagents",
         ),
@@ -62,11 +62,11 @@ _GAPS = {
     "deny": _DENIAL,
     "deny_reason_reaches_the_model": _DENIAL,
     "question_declined": _DENIAL,
-    "cli_denies_where_nobody_can_be_asked": _DENIAL,
+    "cli_denies_without_a_terminal": _DENIAL,
     "rate_limited_then_recovers/two_way": _SILENCE,
     "dropped_stream_then_recovers/two_way": _SILENCE,
-    "rate_limited_for_good": _PATIENCE,
-    "server_error_for_good/two_way": _PATIENCE,
+    "rate_limited_permanently": _PATIENCE,
+    "server_error_permanently/two_way": _PATIENCE,
     "server_error_after_a_tool": _PATIENCE,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
     "fork": Gap("not_yet", "Qwen Code does not offer `session/fork`"),
@@ -75,21 +75,21 @@ _GAPS = {
     "system_prompt_replaced": Gap("never", "ACP has no system prompt: it is put before the first prompt"),
     "model_name": Gap("never", "Qwen Code takes only the models that it is configured with"),
     "thinking_effort": Gap("not_yet", "Qwen Code offers no effort of thinking over ACP"),
-    "tools_at_the_same_time": Gap("never", "Qwen Code runs commands one after the other"),
+    "tools_run_concurrently": Gap("never", "Qwen Code runs commands one after the other"),
 }
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the complete environment of Qwen Code."""
-    place.write(".qwen/settings.json", json.dumps(_SETTINGS))
-    return place.minimal(
+    context.write(".qwen/settings.json", json.dumps(_SETTINGS))
+    return context.minimal(
         OPENAI_API_KEY=DUMMY_KEY,
-        OPENAI_BASE_URL=f"{place.url}/v1",
+        OPENAI_BASE_URL=f"{context.url}/v1",
         OPENAI_MODEL=_MODEL,
     )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """Convert a part of a script to a block, which the model server sends as chunks of a chat completion."""
     match part:
         case Shell(command):
@@ -110,8 +110,8 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one lin
         case Delegate(task):
             kind = {"subagent_type": "general-purpose", "run_in_background": False}
             return ToolUse("agent", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
-        case Answer():
-            raise Unspeakable("ACP has no output schema")
+        case StructuredAnswer():
+            raise UnsupportedPart("ACP has no output schema")
 
 
 def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
@@ -137,7 +137,7 @@ KIT = LiveKit(
     environment=environment,
     arguments=("--acp", "--auth-type=openai"),
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
     ),

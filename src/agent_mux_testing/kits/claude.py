@@ -9,31 +9,31 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server import ToolUse
 from agent_mux_testing.model_server.script import Block
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the complete environment of Claude Code."""
-    variables = place.minimal(
-        ANTHROPIC_BASE_URL=place.url,
+    variables = context.minimal(
+        ANTHROPIC_BASE_URL=context.url,
         ANTHROPIC_API_KEY=DUMMY_KEY,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         CLAUDE_CODE_MAX_RETRIES="2",  # instead of 10, with waits up to 39 s
@@ -46,7 +46,7 @@ def environment(place: Place) -> dict[str, str]:
     return variables
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """Convert a part of a script to a content block of the Messages API."""
     match part:
         case Shell(command):
@@ -65,10 +65,10 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one lin
         case Delegate(task):
             kind = {"subagent_type": "general-purpose", "run_in_background": False}
             return ToolUse("Task", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
-        case Answer(value):
+        case StructuredAnswer(value):
             return ToolUse("StructuredOutput", dict(value))
         case Todo():
-            raise Unspeakable("Claude Code has its todo tools only when they are switched on")
+            raise UnsupportedPart("Claude Code has its todo tools only when they are switched on")
 
 
 def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
@@ -76,7 +76,7 @@ def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
     return {"question": question, "header": "Pick", "options": choices, "multiSelect": False}
 
 
-def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     """Create a marketplace with one plugin."""
     for name, content in (
         (".claude-plugin/marketplace.json", {"name": "shop", "owner": {"name": "x"}, "plugins": [PLUGIN]}),
@@ -100,7 +100,7 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="messages",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0,
         input_tokens=100,
@@ -112,15 +112,15 @@ KIT = LiveKit(
     ),
     once=("-p", "--output-format=stream-json", "--verbose"),
     baseline=Path(__file__).with_name("baselines") / "claude.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, "--", program, *words),
-        says_login=("auth", "status"),
-        plugin=plugin,
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, "--", program, *words),
+        report_login=("auth", "status"),
+        write_plugin=write_plugin,
         model="claude-opus-4-6",
     ),
     gaps={
-        "tools_at_the_same_time": Gap(
+        "tools_run_concurrently": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"
         ),
     },

@@ -10,24 +10,24 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
-from agent_mux_testing.model_server import CustomToolCall, FunctionCall, Message, Step
+from agent_mux_testing.model_server import CustomToolCall, FunctionCall, ScriptMessage, ScriptStep
 from agent_mux_testing.model_server.script import Item
 
 _CONFIG = """\
@@ -50,16 +50,16 @@ _MULTI_AGENT = "multi_agent_v1"
 _SPAWNED = "{{re:agent_id[^0-9a-f]+([0-9a-f-]{36})}}"
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the environment of Codex. Settings that a scenario has written before are kept."""
-    existing = place.home / ".codex" / "config.toml"
+    existing = context.home / ".codex" / "config.toml"
     settings = existing.read_text("utf-8") if existing.exists() else _CONFIG
-    settings = with_field(settings, "toml", ("model_providers", "scripted", "base_url"), f"{place.url}/v1")
-    config = place.write(".codex/config.toml", settings)
-    return place.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
+    settings = with_field(settings, "toml", ("model_providers", "scripted", "base_url"), f"{context.url}/v1")
+    config = context.write(".codex/config.toml", settings)
+    return context.minimal(CODEX_HOME=str(config.parent), SCRIPTED_API_KEY=DUMMY_KEY)
 
 
-def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
+def format_tool_call(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """Return a part as an output item of the Responses API."""
     match part:
         case Shell(command, asks):
@@ -80,10 +80,10 @@ def spell(part: ToolPart, workspace: Path) -> Item:  # noqa: ARG001, PLR0911  # 
             return FunctionCall(
                 "spawn_agent", {"message": f"{SUBTASK} {task}", "agent_type": "default"}, namespace=_MULTI_AGENT
             )
-        case Answer(value):
-            return Message(json.dumps(dict(value)))
+        case StructuredAnswer(value):
+            return ScriptMessage(json.dumps(dict(value)))
         case Todo():
-            raise Unspeakable("the plan tool of Codex is disabled by default")
+            raise UnsupportedPart("the plan tool of Codex is disabled by default")
 
 
 def _patch(hunks: str) -> CustomToolCall:
@@ -108,7 +108,7 @@ def is_logged_in(_: int, printed: str) -> bool:
     return bool(report["checks"]["auth.credentials"]["status"] == "ok")
 
 
-def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     """Write a marketplace with one plugin; return the commands that add it, the plugin's name and its listed name."""
     manifest = {"name": "demo", "version": "1.2.0", "description": "A demo"}
     listed = {"name": "demo", "source": "./demo", "description": "A demo"}
@@ -133,12 +133,12 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="responses",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=70, output_tokens=20, thinking_tokens=5, cached_tokens=30, source="computed"
     ),
     after_delegation=(
-        Step(
+        ScriptStep(
             items=(
                 FunctionCall(
                     "wait_agent", json.dumps({"targets": [_SPAWNED], "timeout_ms": 10_000}), namespace=_MULTI_AGENT
@@ -149,14 +149,14 @@ KIT = LiveKit(
     once=("exec", "--json", "--skip-git-repo-check"),
     help=(("exec", "--help"), ("app-server", "--help")),
     baseline=Path(__file__).with_name("baselines") / "codex.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
-        says_login=("doctor", "--json"),
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        report_login=("doctor", "--json"),
         is_logged_in=is_logged_in,
-        plugin=plugin,
+        write_plugin=write_plugin,
         model="gpt-5.6-terra",
-        eager_model="gpt-5.6-sol",
+        model_listing_subagents="gpt-5.6-sol",
         trust=trust,
     ),
     gaps={

@@ -8,44 +8,44 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
     Write,
     cache_directory,
 )
-from agent_mux_testing.model_server import Text, ToolUse
+from agent_mux_testing.model_server import ScriptText, ToolUse
 from agent_mux_testing.model_server.script import Block
 
 UNPACKED_DIRECTORY = "copilot-unpacked"
 """The cache directory into which the program unpacks its 235 MB on its first start. All homes share it."""
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the environment of Copilot."""
-    return place.minimal(
+    return context.minimal(
         COPILOT_AUTO_UPDATE="false",
         COPILOT_CACHE_HOME=str(cache_directory() / UNPACKED_DIRECTORY),
         COPILOT_MODEL="scripted",
         COPILOT_OFFLINE="true",
         COPILOT_PROVIDER_API_KEY=DUMMY_KEY,
-        COPILOT_PROVIDER_BASE_URL=f"{place.url}/v1",
+        COPILOT_PROVIDER_BASE_URL=f"{context.url}/v1",
         COPILOT_PROVIDER_TYPE="openai",
     )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """Return a part as a content block, which the model server sends as chunks of a chat completion."""
     match part:
         case Shell(command):
@@ -63,8 +63,8 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one lin
         case Delegate(task):
             kind = {"agent_type": "task", "mode": "sync", "name": "helper"}
             return ToolUse("task", {"description": "A task", "prompt": f"{SUBTASK} {task}", **kind})
-        case Answer(value):
-            return Text(json.dumps(dict(value)))
+        case StructuredAnswer(value):
+            return ScriptText(json.dumps(dict(value)))
         case Todo(items):
             return ToolUse("sql", {"description": "Plan", "query": _insert(items)})
 
@@ -81,7 +81,7 @@ def trust(home: Path, workspace: Path) -> None:
     (home / ".copilot" / "config.json").write_text(json.dumps({"trustedFolders": [str(workspace)]}), "utf-8")
 
 
-def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     """Write a marketplace with one plugin; return the commands that add it, the plugin's name and its listed name."""
     manifest = {"name": "demo", "version": "1.2.0", "description": "A demo"}
     listed = {"name": "demo", "source": "./demo", "description": "A demo"}
@@ -107,7 +107,7 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0,
         input_tokens=120,
@@ -120,12 +120,12 @@ KIT = LiveKit(
     ways=("one_shot",),
     once=("-p",),
     baseline=Path(__file__).with_name("baselines") / "copilot.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
-        plugin=plugin,
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        write_plugin=write_plugin,
         model="gpt-5.4",
-        says_model=("config", "model"),
+        print_model=("config", "model"),
         trust=trust,
     ),
     gaps={

@@ -10,21 +10,21 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server import ToolUse
@@ -39,14 +39,16 @@ _SETTINGS = {
 }
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the complete environment of Gemini CLI."""
-    place.leave(".gemini/settings.json", json.dumps(_SETTINGS))
+    context.write_default(".gemini/settings.json", json.dumps(_SETTINGS))
     # In an untrusted directory the CLI connects to no MCP server, not even to those of the run.
-    return place.minimal(GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=place.url, GEMINI_CLI_TRUST_WORKSPACE="true")
+    return context.minimal(
+        GEMINI_API_KEY=DUMMY_KEY, GOOGLE_GEMINI_BASE_URL=context.url, GEMINI_CLI_TRUST_WORKSPACE="true"
+    )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """Convert a part of a script to a block, which the model server converts to a part of the Gemini API."""
     match part:
         case Shell(command):
@@ -67,9 +69,9 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
         case Delegate(task):
             return ToolUse("invoke_agent", {"agent_name": "generalist", "prompt": f"{SUBTASK} {task}"})
         case Ask():
-            raise Unspeakable("Gemini CLI has its question tool only in a terminal")
-        case Answer():
-            raise Unspeakable("Gemini CLI takes no schema for its answer")
+            raise UnsupportedPart("Gemini CLI has its question tool only in a terminal")
+        case StructuredAnswer():
+            raise UnsupportedPart("Gemini CLI takes no schema for its answer")
 
 
 def extension(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
@@ -80,7 +82,7 @@ def extension(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     return (), str(directory), "demo"
 
 
-def agree(home: Path, workspace: Path, main: Path) -> None:
+def grant_consent(home: Path, workspace: Path, main: Path) -> None:
     """Confirm a sub-agent of a project as the CLI does; sub-agents of the user need no confirmation."""
     if main.is_relative_to(workspace / ".gemini" / "agents"):
         path = home / ".gemini" / "acknowledgments" / "agents.json"
@@ -104,16 +106,16 @@ _GAPS = {
     "no_session": Gap("never", "every session is saved"),
     "output_schema": Gap("never", "an answer cannot be given a schema"),
     "question_answered": _NEVER_ASKS,
-    "question_answered_freely": _NEVER_ASKS,
+    "question_answered_with_text": _NEVER_ASKS,
     "question_declined": _NEVER_ASKS,
     "rate_limited_then_recovers/two_way": _NO_RETRIES,
-    "server_error_for_good/two_way": _NO_RETRIES,
+    "server_error_permanently/two_way": _NO_RETRIES,
     "steer": Gap("never", "ACP has no message for a turn that runs"),
     "stored_session_forked": Gap("never", "sessions cannot be forked"),
     "stored_session/two_way": Gap("not_yet", "the ACP mode reports the input of a call differently than it is stored"),
     "stored_session_resumed/two_way": Gap("not_yet", "the ACP mode loses sessions that are less than a minute old"),
     "subagent": _NO_DELEGATION,
-    "subagent_shown": _NO_DELEGATION,
+    "subagent_events_included": _NO_DELEGATION,
     "thinking": Gap("not_yet", "the ACP mode strips the spaces around each piece of a thought"),
     "thinking_effort": Gap("never", "no setting for a single run"),
     "unknown_tool": Gap("not_yet", "the ACP mode does not report calls of unknown tools"),
@@ -130,7 +132,7 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="generate",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=17, thinking_tokens=5, cached_tokens=30, source="computed"
     ),
@@ -138,11 +140,11 @@ KIT = LiveKit(
     per_call_by_protocol={ACP: CostRecord(total_usd=0.0, input_tokens=150, output_tokens=12, source="computed")},
     once=("-p",),
     baseline=Path(__file__).with_name("baselines") / "gemini.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, program, "--", *words),
-        plugin=extension,
-        agrees=agree,
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", "--scope=user", name, program, "--", *words),
+        write_plugin=extension,
+        grant_consent=grant_consent,
         model="gemini-2.5-flash",
     ),
     gaps=_GAPS,

@@ -12,21 +12,21 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server import ToolUse
@@ -41,19 +41,19 @@ GIT_IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@example.org")
 CONFIG = ".hermes/config.yaml"
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Return the whole environment of Hermes, and write its configuration."""
     model = {"provider": "custom", "default": "fake-model", "base_url": "${SCRIPTED_URL}/v1", "api_key": DUMMY_KEY}
     # Otherwise it installs missing packages when it starts.
     security = {"allow_lazy_installs": False, "tirith_enabled": False}
     # Otherwise it asks the model for a title at an unpredictable time.
     titles = {"title_generation": {"enabled": False}}
-    if not (place.home / CONFIG).exists():  # keep the changes of a scenario
-        place.write(CONFIG, json.dumps({"model": model, "security": security, "auxiliary": titles}))
-    return place.minimal(SCRIPTED_URL=place.url)
+    if not (context.home / CONFIG).exists():  # keep the changes of a scenario
+        context.write(CONFIG, json.dumps({"model": model, "security": security, "auxiliary": titles}))
+    return context.minimal(SCRIPTED_URL=context.url)
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line per part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line per part
     """Return a part as a content block, which the model server converts to chat completions; paths are relative."""
     match part:
         case Shell(command, asks):
@@ -77,11 +77,11 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
                 for number, (item, state) in enumerate(zip(items, states, strict=False), 1)
             ]
             return ToolUse("todo", {"todos": todos})
-        case Answer():
-            raise Unspeakable("Hermes accepts no schema for its answer")
+        case StructuredAnswer():
+            raise UnsupportedPart("Hermes accepts no schema for its answer")
 
 
-def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     """Write a git repository with a plugin: Hermes installs plugins only from repositories."""
     repository = directory / "demo"
     repository.mkdir(parents=True)
@@ -97,7 +97,7 @@ KIT = LiveKit(
     pins=(Pin(version="0.19.0", pip="hermes-agent[acp,mcp]==0.19.0", program="bin/hermes"),),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="unknown"
     ),
@@ -105,11 +105,11 @@ KIT = LiveKit(
     ways=("one_shot",),
     once=("-z",),
     baseline=Path(__file__).with_name("baselines") / "hermes.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, arguments: ("mcp", "add", name, f"--command={program}", "--args", *arguments),
-        answers="y\n",  # enable all the tools that it has found
-        plugin=plugin,
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, arguments: ("mcp", "add", name, f"--command={program}", "--args", *arguments),
+        add_mcp_input="y\n",  # enable all the tools that it has found
+        write_plugin=write_plugin,
         model="other-model",
     ),
     gaps={

@@ -10,23 +10,23 @@ from agent_mux.sdk import __version__
 from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
-    Answer,
     Ask,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
-from agent_mux_testing.model_server.script import Block, Text, ToolUse
+from agent_mux_testing.model_server.script import Block, ScriptText, ToolUse
 
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
@@ -42,17 +42,17 @@ def _script() -> str:
     return f"#!{sys.executable}\nimport sys\nsys.path[:0] = [{source!r}]\n{start}\nsys.exit(main())\n"
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Write the agent's settings for the scripted model, and return its environment."""
-    place.leave("agent/settings.json", json.dumps({"model": _MODEL}))
-    return place.minimal(
-        AMUX_AGENT_HOME=str(place.home / "agent"),
+    context.write_default("agent/settings.json", json.dumps({"model": _MODEL}))
+    return context.minimal(
+        AMUX_AGENT_HOME=str(context.home / "agent"),
         OPENAI_API_KEY=DUMMY_KEY,
-        OPENAI_BASE_URL=f"{place.url}/v1",
+        OPENAI_BASE_URL=f"{context.url}/v1",
     )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # paths are relative; one line each
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # paths are relative; one line each
     """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
@@ -69,9 +69,9 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             return ToolUse("write_todos", {"todos": [_todo(index, item) for index, item in enumerate(items)]})
         case Mcp(tool, arguments):
             return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))
-        case Answer(value):
-            return Text(json.dumps(value))
-    raise Unspeakable(f"the embedded agent has no tool for {type(part).__name__}")
+        case StructuredAnswer(value):
+            return ScriptText(json.dumps(value))
+    raise UnsupportedPart(f"the embedded agent has no tool for {type(part).__name__}")
 
 
 def _todo(index: int, item: str) -> dict[str, str]:
@@ -83,29 +83,29 @@ KIT = LiveKit(
     pins=(Pin(version=__version__, script=_script(), program="bin/amux-agent"),),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="native"
     ),
     ways=("two_way",),
     once=("--approval-mode=yolo",),
     baseline=Path(__file__).with_name("baselines") / "native.json",
-    home=HomeProbes(model=_OTHER_MODEL),
+    installation=InstallationProbes(model=_OTHER_MODEL),
     gaps={
         **dict.fromkeys(
             (
-                "home_mcp_servers_of_ours",
-                "home_mcp_servers_of_the_agent",
+                "home_mcp_servers_added_by_amux",
+                "home_mcp_servers_added_by_the_agent",
                 "mcp_tool/two_way",
                 "mcp_tool_failure/two_way",
                 "approve_mcp_tool",
                 "mcp_server_delegates_to_a_recording",
                 "mcp_server_delegates_to_codex",
-                "mcp_server_at_the_limit",
+                "mcp_server_at_the_depth_limit",
             ),
             _NO_MCP,
         ),
-        **dict.fromkeys(("subagent", "subagent_shown", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(("subagent", "subagent_events_included", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

@@ -21,19 +21,19 @@ from agent_mux_testing.live import (
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
     Todo,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
-from agent_mux_testing.model_server import Step, ToolUse
+from agent_mux_testing.model_server import ScriptStep, ToolUse
 from agent_mux_testing.model_server.script import Block
 
 REPORT = r"{{re:(There are [^\"]+?)\"}}"
@@ -44,16 +44,18 @@ INSIDE = "omp runs its shell within its own process: no child process is visible
 REPEATED = "the provider's client retries a refused call itself, without reporting it"
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Write omp's configuration for the scripted model, and return its environment."""
     name = f"{PROVIDER}/{MODEL}"
-    place.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
+    context.write(".omp/agent/models.yml", json.dumps({"providers": {PROVIDER: provider(context, DUMMY_KEY)}}))
     retry = {"maxRetries": 0}  # the provider's client alone retries for half a minute
-    write_settings_once(place, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry})
-    return place.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
+    write_settings_once(
+        context, ".omp/agent/config.yml", {"modelRoles": {"default": name, "smol": name}, "retry": retry}
+    )
+    return context.minimal(PI_OFFLINE="1", PI_EDIT_VARIANT="replace")
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  # one line for each part; paths are relative
     """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
@@ -72,14 +74,14 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001, PLR0911  #
             return ToolUse("todo", {"op": "init", "list": [{"phase": "All", "items": list(items)}]})
         case Delegate(task):
             return ToolUse("task", {"agent": "task", "task": subtask(task)})
-    raise Unspeakable(f"omp has no tool for {type(part).__name__}")
+    raise UnsupportedPart(f"omp has no tool for {type(part).__name__}")
 
 
 def _question(question: str, options: tuple[str, ...]) -> dict[str, object]:
     return {"id": "q1", "question": question, "options": [{"label": option} for option in options]}
 
 
-def spoken(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def split_input(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """Return arguments and input for a command of the CLI; slash commands go to a prompt of rpc mode."""
     if not words[0].startswith("/"):
         return words, ""
@@ -87,7 +89,7 @@ def spoken(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     return ("--mode=rpc", "--no-session"), json.dumps(prompt) + "\n"
 
 
-def _adds_mcp(name: str, program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+def _add_mcp(name: str, program: str, words: tuple[str, ...]) -> tuple[str, ...]:
     quoted = (f'"{word}"' if " " in word else word for word in words)
     return ("/mcp", "add", name, "--scope", "user", "--", program, *quoted)
 
@@ -110,25 +112,25 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=PER_CALL,
     after_delegation=(
         # A sub-agent delivers its report with a tool call; the main agent waits for it with another one.
-        Step(blocks=(ToolUse("yield", {"data": REPORT}),), first=SUBTASK),
-        Step(blocks=(ToolUse("hub", {"op": "wait"}),)),
+        ScriptStep(blocks=(ToolUse("yield", {"data": REPORT}),), first=SUBTASK),
+        ScriptStep(blocks=(ToolUse("hub", {"op": "wait"}),)),
     ),
     once=("-p",),
     baseline=Path(__file__).with_name("baselines") / "omp.json",
     # These lines show the state of a message at the time of printing: the accumulated message, and the input of a
     # call that streams slowly enough.
-    unsteady=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",
-    home=HomeProbes(
-        lists_mcp=("/mcp", "list"),
-        adds_mcp=_adds_mcp,
-        says_login=("token", PROVIDER),
-        plugin=package,
+    unstable=r"message_(start|update)\S* (message|assistantMessageEvent\.partial)\.content\[\].*|tool_stream_update .*",
+    installation=InstallationProbes(
+        list_mcp=("/mcp", "list"),
+        add_mcp=_add_mcp,
+        report_login=("token", PROVIDER),
+        write_plugin=package,
         model=f"{PROVIDER}/{OTHER_MODEL}",
-        spoken=spoken,
+        split_input=split_input,
     ),
     gaps={
         "policy_decides_about_read_files": Gap(
@@ -141,8 +143,8 @@ KIT = LiveKit(
         "image/two_way": Gap("not_yet", "rpc mode takes images inline only; of a file, the agent receives the path"),
         "rate_limited_then_recovers/one_shot": Gap("not_yet", REPEATED),
         "rate_limited_then_recovers/two_way": Gap("not_yet", REPEATED),
-        "server_error_for_good/one_shot": Gap("not_yet", REPEATED),
-        "server_error_for_good/two_way": Gap("not_yet", REPEATED),
+        "server_error_permanently/one_shot": Gap("not_yet", REPEATED),
+        "server_error_permanently/two_way": Gap("not_yet", REPEATED),
         "dropped_stream_then_recovers/one_shot": Gap("not_yet", BROKEN_OFF),
         "dropped_stream_then_recovers/two_way": Gap("not_yet", BROKEN_OFF),
         "abort_in_a_tool/one_shot": Gap("never", INSIDE),

@@ -10,15 +10,15 @@ from agent_mux_testing.live import (
     MCP_SERVER,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server.script import Block, ToolUse
@@ -28,7 +28,7 @@ _PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
 """USD for a million tokens, so that OpenClaw reports a cost."""
 
 
-def _environment(place: Place) -> dict[str, str]:
+def _environment(context: KitContext) -> dict[str, str]:
     model = {
         "id": "scripted",
         "name": "Scripted",
@@ -44,12 +44,12 @@ def _environment(place: Place) -> dict[str, str]:
         "models": {"providers": {"scripted": provider}},
         "agents": {"defaults": {"model": {"primary": "scripted/scripted"}}},
     }
-    if not (place.home / _CONFIG).exists():  # keep the changes of a scenario
-        place.write(_CONFIG, json.dumps(config))
-    return place.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1", SCRIPTED_URL=place.url)
+    if not (context.home / _CONFIG).exists():  # keep the changes of a scenario
+        context.write(_CONFIG, json.dumps(config))
+    return context.minimal(OPENCLAW_NO_AUTO_UPDATE="1", NO_COLOR="1", SCRIPTED_URL=context.url)
 
 
-def _spell(part: ToolPart, workspace: Path) -> Block:
+def _format_tool_call(part: ToolPart, workspace: Path) -> Block:
     match part:
         case Shell(command):
             return ToolUse("exec", {"command": command})
@@ -62,7 +62,7 @@ def _spell(part: ToolPart, workspace: Path) -> Block:
         case Mcp(tool, arguments):
             # MCP tools are not in the model's list, but in a catalog.
             return ToolUse(CATALOG_TOOL, {"id": f"{MCP_SERVER}__{tool}", "args": dict(arguments)})
-    raise Unspeakable(f"openclaw has no tool for {type(part).__name__} in these runs")
+    raise UnsupportedPart(f"openclaw has no tool for {type(part).__name__} in these runs")
 
 
 def _plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
@@ -89,7 +89,7 @@ KIT = LiveKit(
     ),
     environment=_environment,
     api="messages",
-    spell=_spell,
+    format_tool_call=_format_tool_call,
     per_call=CostRecord(
         total_usd=0.0,
         input_tokens=100,
@@ -102,17 +102,17 @@ KIT = LiveKit(
     once=("agent", "exec"),
     help=(("agent", "exec", "--help"), ("acp", "--help"), ("gateway", "run", "--help")),
     baseline=Path(__file__).with_name("baselines") / "openclaw.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, arguments: (
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, arguments: (
             "mcp",
             "add",
             name,
             f"--command={program}",
             *(f"--arg={argument}" for argument in arguments),
         ),
-        says_login=("models", "status", "--check"),
-        plugin=_plugin,
+        report_login=("models", "status", "--check"),
+        write_plugin=_plugin,
         model="scripted/other",
     ),
     gaps={
@@ -130,14 +130,16 @@ KIT = LiveKit(
                 "abort_in_a_tool/one_shot",
                 "file_edits/one_shot",
                 "file_read",
-                "hooks_are_told_what_happens",
+                "hooks_receive_the_events_of_a_run",
                 "parallel_tools/one_shot",
                 "shell/one_shot",
                 "tool_failure/one_shot",
             ),
             Gap("not_yet", "`agent exec` reports only the number of its tool calls"),
         ),
-        "a_failed_turn_is_not_the_end": Gap("not_yet", "after a refused request it does not use the key for a minute"),
+        "failed_turn_keeps_the_run_open": Gap(
+            "not_yet", "after a refused request it does not use the key for a minute"
+        ),
         "approve_always": Gap("not_yet", "it can allow a command only once"),
         "deny_reason_reaches_the_model": Gap("not_yet", "ACP has no field for the reason"),
         **dict.fromkeys(("fork", "stored_session_forked"), Gap("never", "its sessions cannot be forked over ACP")),

@@ -9,18 +9,18 @@ from agent_mux_testing.live import (
     DUMMY_KEY,
     MCP_SERVER,
     SUBTASK,
-    Answer,
     Ask,
     Delegate,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
+    StructuredAnswer,
     Todo,
     ToolPart,
     Write,
@@ -39,7 +39,7 @@ _MODEL = {
 }
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Write OpenCode's configuration for the scripted model, and return its environment."""
     options = {"baseURL": "{env:SCRIPTED_URL}/v1", "apiKey": "{env:SCRIPTED_API_KEY}"}
     provider = {
@@ -57,18 +57,20 @@ def environment(place: Place) -> dict[str, str]:
         "agent": {"title": {"disable": True}},  # titles cost model calls, which scenarios count
         "provider": {"scripted": provider},
     }
-    place.leave(".config/opencode/opencode.json", json.dumps(config))
-    place.leave(".local/share/opencode/auth.json", json.dumps({"scripted": {"type": "api", "key": DUMMY_KEY}}))
-    return place.minimal(
+    context.write_default(".config/opencode/opencode.json", json.dumps(config))
+    context.write_default(
+        ".local/share/opencode/auth.json", json.dumps({"scripted": {"type": "api", "key": DUMMY_KEY}})
+    )
+    return context.minimal(
         SCRIPTED_API_KEY=DUMMY_KEY,
-        SCRIPTED_URL=place.url,  # a variable, because the URL differs for each model server
+        SCRIPTED_URL=context.url,  # a variable, because the URL differs for each model server
         OPENCODE_DISABLE_AUTOUPDATE="1",
         OPENCODE_DISABLE_LSP_DOWNLOAD="1",
         OPENCODE_DISABLE_MODELS_FETCH="1",
     )
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one line for each part
     """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
@@ -88,7 +90,7 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: PLR0911  # one lin
         case Delegate(task):
             what = {"description": "A task", "prompt": f"{SUBTASK} {task}"}
             return ToolUse("task", {**what, "subagent_type": "general"})
-        case Answer(value):
+        case StructuredAnswer(value):
             return ToolUse("StructuredOutput", dict(value))
 
 
@@ -101,7 +103,7 @@ def _todo(index: int, item: str) -> dict[str, str]:
     return {"content": item, "status": "in_progress" if index == 0 else "pending", "priority": "medium"}
 
 
-def plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
+def write_plugin(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
     """Create a package with a plugin."""
     directory.mkdir()
     package = {"name": "demo", "version": "1.2.0", "type": "module", "exports": {"./server": "./index.js"}}
@@ -123,7 +125,7 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=CostRecord(
         total_usd=0.0, input_tokens=120, output_tokens=12, thinking_tokens=5, cached_tokens=30, source="native"
     ),
@@ -132,16 +134,16 @@ KIT = LiveKit(
     once=("run",),
     help=(("run", "--help"), ("serve", "--help")),
     baseline=Path(__file__).with_name("baselines") / "opencode.json",
-    home=HomeProbes(
-        lists_mcp=("mcp", "list"),
-        adds_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
-        says_login=("auth", "list"),
+    installation=InstallationProbes(
+        list_mcp=("mcp", "list"),
+        add_mcp=lambda name, program, words: ("mcp", "add", name, "--", program, *words),
+        report_login=("auth", "list"),
         is_logged_in=lambda _, printed: "1 credentials" in printed,
-        plugin=plugin,
+        write_plugin=write_plugin,
         model="scripted/small",
     ),
     gaps={
         "home_plugins": Gap("not_yet", "OpenCode has a command to install plugins, but none to remove them"),
     },
-    unsteady=r"server\.instance\.disposed .*",  # printed only if the server has the time
+    unstable=r"server\.instance\.disposed .*",  # printed only if the server has the time
 )

@@ -19,15 +19,15 @@ from agent_mux_testing.live import (
     MCP_SERVER,
     Edit,
     Gap,
-    HomeProbes,
+    InstallationProbes,
+    KitContext,
     LiveKit,
     Mcp,
     Pin,
-    Place,
     Read,
     Shell,
     ToolPart,
-    Unspeakable,
+    UnsupportedPart,
     Write,
 )
 from agent_mux_testing.model_server import ToolUse
@@ -37,18 +37,18 @@ NO_MCP = "pi has no MCP client; its author recommends command-line tools"
 NO_QUESTIONS = "pi has no tool for questions, unless a user's extension adds one"
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(context: KitContext) -> dict[str, str]:
     """Write pi's configuration for the scripted model, and return its environment."""
-    place.write(".pi/agent/models.json", json.dumps({"providers": {PROVIDER: provider(place, DUMMY_KEY)}}))
+    context.write(".pi/agent/models.json", json.dumps({"providers": {PROVIDER: provider(context, DUMMY_KEY)}}))
     # Until 0.73 the provider's client has its own retries, which pi does not report.
     retry = {"maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
     chosen = {"defaultProvider": PROVIDER, "defaultModel": MODEL, "retry": retry}
     # Since 0.79 pi uses the skills of a project only if the project is trusted.
-    write_settings_once(place, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
-    return place.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
+    write_settings_once(context, ".pi/agent/settings.json", {**chosen, "defaultProjectTrust": "always"})
+    return context.minimal(PI_OFFLINE="1", PI_TELEMETRY="0")
 
 
-def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
+def format_tool_call(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths are relative
     """Return the tool call for a part of a scenario."""
     match part:
         case Shell(command):
@@ -61,7 +61,7 @@ def spell(part: ToolPart, workspace: Path) -> Block:  # noqa: ARG001  # paths ar
             return ToolUse("read", {"path": name})
         case Mcp(tool, arguments):
             return ToolUse(f"mcp__{MCP_SERVER}__{tool}", dict(arguments))  # an unknown tool: pi has no MCP
-    raise Unspeakable(f"pi has no tool for {type(part).__name__}")
+    raise UnsupportedPart(f"pi has no tool for {type(part).__name__}")
 
 
 def package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str, str]:
@@ -89,22 +89,22 @@ KIT = LiveKit(
     ),
     environment=environment,
     api="chat",
-    spell=spell,
+    format_tool_call=format_tool_call,
     per_call=PER_CALL,
     once=("-p",),
     baseline=Path(__file__).with_name("baselines") / "pi.json",
     # The usage in an update of a message is what is known at the time of printing.
-    unsteady=r"message_update\S* usage\.reasoning",
-    home=HomeProbes(
+    unstable=r"message_update\S* usage\.reasoning",
+    installation=InstallationProbes(
         # 0.73 has no other command to check a login: it lists the models for which it has credentials.
-        says_login=("--list-models",),
+        report_login=("--list-models",),
         is_logged_in=lambda _, printed: MODEL in printed,
-        plugin=package,
+        write_plugin=package,
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
     gaps={
-        "home_mcp_servers_of_ours": Gap("never", NO_MCP),
-        "home_mcp_servers_of_the_agent": Gap("never", NO_MCP),
+        "home_mcp_servers_added_by_amux": Gap("never", NO_MCP),
+        "home_mcp_servers_added_by_the_agent": Gap("never", NO_MCP),
         "home_subagents": Gap("never", "pi has no sub-agents"),
         "mcp_tool/one_shot": Gap("never", NO_MCP),
         "mcp_tool/two_way": Gap("never", NO_MCP),
@@ -112,10 +112,10 @@ KIT = LiveKit(
         "mcp_tool_failure/two_way": Gap("never", NO_MCP),
         "approve_mcp_tool": Gap("never", NO_MCP),
         "question_answered": Gap("never", NO_QUESTIONS),
-        "question_answered_freely": Gap("never", NO_QUESTIONS),
+        "question_answered_with_text": Gap("never", NO_QUESTIONS),
         "question_declined": Gap("never", NO_QUESTIONS),
         "subagent": Gap("never", "pi has no sub-agents"),
-        "subagent_shown": Gap("never", "pi has no sub-agents"),
+        "subagent_events_included": Gap("never", "pi has no sub-agents"),
         "output_schema": Gap("never", "pi has no output schema"),
     },
 )

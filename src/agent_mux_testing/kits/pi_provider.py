@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from agent_mux.events.base import CostRecord
-from agent_mux_testing.live import SUBTASK, Place
+from agent_mux_testing.live import SUBTASK, KitContext
 
 PROVIDER, MODEL = "scripted", "scripted-model"
 OTHER_MODEL = "scripted-other"
@@ -22,7 +22,7 @@ PER_CALL = CostRecord(
 )
 
 
-def provider(place: Place, key: str) -> dict[str, object]:
+def provider(context: KitContext, key: str) -> dict[str, object]:
     """Return the provider as an entry of the agent's list of models."""
     model = {
         "id": MODEL,
@@ -34,13 +34,13 @@ def provider(place: Place, key: str) -> dict[str, object]:
         "cost": PRICES,
     }
     models = [model, {**model, "id": OTHER_MODEL}]
-    return {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": key, "models": models}
+    return {"baseUrl": f"{context.url}/v1", "api": "openai-completions", "apiKey": key, "models": models}
 
 
-def write_settings_once(place: Place, name: str, settings: object) -> None:
+def write_settings_once(context: KitContext, name: str, settings: object) -> None:
     """Write a settings file unless it exists, so that changes of a scenario last until its next run."""
-    if not (place.home / name).exists():
-        place.write(name, json.dumps(settings))
+    if not (context.home / name).exists():
+        context.write(name, json.dumps(settings))
 
 
 def skill_package(directory: Path) -> tuple[tuple[tuple[str, ...], ...], str]:

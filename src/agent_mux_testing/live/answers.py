@@ -6,19 +6,26 @@ from typing import Any, Literal
 
 from agent_mux_testing.live.kit import LiveKit, ModelApi
 from agent_mux_testing.live.parts import SUBTASK, Delegate, Part, Say, Think
-from agent_mux_testing.model_server import HttpError, Message, Reasoning, Step, Text, Thinking
+from agent_mux_testing.model_server import (
+    HttpError,
+    ScriptMessage,
+    ScriptReasoning,
+    ScriptStep,
+    ScriptText,
+    ScriptThinking,
+)
 from agent_mux_testing.model_server.script import Block, Item
 
 __all__ = ["Refusal", "answer", "delegation", "refuse"]
 
 
-def answer(kit: LiveKit, workspace: Path, *parts: Part, **fields: Any) -> Step:
-    """Return one answer of the model, with further `fields` of `Step`.
+def answer(kit: LiveKit, workspace: Path, *parts: Part, **fields: Any) -> ScriptStep:
+    """Return one answer of the model, with further `fields` of `ScriptStep`.
 
-    Raise `Unspeakable` when the agent has no tool for a part.
+    Raise `UnsupportedPart` when the agent has no tool for a part.
     """
     content: Any = tuple(_formatted(kit, part, workspace) for part in parts)
-    return Step(items=content, **fields) if kit.api == "responses" else Step(blocks=content, **fields)
+    return ScriptStep(items=content, **fields) if kit.api == "responses" else ScriptStep(blocks=content, **fields)
 
 
 def _formatted(kit: LiveKit, part: Part, workspace: Path) -> Block | Item:
@@ -26,13 +33,13 @@ def _formatted(kit: LiveKit, part: Part, workspace: Path) -> Block | Item:
     has_items = kit.api == "responses"
     match part:
         case Say(text):
-            return Message(text) if has_items else Text(text)
+            return ScriptMessage(text) if has_items else ScriptText(text)
         case Think(text):
-            return Reasoning(text) if has_items else Thinking(text)
-    return kit.spell(part, workspace)
+            return ScriptReasoning(text) if has_items else ScriptThinking(text)
+    return kit.format_tool_call(part, workspace)
 
 
-def delegation(kit: LiveKit, workspace: Path, task: str, *inside: Part) -> tuple[Step, ...]:
+def delegation(kit: LiveKit, workspace: Path, task: str, *inside: Part) -> tuple[ScriptStep, ...]:
     """Return the answers of a model that delegates a task: one for each part of the sub-agent, then the delegation."""
     subtask = tuple(answer(kit, workspace, part, first=SUBTASK) for part in inside)
     return (*subtask, answer(kit, workspace, Delegate(task)), *kit.after_delegation)
@@ -82,13 +89,13 @@ _RETRY_SOON = {"retry-after": "1"}
 _RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
 
 
-def refuse(api: ModelApi, refusal: Refusal, *, repeat: bool | int = 1) -> Step:
-    """Return a step with this refusal; `repeat` as in `Step`."""
+def refuse(api: ModelApi, refusal: Refusal, *, repeat: bool | int = 1) -> ScriptStep:
+    """Return a step with this refusal; `repeat` as in `ScriptStep`."""
     if api == "responses" and refusal == "context_exceeded":
-        return Step(items=(), failed=_TOO_LONG, repeat=repeat)
+        return ScriptStep(items=(), failed=_TOO_LONG, repeat=repeat)
     status, body = _http_error(api, refusal)
     headers = _RETRY_SOON if refusal in ("rate_limited", "server_error") else {}
-    return Step(error=HttpError(status, body, headers), repeat=repeat)
+    return ScriptStep(error=HttpError(status, body, headers), repeat=repeat)
 
 
 def _http_error(api: ModelApi, refusal: Refusal) -> tuple[int, dict[str, Any]]:

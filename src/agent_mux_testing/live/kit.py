@@ -11,9 +11,19 @@ from typing import Literal
 
 from agent_mux.events.base import CostRecord
 from agent_mux_testing.live.parts import ToolPart
-from agent_mux_testing.model_server.script import Block, Item, Step
+from agent_mux_testing.model_server.script import Block, Item, ScriptStep
 
-__all__ = ["DUMMY_KEY", "Gap", "HomeProbes", "LiveKit", "ModelApi", "Pin", "Place", "Unspeakable", "Way"]
+__all__ = [
+    "DUMMY_KEY",
+    "Gap",
+    "InstallationProbes",
+    "KitContext",
+    "LiveKit",
+    "ModelApi",
+    "Pin",
+    "UnsupportedPart",
+    "Way",
+]
 
 DUMMY_KEY = "sk-dummy"
 """The API key in all tests: no journal may contain it."""
@@ -27,7 +37,7 @@ Way = Literal["one_shot", "two_way"]
 """How a scenario is run: with one prompt and the cheapest protocol, or with a consumer who can answer."""
 
 
-class Unspeakable(ValueError):  # noqa: N818  # a property of the agent, not an error
+class UnsupportedPart(ValueError):  # noqa: N818  # a property of the agent, not an error
     """The agent has no tool for this part."""
 
 
@@ -53,7 +63,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class KitContext:
     """The addresses and directories from which the environment of a run is built."""
 
     url: str
@@ -75,7 +85,7 @@ class Place:
         path.write_text(text, "utf-8")
         return path
 
-    def leave(self, name: str, text: str) -> Path:
+    def write_default(self, name: str, text: str) -> Path:
         """Write the file as `write` does unless it exists, so that changes of a scenario are kept."""
         path = self.home / name
         return path if path.exists() else self.write(name, text)
@@ -97,30 +107,30 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HomeProbes:
+class InstallationProbes:
     """Arguments with which the CLI itself reads and changes its installation. None: the CLI cannot."""
 
-    lists_mcp: tuple[str, ...] | None = None
+    list_mcp: tuple[str, ...] | None = None
     """Print the names of its MCP servers, reachable or not."""
-    adds_mcp: Callable[[str, str, tuple[str, ...]], tuple[str, ...]] | None = None
+    add_mcp: Callable[[str, str, tuple[str, ...]], tuple[str, ...]] | None = None
     """Add an MCP server (name, program, its arguments) in the user's scope."""
-    answers: str = ""
+    add_mcp_input: str = ""
     """Input for questions of the CLI while it adds a server."""
-    says_login: tuple[str, ...] | None = None
+    report_login: tuple[str, ...] | None = None
     """Report whether the CLI has credentials."""
     is_logged_in: Callable[[int, str], bool] = lambda exit_code, _: exit_code == 0
-    """Interpret the exit code and the output (both streams) of `says_login`."""
-    plugin: Callable[[Path], tuple[tuple[tuple[str, ...], ...], str, str]] | None = None
+    """Interpret the exit code and the output (both streams) of `report_login`."""
+    write_plugin: Callable[[Path], tuple[tuple[tuple[str, ...], ...], str, str]] | None = None
     """Write a plugin below a directory. Return commands to run first, the argument of `install`, and its name."""
-    agrees: Callable[[Path, Path, Path], None] = lambda _home, _workspace, _main: None
+    grant_consent: Callable[[Path, Path, Path], None] = lambda _home, _workspace, _main: None
     """Write the consent that a person would give before it uses a definition: home, workspace, main file."""
     model: str | None = None
     """Another model that its configuration may select."""
-    spoken: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")
+    split_input: Callable[[tuple[str, ...]], tuple[tuple[str, ...], str]] = lambda words: (words, "")
     """Convert arguments to arguments and standard input, for an agent that reads them from stdin."""
-    says_model: tuple[str, ...] | None = None
+    print_model: tuple[str, ...] | None = None
     """Print the model of its configuration, for an agent that would not use that model with the scripted provider."""
-    eager_model: str | None = None
+    model_listing_subagents: str | None = None
     """A model whose requests list all sub-agents, where the usual model would have to search for them."""
     trust: Callable[[Path, Path], None] = lambda home, workspace: None  # noqa: ARG005  # most have no such question
     """Write to the home directory that the user trusts a workspace, so that its project files are used."""
@@ -134,18 +144,18 @@ class LiveKit:
     """The registered name of the adapter."""
     pins: tuple[Pin, ...]
     """The recorded versions; the first one is tested by default."""
-    environment: Callable[[Place], dict[str, str]]
+    environment: Callable[[KitContext], dict[str, str]]
     """Return the whole environment of the agent (`env -i`), with dummy keys, and write its configuration."""
     arguments: tuple[str, ...] = ()
     """Arguments that make the program use the protocol, for adapters of any program (`Adapter.takes_command`)."""
     api: ModelApi
-    spell: Callable[[ToolPart, Path], Block | Item]
-    """Return the tool call for a part in this workspace. Raise `Unspeakable` when the agent has no tool for it."""
+    format_tool_call: Callable[[ToolPart, Path], Block | Item]
+    """Return the tool call for a part in this workspace. Raise `UnsupportedPart` when the agent has no tool for it."""
     per_call: CostRecord
     """The cost of one answer of the scripted model, as our events should report it; see `model_server`."""
     per_call_by_protocol: Mapping[str, CostRecord] = field(default_factory=dict)
     """As `per_call`, for native protocols that report other figures."""
-    after_delegation: tuple[Step, ...] = ()
+    after_delegation: tuple[ScriptStep, ...] = ()
     """Answers of the model that are due before it receives the report of a sub-agent."""
     ways: tuple[Way, ...] = ("one_shot", "two_way")
     """The ways that differ for this agent; only one when all options lead to the same native protocol."""
@@ -157,12 +167,12 @@ class LiveKit:
     """Arguments with which the CLI prints its flags."""
     baseline: Path | None = None
     """The output of the CLI at its pinned version, as `drift.py` writes it: a file beside the kit, shipped with it."""
-    unsteady: str | None = None
+    unstable: str | None = None
     """Pattern of output that depends on timing and belongs in no baseline.
 
     It is matched with "kind path" of a message and a field (`shapes.py`); "kind " stands for the whole kind.
     """
-    home: HomeProbes = HomeProbes()
+    installation: InstallationProbes = InstallationProbes()
     """How its installation is read and changed."""
     gaps: Mapping[str, Gap] = field(default_factory=dict)
     """Gaps by scenario: the name of its test without `test_`, with the way if it has several (`scenario/way`)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux_testing.live.kit import LiveKit, Pin, Place
+from agent_mux_testing.live.kit import KitContext, LiveKit, Pin
 
 __all__ = ["GROUP", "Launch", "cache_directory", "kit_of", "kits", "launch", "pin_of"]
 
@@ -60,10 +60,10 @@ class Launch:
     """`RunOptions.command`; empty for an agent with a program of its own."""
 
 
-def launch(kit: LiveKit, place: Place, program: str) -> Launch:
+def launch(kit: LiveKit, context: KitContext, program: str) -> Launch:
     """Return how to start this program as the agent of the kit, and write the agent's configuration."""
     adapter = AdapterRegistry().get(kit.agent)
-    environment = kit.environment(place)
+    environment = kit.environment(context)
     if adapter.needs_command:
         return Launch(environment=environment, command=(program, *kit.arguments))
     return Launch(environment={**environment, adapter.executable_variable: program})

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "Answer",
     "Ask",
     "Delegate",
     "Edit",
@@ -17,6 +16,7 @@ __all__ = [
     "Read",
     "Say",
     "Shell",
+    "StructuredAnswer",
     "Think",
     "Todo",
     "ToolPart",
@@ -107,12 +107,12 @@ class Delegate:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StructuredAnswer:
     """The model gives an answer that conforms to the schema of the run."""
 
     value: Mapping[str, Any]
 
 
-ToolPart = Shell | Write | Edit | Read | Mcp | Ask | Todo | Delegate | Answer
+ToolPart = Shell | Write | Edit | Read | Mcp | Ask | Todo | Delegate | StructuredAnswer
 """Parts that are tool calls; each agent has tools of its own."""
 Part = Say | Think | ToolPart

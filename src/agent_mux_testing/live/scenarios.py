@@ -9,11 +9,11 @@ from agent_mux.sdk.interactions import Approve, Deny
 from agent_mux_testing.live.answers import answer, refuse
 from agent_mux_testing.live.kit import LiveKit, Way
 from agent_mux_testing.live.parts import Edit, Read, Say, Shell, Think, Write
-from agent_mux_testing.model_server import Step
+from agent_mux_testing.model_server import ScriptStep
 
 __all__ = ["Scenario", "scenarios_for"]
 
-Model = Callable[[LiveKit, Path], tuple[Step, ...]]
+Model = Callable[[LiveKit, Path], tuple[ScriptStep, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,21 +29,21 @@ class Scenario:
     """Whether the scenario is only for agents that use a further protocol in it."""
 
 
-def _text(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
+def _text(kit: LiveKit, workspace: Path) -> tuple[ScriptStep, ...]:
     return (answer(kit, workspace, Think("Let me think."), Say("Hello from the script.")),)
 
 
-def _tools(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
+def _tools(kit: LiveKit, workspace: Path) -> tuple[ScriptStep, ...]:
     parts = (Shell("echo hi"), Shell("echo oops >&2; exit 3"), Write("a.txt", "one\ntwo\n"), Read("a.txt"),
              Edit("a.txt", "two", "TWO"))  # fmt: skip
     return (*(answer(kit, workspace, Say("Next."), part) for part in parts), answer(kit, workspace, Say("Done.")))
 
 
-def _permission(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:
+def _permission(kit: LiveKit, workspace: Path) -> tuple[ScriptStep, ...]:
     return answer(kit, workspace, Shell("touch made", asks=True)), answer(kit, workspace, Say("Done."))
 
 
-def _unauthorized(kit: LiveKit, workspace: Path) -> tuple[Step, ...]:  # noqa: ARG001  # the same for all agents
+def _unauthorized(kit: LiveKit, workspace: Path) -> tuple[ScriptStep, ...]:  # noqa: ARG001  # the same for all agents
     return (refuse(kit.api, "unauthorized", repeat=True),)
 
 

@@ -52,12 +52,12 @@ def shapes_of(lines: Iterable[bytes]) -> Shapes:
     return shapes
 
 
-def without(shapes: Shapes, unsteady: re.Pattern[str]) -> Shapes:
+def without(shapes: Shapes, unstable: re.Pattern[str]) -> Shapes:
     """Return the shapes without fields whose "kind path" matches, and without kinds for which "kind " matches."""
     return {
-        kind: {path for path in paths if not unsteady.fullmatch(f"{kind} {path}")}
+        kind: {path for path in paths if not unstable.fullmatch(f"{kind} {path}")}
         for kind, paths in shapes.items()
-        if not unsteady.fullmatch(f"{kind} ")
+        if not unstable.fullmatch(f"{kind} ")
     }
 
 

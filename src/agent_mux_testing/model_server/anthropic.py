@@ -7,7 +7,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux_testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
+from agent_mux_testing.model_server.script import (
+    Block,
+    Opaque,
+    ScriptStep,
+    ScriptText,
+    ScriptThinking,
+    ServerToolUse,
+    ToolUse,
+)
 from agent_mux_testing.model_server.streams import Ids, ServerEvent, in_pieces
 
 PARTS = "blocks"  # the field of a step that this API uses
@@ -15,7 +23,7 @@ USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_inp
 TOKEN_COUNT = 123  # the answer to count_tokens
 
 
-def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
+def stream(step: ScriptStep, model: str, ids: Ids) -> Iterator[ServerEvent]:
     """Yield the events of a streamed answer, up to where it is cut."""
     message = _message(step, model, ids)
     opening = {**message, "content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
@@ -37,13 +45,13 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     yield _event("message_stop")
 
 
-def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
+def reply(step: ScriptStep, model: str, ids: Ids) -> dict[str, Any]:
     """Return the answer to a request without `stream`."""
     blocks = _with_ids(step.blocks or (), ids)
     return {**_message(step, model, ids), "content": [_whole(block) for block in blocks]}
 
 
-def _message(step: Step, model: str, ids: Ids) -> dict[str, Any]:
+def _message(step: ScriptStep, model: str, ids: Ids) -> dict[str, Any]:
     calls_tool = any(isinstance(block, ToolUse) for block in step.blocks or ())
     return {
         "id": ids.new("msg"),
@@ -79,9 +87,9 @@ def _block_events(index: int, block: Block, pieces: int) -> Iterator[ServerEvent
 def _empty(block: Block) -> dict[str, Any]:
     """Return the block at the beginning of its stream."""
     match block:
-        case Text():
+        case ScriptText():
             return {"type": "text", "text": ""}
-        case Thinking():
+        case ScriptThinking():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolUse() | ServerToolUse():
             return {**_whole(block), "input": {}}
@@ -91,9 +99,9 @@ def _empty(block: Block) -> dict[str, Any]:
 
 def _deltas(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
     match block:
-        case Text(text):
+        case ScriptText(text):
             yield from ({"type": "text_delta", "text": piece} for piece in in_pieces(text, pieces))
-        case Thinking(thinking, signature):
+        case ScriptThinking(thinking, signature):
             yield from ({"type": "thinking_delta", "thinking": piece} for piece in in_pieces(thinking, pieces))
             yield {"type": "signature_delta", "signature": signature}
         case ToolUse() | ServerToolUse():
@@ -104,9 +112,9 @@ def _deltas(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
 
 def _whole(block: Block) -> dict[str, Any]:
     match block:
-        case Text(text):
+        case ScriptText(text):
             return {"type": "text", "text": text}
-        case Thinking(thinking, signature):
+        case ScriptThinking(thinking, signature):
             return {"type": "thinking", "thinking": thinking, "signature": signature}
         case ToolUse():
             return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}

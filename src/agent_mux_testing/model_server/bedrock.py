@@ -8,7 +8,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux_testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
+from agent_mux_testing.model_server.script import (
+    Block,
+    Opaque,
+    ScriptStep,
+    ScriptText,
+    ScriptThinking,
+    ServerToolUse,
+    ToolUse,
+)
 from agent_mux_testing.model_server.streams import BINARY_TYPE, BinaryEvent, Ids, in_pieces
 
 CONTENT_TYPE = BINARY_TYPE
@@ -22,7 +30,7 @@ USAGE = {
 }
 
 
-def stream(step: Step, _model: str, ids: Ids) -> Iterator[BinaryEvent]:
+def stream(step: ScriptStep, _model: str, ids: Ids) -> Iterator[BinaryEvent]:
     """Yield the events of a streamed answer, up to where it is cut. `sse_error` is an exception: its name and body."""
     yield BinaryEvent("messageStart", {"role": "assistant"})
     blocks = step.blocks or ()
@@ -52,9 +60,9 @@ def _block_events(index: int, block: Block, pieces: int, ids: Ids) -> Iterator[B
 
 def _deltas(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
     match block:
-        case Text(text):
+        case ScriptText(text):
             yield from ({"text": piece} for piece in in_pieces(text, pieces))
-        case Thinking(thinking, signature):
+        case ScriptThinking(thinking, signature):
             yield from ({"reasoningContent": {"text": piece}} for piece in in_pieces(thinking, pieces))
             yield {"reasoningContent": {"signature": signature}}
         case ToolUse(_, data, _, raw):

@@ -8,7 +8,15 @@ import json
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from agent_mux_testing.model_server.script import Block, Opaque, ServerToolUse, Step, Text, Thinking, ToolUse
+from agent_mux_testing.model_server.script import (
+    Block,
+    Opaque,
+    ScriptStep,
+    ScriptText,
+    ScriptThinking,
+    ServerToolUse,
+    ToolUse,
+)
 from agent_mux_testing.model_server.streams import Ids, ServerEvent, in_pieces
 
 PARTS = "blocks"  # the field of a step that this API uses
@@ -19,11 +27,11 @@ USAGE = {
     "prompt_tokens_details": {"cached_tokens": 30},
     "completion_tokens_details": {"reasoning_tokens": 5},
 }
-_Kind = TypeVar("_Kind", Text, Thinking, ToolUse)
+_Kind = TypeVar("_Kind", ScriptText, ScriptThinking, ToolUse)
 CREATED_AT = 1_750_000_000  # fixed, so that it is equal in every run
 
 
-def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
+def stream(step: ScriptStep, model: str, ids: Ids) -> Iterator[ServerEvent]:
     """Yield the chunks of a streamed answer, up to where it is cut."""
     head = {"id": ids.new("chatcmpl"), "object": "chat.completion.chunk", "created": CREATED_AT, "model": model}
     yield _chunk(head, {"role": "assistant", "content": ""})
@@ -39,11 +47,11 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     yield ServerEvent("", "[DONE]")
 
 
-def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
+def reply(step: ScriptStep, model: str, ids: Ids) -> dict[str, Any]:
     """Return the answer to a request without `stream`."""
     blocks = step.blocks or ()
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(block.text for block in _of(blocks, Text))}
-    thinking = "".join(block.thinking for block in _of(blocks, Thinking))
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(block.text for block in _of(blocks, ScriptText))}
+    thinking = "".join(block.thinking for block in _of(blocks, ScriptThinking))
     calls = [_call(block, ids) for block in _of(blocks, ToolUse)]
     message |= {"reasoning_content": thinking} if thinking else {}
     message |= {"tool_calls": calls} if calls else {}
@@ -52,13 +60,13 @@ def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
     return {**head, "choices": [choice], "usage": {**USAGE, **step.usage}}
 
 
-def _deltas(step: Step, ids: Ids) -> Iterator[dict[str, Any]]:
+def _deltas(step: ScriptStep, ids: Ids) -> Iterator[dict[str, Any]]:
     number = 0
     for block in step.blocks or ():
         match block:
-            case Text(text):
+            case ScriptText(text):
                 yield from ({"content": piece} for piece in in_pieces(text, step.pieces))
-            case Thinking(thinking):
+            case ScriptThinking(thinking):
                 yield from ({"reasoning_content": piece} for piece in in_pieces(thinking, step.pieces))
             case ToolUse():
                 call = _call(block, ids)
@@ -80,7 +88,7 @@ def _call(block: ToolUse, ids: Ids) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
-def _finish_reason(step: Step) -> str:
+def _finish_reason(step: ScriptStep) -> str:
     return step.stop_reason or ("tool_calls" if any(_of(step.blocks or (), ToolUse)) else "stop")
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent_mux_testing.model_server.script import Block, Opaque, Step, Text, Thinking, ToolUse
+from agent_mux_testing.model_server.script import Block, Opaque, ScriptStep, ScriptText, ScriptThinking, ToolUse
 from agent_mux_testing.model_server.streams import Ids, ServerEvent, in_pieces
 
 PARTS = "blocks"  # the field of a step that this API uses
@@ -24,7 +24,7 @@ _SIGNATURE = "ZmFrZS1zaWc="
 _EXAMPLES: Mapping[str, Any] = {"array": [], "boolean": False, "integer": 10, "number": 10}
 
 
-def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
+def stream(step: ScriptStep, model: str, ids: Ids) -> Iterator[ServerEvent]:
     """Yield the responses of a streamed answer, up to where it is cut."""
     head = {"modelVersion": model, "responseId": ids.new("response")}
     for block in step.blocks or ():
@@ -39,7 +39,7 @@ def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
     yield ServerEvent("", {**head, "candidates": [end], "usageMetadata": {**USAGE, **step.usage}})
 
 
-def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
+def reply(step: ScriptStep, model: str, ids: Ids) -> dict[str, Any]:
     """Return the answer to a request without `stream`."""
     parts = [part for block in step.blocks or () for part in _parts(block, 1)]
     head = {"modelVersion": model, "responseId": ids.new("response")}
@@ -47,13 +47,13 @@ def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
     return {**head, "candidates": [candidate], "usageMetadata": {**USAGE, **step.usage}}
 
 
-def schema_example(body: Any) -> Step | None:
+def schema_example(body: Any) -> ScriptStep | None:
     """Return an example answer for a request with a JSON schema; None for other requests."""
     config = body.get("generationConfig") if isinstance(body, Mapping) else None
     if not isinstance(config, Mapping) or config.get("responseMimeType") != "application/json":
         return None
     schema = config.get("responseJsonSchema") or config.get("responseSchema") or {}
-    return Step(blocks=(Text(json.dumps(_example(schema))),))
+    return ScriptStep(blocks=(ScriptText(json.dumps(_example(schema))),))
 
 
 def _example(schema: Any) -> Any:
@@ -69,9 +69,9 @@ def _example(schema: Any) -> Any:
 
 def _parts(block: Block, pieces: int) -> Iterator[dict[str, Any]]:
     match block:
-        case Text(text):
+        case ScriptText(text):
             yield from ({"text": piece} for piece in in_pieces(text, pieces))
-        case Thinking(thinking):
+        case ScriptThinking(thinking):
             yield from ({"text": piece, "thought": True} for piece in in_pieces(thinking, pieces))
         case ToolUse(name, data, call_id):
             call = {"name": name, "args": data, **({"id": call_id} if call_id else {})}

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux_testing.model_server.script import Script, Step, fill_in
+from agent_mux_testing.model_server.script import Script, ScriptStep, fill_in
 
 SECRET_HEADERS = frozenset({
     "authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization",
@@ -109,7 +109,7 @@ class RequestContent:
 class ChosenStep:
     """The step that answers one request."""
 
-    step: Step
+    step: ScriptStep
     index: int | None
     """The index in `Script.steps`; None for `aux` or `default`."""
 
@@ -131,7 +131,7 @@ class Matcher:
         return ChosenStep(fill_in(fallback, content.whole), None)
 
     @property
-    def unused(self) -> tuple[Step, ...]:
+    def unused(self) -> tuple[ScriptStep, ...]:
         """The steps that have answered no request yet."""
         return tuple(step for step, used in zip(self._script.steps, self._used, strict=True) if not used)
 
@@ -140,6 +140,6 @@ class Matcher:
         return repeat is not True and self._used[index] >= (repeat or 1)
 
 
-def _matches(step: Step, content: RequestContent) -> bool:
+def _matches(step: ScriptStep, content: RequestContent) -> bool:
     searches = ((step.when, content.recent), (step.first, content.opening), (step.model, content.model))
     return all(pattern is None or re.search(pattern, text) for pattern, text in searches)

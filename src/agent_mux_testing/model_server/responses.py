@@ -8,7 +8,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent_mux_testing.model_server.script import CustomToolCall, FunctionCall, Item, Message, Opaque, Reasoning, Step
+from agent_mux_testing.model_server.script import (
+    CustomToolCall,
+    FunctionCall,
+    Item,
+    Opaque,
+    ScriptMessage,
+    ScriptReasoning,
+    ScriptStep,
+)
 from agent_mux_testing.model_server.streams import Ids, ServerEvent, in_pieces
 
 PARTS = "items"  # the field of a step that this API uses
@@ -22,19 +30,19 @@ USAGE = {
 CREATED_AT = 1_750_000_000  # fixed, so that it is equal in every run
 
 
-def stream(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
+def stream(step: ScriptStep, model: str, ids: Ids) -> Iterator[ServerEvent]:
     """Yield the numbered events of a streamed answer, up to where it is cut."""
     for number, event in enumerate(_events(step, model, ids)):
         yield ServerEvent(event.name, {"type": event.name, "sequence_number": number, **event.data})
 
 
-def reply(step: Step, model: str, ids: Ids) -> dict[str, Any]:
+def reply(step: ScriptStep, model: str, ids: Ids) -> dict[str, Any]:
     """Return the answer to a request without `stream`."""
     output = [_whole(item, ids) for item in step.items or ()]
     return _ended(step, _response(model, ids), output).data["response"]  # type: ignore[no-any-return]
 
 
-def _events(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
+def _events(step: ScriptStep, model: str, ids: Ids) -> Iterator[ServerEvent]:
     response = _response(model, ids)
     yield _event("response.created", response=response)
     yield _event("response.in_progress", response=response)
@@ -44,7 +52,7 @@ def _events(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
         whole = _whole(item, ids)
         output.append(whole)
         yield _event("response.output_item.added", output_index=index, item=_empty(item, whole))
-        cut = index == len(items) - 1 and step.is_cut and isinstance(item, Message)
+        cut = index == len(items) - 1 and step.is_cut and isinstance(item, ScriptMessage)
         yield from _content(index, item, whole, step.pieces, cut=cut)
         if cut:
             return
@@ -53,7 +61,7 @@ def _events(step: Step, model: str, ids: Ids) -> Iterator[ServerEvent]:
         yield _ended(step, response, output)
 
 
-def _ended(step: Step, response: dict[str, Any], output: list[dict[str, Any]]) -> ServerEvent:
+def _ended(step: ScriptStep, response: dict[str, Any], output: list[dict[str, Any]]) -> ServerEvent:
     if step.failed is not None:
         return _event("response.failed", response={**response, "status": "failed", "error": step.failed})
     if step.incomplete is not None:
@@ -79,11 +87,11 @@ def _response(model: str, ids: Ids) -> dict[str, Any]:
 def _whole(item: Item, ids: Ids) -> dict[str, Any]:
     """Return the item as it is after its stream."""
     match item:
-        case Message(text, phase):
+        case ScriptMessage(text, phase):
             content = [{"type": "output_text", "text": text, "annotations": []}]
             whole = {"id": ids.new("msg"), "type": "message", "role": "assistant", "status": "completed"}
             return {**whole, "content": content, **({"phase": phase} if phase else {})}
-        case Reasoning(text):
+        case ScriptReasoning(text):
             summary = [{"type": "summary_text", "text": text}]
             return {"id": ids.new("rs"), "type": "reasoning", "summary": summary, "encrypted_content": "ZmFrZQ=="}
         case FunctionCall(name, arguments, namespace, _):
@@ -105,9 +113,9 @@ def _call(item: FunctionCall | CustomToolCall, name: str, ids: Ids) -> dict[str,
 def _empty(item: Item, whole: dict[str, Any]) -> dict[str, Any]:
     """Return the item at the beginning of its stream."""
     match item:
-        case Message():
+        case ScriptMessage():
             return {**whole, "status": "in_progress", "content": []}
-        case Reasoning():
+        case ScriptReasoning():
             return {**whole, "summary": []}
         case FunctionCall():
             return {**whole, "status": "in_progress", "arguments": ""}
@@ -121,7 +129,7 @@ def _content(index: int, item: Item, whole: dict[str, Any], pieces: int, *, cut:
     """Yield the events between `added` and `done` of an item."""
     place = {"item_id": whole["id"], "output_index": index}
     match item:
-        case Message(text):
+        case ScriptMessage(text):
             part = whole["content"][0]
             place["content_index"] = 0
             yield _event("response.content_part.added", **place, part={**part, "text": ""})
@@ -129,7 +137,7 @@ def _content(index: int, item: Item, whole: dict[str, Any], pieces: int, *, cut:
             if not cut:
                 yield _event("response.output_text.done", **place, text=text)
                 yield _event("response.content_part.done", **place, part=part)
-        case Reasoning(text):
+        case ScriptReasoning(text):
             place["summary_index"] = 0
             part = whole["summary"][0]
             yield _event("response.reasoning_summary_part.added", **place, part={**part, "text": ""})

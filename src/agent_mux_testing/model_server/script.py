@@ -23,13 +23,13 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """Base class of the parts of an answer."""
 
 
-class Text(Part, frozen=True, tag="text"):
+class ScriptText(Part, frozen=True, tag="text"):
     """Block: text of the answer."""
 
     text: str
 
 
-class Thinking(Part, frozen=True, tag="thinking"):
+class ScriptThinking(Part, frozen=True, tag="thinking"):
     """Block: thinking before the answer."""
 
     thinking: str
@@ -55,14 +55,14 @@ class ServerToolUse(Part, frozen=True, tag="server_tool_use"):
     id: str = ""
 
 
-class Message(Part, frozen=True, tag="message"):
+class ScriptMessage(Part, frozen=True, tag="message"):
     """Item: text of the answer. `phase` is `commentary` or `final_answer`."""
 
     text: str
     phase: str | None = None
 
 
-class Reasoning(Part, frozen=True, tag="reasoning"):
+class ScriptReasoning(Part, frozen=True, tag="reasoning"):
     """Item: the summary of the thinking."""
 
     text: str
@@ -91,8 +91,8 @@ class Opaque(Part, frozen=True, tag="opaque"):
     native: dict[str, Any]
 
 
-Block = Text | Thinking | ToolUse | ServerToolUse | Opaque
-Item = Message | Reasoning | FunctionCall | CustomToolCall | Opaque
+Block = ScriptText | ScriptThinking | ToolUse | ServerToolUse | Opaque
+Item = ScriptMessage | ScriptReasoning | FunctionCall | CustomToolCall | Opaque
 
 
 class HttpError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ class HttpError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
 
 
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class ScriptStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """One answer, and the conditions on the requests that it answers."""
 
     when: str | None = None
@@ -159,18 +159,18 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return self.drop or self.hang or self.garbage is not None
 
 
-def say(text: str) -> Step:
+def say(text: str) -> ScriptStep:
     """Return an answer of plain text for any API."""
-    return Step(blocks=(Text(text),), items=(Message(text),))
+    return ScriptStep(blocks=(ScriptText(text),), items=(ScriptMessage(text),))
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All answers of a scripted model."""
 
-    steps: tuple[Step, ...] = ()
-    aux: Step = msgspec.field(default_factory=lambda: say('{"title": "Scripted title"}'))
+    steps: tuple[ScriptStep, ...] = ()
+    aux: ScriptStep = msgspec.field(default_factory=lambda: say('{"title": "Scripted title"}'))
     """Answers requests without tools that match no `is_aux` step."""
-    default: Step = msgspec.field(default_factory=lambda: say("(script exhausted)"))
+    default: ScriptStep = msgspec.field(default_factory=lambda: say("(script exhausted)"))
     """Answers requests that match no step."""
 
 
@@ -203,12 +203,12 @@ def load_script(path: Path) -> Script:
         raise ValueError(f"{path}: {error}") from error
 
 
-def fill_in(step: Step, conversation: str) -> Step:
+def fill_in(step: ScriptStep, conversation: str) -> ScriptStep:
     """Return the step with every `{{re:PATTERN}}` replaced by the last match of PATTERN in the conversation."""
     plain = msgspec.to_builtins(step)
     if "{{re:" not in json.dumps(plain):
         return step
-    return msgspec.convert(_replace_patterns(plain, conversation), Step)
+    return msgspec.convert(_replace_patterns(plain, conversation), ScriptStep)
 
 
 def _replace_patterns(value: Any, conversation: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from agent_mux_testing.model_server import anthropic, bedrock, chat, gemini, responses
 from agent_mux_testing.model_server.requests import ChosenStep, Matcher, RecordedRequest, RequestContent, redact
-from agent_mux_testing.model_server.script import HttpError, Script, Step, parse_script
+from agent_mux_testing.model_server.script import HttpError, Script, ScriptStep, parse_script
 from agent_mux_testing.model_server.streams import SSE_TYPE, BinaryEvent, Ids, ServerEvent
 
 try:
@@ -68,7 +68,7 @@ class ScriptedModelServer:
         return f"http://{self._host}:{self.port}"
 
     @property
-    def unused_steps(self) -> tuple[Step, ...]:
+    def unused_steps(self) -> tuple[ScriptStep, ...]:
         """The steps of the script that have answered no request yet."""
         return self._matcher.unused
 
@@ -167,7 +167,7 @@ class ScriptedModelServer:
         return choice if fallback is None else ChosenStep(fallback, None)
 
     async def _send(
-        self, request: web.Request, step: Step, events: Iterable[ServerEvent | BinaryEvent], content_type: str
+        self, request: web.Request, step: ScriptStep, events: Iterable[ServerEvent | BinaryEvent], content_type: str
     ) -> web.StreamResponse:
         headers = {"content-type": content_type, "cache-control": "no-cache", **self._headers(step)}
         response = web.StreamResponse(headers=headers)
@@ -190,7 +190,7 @@ class ScriptedModelServer:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
 
-    def _headers(self, step: Step) -> dict[str, str]:
+    def _headers(self, step: ScriptStep) -> dict[str, str]:
         return {"request-id": self._ids.new("req"), **step.headers}
 
     async def _record(self, request: web.Request, body: Any, kind: str, step: int | None) -> None:

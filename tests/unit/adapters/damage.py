@@ -68,13 +68,13 @@ def damaged(draw: st.DrawFn, lines: Sequence[bytes]) -> bytes:
     return json.dumps(native, separators=draw(st.sampled_from([(",", ":"), (", ", ": ")]))).encode()
 
 
-def bent(line: bytes, at: int, byte: int) -> bytes:
+def with_byte(line: bytes, at: int, byte: int) -> bytes:
     """Return the line with one byte replaced."""
     return line[: at % len(line)] + bytes([byte]) + line[at % len(line) + 1 :]
 
 
 def check(steps: list[Step]) -> None:
-    """Assert that a line emits facts; `Ignored` and `Unknown` count, too."""
+    """Assert that the steps of a line contain facts, and `Ignored` or `Unknown` only as the single fact."""
     assert all(isinstance(step, Fact | Effect) for step in steps)
     emitted = [step for step in steps if isinstance(step, Fact)]
     assert emitted

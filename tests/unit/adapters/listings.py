@@ -25,14 +25,14 @@ def parsed(agent: str, printed: str) -> dict[str, ModelCapabilities]:
     return named
 
 
-def refuses(agent: str, printed: str, reason: str) -> None:
-    """Assert that the text is refused with this reason."""
+def assert_refused(agent: str, printed: str, reason: str) -> None:
+    """Assert that parsing the text raises `ValueError` with this reason."""
     with pytest.raises(ValueError, match=reason):
         parsed(agent, printed)
 
 
-def survives_every_cut(agent: str, name: str) -> None:
-    """Assert that a listing cut at any byte yields only listed models, or is refused."""
+def assert_truncated_listing_is_safe(agent: str, name: str) -> None:
+    """Assert that a listing that is truncated anywhere raises `ValueError`, or yields at most one unlisted name."""
     whole = (HERE / agent / "listings" / name).read_text("utf-8")
     names = set(listed(agent, name))
     for length in range(0, len(whole), max(len(whole) // 200, 1)):
@@ -40,5 +40,5 @@ def survives_every_cut(agent: str, name: str) -> None:
             found = parsed(agent, whole[:length])
         except ValueError:
             continue
-        strange = set(found) - names
-        assert len(strange) <= 1  # a name that is cut off
+        unlisted = set(found) - names
+        assert len(unlisted) <= 1  # a truncated name

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.unit.adapters.talking import codec_of, facts_of
+from tests.unit.adapters.codec_conversation import codec_of, facts_of
 
 from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Exited
@@ -46,7 +46,7 @@ class Recordings:
         return load_fixture(self._folders[name] if "/" in name else self._newest[name])
 
     @property
-    def spoken(self) -> tuple[str, ...]:
+    def in_known_protocols(self) -> tuple[str, ...]:
         """The recordings in a protocol that the adapter reads; the others are plain text."""
         return tuple(name for name in self.names if self.get(name).protocol in self.adapter.protocols)
 

@@ -199,7 +199,7 @@ OTHERS: dict[str, str] = {
 
 
 @pytest.mark.parametrize("agent", NATIVE)
-def test_installing_keeps_what_is_there_and_uninstalling_restores_it(agent: str) -> None:
+def test_install_keeps_existing_settings_and_uninstall_restores_the_file(agent: str) -> None:
     hooks = Hooks()
     path = hooks.install(agent, dry_run=True).path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +237,7 @@ def test_reinstalling_replaces_the_entry_of_another_amux(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", NATIVE)
-def test_only_some_types(agent: str) -> None:
+def test_install_is_limited_to_the_given_types(agent: str) -> None:
     hooks = Hooks()
     path = hooks.install(agent, program=PROGRAM, types=["pre_tool_use"]).path
     assert hooks.status(agent)[0].installed == {path: ("pre_tool_use",)}
@@ -250,7 +250,7 @@ def test_a_dry_run_writes_nothing(agent: str, home: Path) -> None:
     assert list(home.rglob("*")) == []
 
 
-def test_scopes(tmp_path: Path) -> None:
+def test_scopes_select_the_file(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     hooks = Hooks(directory=tmp_path / "project")
     paths = {hooks.install("claude", scope=scope, dry_run=True).path.name for scope in ("global", "project", "local")}
@@ -309,7 +309,7 @@ def test_disabled_or_broken_hooks_do_not_count(agent: str, switch: dict[str, Any
     assert hooks.status(agent)[0].consent == f"hooks are disabled in {path}"
 
 
-def test_every_type_has_a_name_that_is_ours() -> None:
+def test_hook_types_are_known() -> None:
     assert all(set(native(agent).types) <= set(HOOK_TYPES) for agent in NATIVE)
     assert all(native(agent).decides <= set(native(agent).types) for agent in NATIVE)
     assert all(native(agent).runs <= set(REGISTRY.get(agent).protocols) for agent in NATIVE)

@@ -1,4 +1,4 @@
-"""The model snapshots in the package are valid, dated, and named as the agents name models."""
+"""The shipped model snapshots are valid and dated, and use the agents' model names."""
 
 import tomllib
 from datetime import date
@@ -34,12 +34,12 @@ def test_every_file_has_a_date_and_a_source(path: Path) -> None:
     assert len(snapshot["source"]) > 20
 
 
-def test_every_agent_has_a_file() -> None:
+def test_every_agent_has_a_snapshot() -> None:
     assert {path.parent.name for path in SNAPSHOTS} == {*OWN, "_models"}
 
 
 @pytest.mark.parametrize("agent", OWN)
-def test_names_are_of_one_model_each(agent: str) -> None:
+def test_names_are_unique(agent: str) -> None:
     models = adapter(agent).models()
     names = [name for model in models for name in (model.model_id, *model.alias)]
     assert len(names) == len(set(names))
@@ -104,7 +104,7 @@ def test_names_are_accepted_by_the_agent(agent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "name", "means"),
+    ("agent", "name", "model_id"),
     [
         ("claude", "opus", "claude-opus-5-5"), ("claude", "sonnet[1m]", "claude-sonnet-5-5"),
         ("claude", "claude-haiku-4-5-20251001", "claude-haiku-4-5"), ("claude", "opusplan", "opusplan"),
@@ -114,13 +114,13 @@ def test_names_are_accepted_by_the_agent(agent: str) -> None:
         ("hermes", "anthropic/claude-opus-4.8", "claude-opus-4-8"),
     ],
 )  # fmt: skip
-def test_names_that_people_use(agent: str, name: str, means: str) -> None:
+def test_common_names_resolve_to_models(agent: str, name: str, model_id: str) -> None:
     model = find_model(adapter(agent).models(), name)
     assert model is not None
-    assert model.model_id == means
+    assert model.model_id == model_id
 
 
-def test_a_model_costs_the_same_wherever_it_is_offered_by_its_maker() -> None:
+def test_prices_of_first_party_models_match_across_agents() -> None:
     prices = prices_of([model for agent in ("claude", "codex", "gemini") for model in adapter(agent).models()])
     for agent in (*PREFIXED, "hermes"):
         for model in adapter(agent).models():
@@ -128,7 +128,7 @@ def test_a_model_costs_the_same_wherever_it_is_offered_by_its_maker() -> None:
                 assert model.price == find_price(prices, model.model_id)
 
 
-def test_copilot_lets_models_see_less_than_their_makers_do() -> None:
+def test_copilot_models_have_smaller_context_windows() -> None:
     own, makers = (find_model(adapter(agent).models(), "claude-opus-4-8") for agent in ("copilot", "claude"))
     copilot = find_model(adapter("copilot").models(), "claude-opus-4.8")
     assert own is None
@@ -144,7 +144,7 @@ def test_free_models_cost_nothing() -> None:
     assert all(model.price is not None and model.price.input == model.price.output == 0 for model in free)
 
 
-def test_hardly_any_model_has_no_price() -> None:
+def test_only_model_aliases_lack_a_price() -> None:
     without = {(agent, model.model_id) for agent, model in all_models() if model.price is None}
     assert without == {
         ("claude", "opusplan"), ("copilot", "auto"), ("cursor", "auto"),

@@ -1,4 +1,4 @@
-"""Whatever an agent prints: nothing raises, nothing is dropped, and the events conform to the contract.
+"""Any output of an agent: no line raises, no line is dropped, and the events conform to the contract.
 
 These tests cover agents with several native protocols; tests of a single agent are in `test_<agent>_*.py`.
 """
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.adapters.damage import bent, check, damaged, patient
+from tests.unit.adapters.codec_conversation import codec_of
+from tests.unit.adapters.damage import check, damaged, patient, with_byte
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import codec_of
 
 from agent_mux.contract import validate
 from agent_mux.sdk import facts
@@ -102,9 +102,14 @@ def test_every_line_emits_a_step(agent: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "name"),
-    [(agent, name) for agent, it in AGENTS.items() for name in it.recordings.spoken if name not in it.cut_off],
+    [
+        (agent, name)
+        for agent, under_test in AGENTS.items()
+        for name in under_test.recordings.in_known_protocols
+        if name not in under_test.cut_off
+    ],
 )
-def test_only_noise_is_a_log_line_of_stdout(agent: str, name: str) -> None:
+def test_stdout_of_recordings_yields_no_log_lines(agent: str, name: str) -> None:
     assert [fact for fact in AGENTS[agent].recordings.facts(name, facts.LogLine) if fact.source == "stdout"] == []
 
 
@@ -137,7 +142,7 @@ def test_no_damaged_line_of_another_client_raises(agent: str, protocol: str, dat
 @of_all_protocols
 @patient
 @given(st.binary(max_size=60), st.sampled_from(Source))
-def test_no_bytes_raise(agent: str, protocol: str, line: bytes, source: Source) -> None:
+def test_arbitrary_bytes_raise_nothing(agent: str, protocol: str, line: bytes, source: Source) -> None:
     check(list(codec_of(AGENTS[agent].adapter, protocol).receive(line, source)))
 
 
@@ -145,7 +150,7 @@ def test_no_bytes_raise(agent: str, protocol: str, line: bytes, source: Source) 
 @patient
 @given(st.data(), st.integers(0, 400), st.integers(0, 255))
 def test_no_changed_byte_raises(agent: str, protocol: str, data: st.DataObject, at: int, byte: int) -> None:
-    line = bent(data.draw(st.sampled_from(AGENTS[agent].lines(protocol))), at, byte)
+    line = with_byte(data.draw(st.sampled_from(AGENTS[agent].lines(protocol))), at, byte)
     for codec in (codec_of(AGENTS[agent].adapter, name) for name in AGENTS[agent].adapter.protocols):
         check(list(codec.receive(line, Source.STDOUT)))
 
@@ -158,7 +163,7 @@ def test_deep_nesting_raises_nothing(agent: str, protocol: str) -> None:
 
 
 @of_all_recordings
-def test_a_recording_can_be_joined_anywhere(agent: str, name: str) -> None:
+def test_codec_can_start_in_the_middle_of_a_recording(agent: str, name: str) -> None:
     lines = AGENTS[agent].recordings.get(name).stdout_lines
     for start in range(0, len(lines), max(len(lines) // 20, 1)):
         codec = AGENTS[agent].recordings.codec(name)
@@ -173,7 +178,7 @@ def test_a_recording_can_be_joined_anywhere(agent: str, name: str) -> None:
         *[("gemini", name) for name in ("live_tools", "live_subagent", "acp_live_tools", "acp_live_interrupt")],
     ],
 )
-def test_a_conversation_can_be_joined_at_each_line(agent: str, name: str) -> None:
+def test_codec_can_start_at_any_line(agent: str, name: str) -> None:
     lines = AGENTS[agent].recordings.get(name).stdout_lines
     for start in range(len(lines)):
         codec = AGENTS[agent].recordings.codec(name)
@@ -183,16 +188,18 @@ def test_a_conversation_can_be_joined_at_each_line(agent: str, name: str) -> Non
 
 @of_all_recordings
 def test_protocol_of_a_transcript_is_recognized(agent: str, name: str) -> None:
-    it = AGENTS[agent]
-    lines = [load_object(line) or {} for line in it.recordings.get(name).stdout_lines]
-    recognized = [protocol.name for line in lines for protocol in it.adapter.protocols.values() if protocol.sniff(line)]
-    is_recognizable = lines and name in it.recordings.spoken and name not in it.unnamed
-    assert recognized[:1] == ([it.recordings.get(name).protocol] if is_recognizable else [])
-    assert it.is_mixed or len(set(recognized)) <= 1
+    under_test = AGENTS[agent]
+    lines = [load_object(line) or {} for line in under_test.recordings.get(name).stdout_lines]
+    recognized = [
+        protocol.name for line in lines for protocol in under_test.adapter.protocols.values() if protocol.sniff(line)
+    ]
+    is_recognizable = lines and name in under_test.recordings.in_known_protocols and name not in under_test.unnamed
+    assert recognized[:1] == ([under_test.recordings.get(name).protocol] if is_recognizable else [])
+    assert under_test.is_mixed or len(set(recognized)) <= 1
 
 
 @of_all_agents
 def test_every_recording_is_tested(agent: str) -> None:
     recordings = AGENTS[agent].recordings
-    assert {recordings.protocol(name) for name in recordings.spoken} == set(AGENTS[agent].adapter.protocols)
+    assert {recordings.protocol(name) for name in recordings.in_known_protocols} == set(AGENTS[agent].adapter.protocols)
     assert all(recordings.steps(name) or not recordings.get(name).stdout for name in recordings.names)

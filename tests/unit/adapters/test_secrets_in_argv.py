@@ -1,4 +1,4 @@
-"""No adapter puts a secret into the command line, where every user can read it, or into the head of a recording."""
+"""No adapter puts a secret on the command line, which every user can read, or into the header of a recording."""
 
 import sys
 from pathlib import Path
@@ -38,11 +38,11 @@ def test_secrets_are_neither_in_argv_nor_in_the_header(agent: str, interactive: 
     servers = [server for server in SERVERS if capabilities.mcp and (agent != "codex" or server.url is None)]
     options = options_for(agent, mcp_servers=servers, interactive=interactive and capabilities.interactive_mode)
     plan = plan_run(options, REGISTRY.get, tmp_path)
-    told = " ".join(plan.spawn.argv) + msgspec.json.encode(plan.header).decode()
-    assert not [secret for secret in SECRETS if secret in told]
+    exposed = " ".join(plan.spawn.argv) + msgspec.json.encode(plan.header).decode()
+    assert not [secret for secret in SECRETS if secret in exposed]
 
 
-def test_a_url_with_a_secret_is_refused_where_it_would_stand_in_argv(tmp_path: Path) -> None:
+def test_url_with_a_secret_is_refused_when_it_is_passed_in_argv(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="headers and env are safe") as raised:
         plan_run(options_for("codex", mcp_servers=SERVERS), REGISTRY.get, tmp_path)
     assert [field.path for field in raised.value.fields] == ["mcp_servers[1]"]

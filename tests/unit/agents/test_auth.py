@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux import CapabilityError
 from agent_mux.agents.auth import Auth
@@ -32,7 +32,7 @@ def test_status_follows_variables_and_files(
     if token is not None:
         path.parent.mkdir(parents=True)
         path.write_text(str(token), "utf-8")
-    state = Auth(homes(tmp_path, **environ)).check(AGENT, now_ms=NOW)
+    state = Auth(sample_resolver(tmp_path, **environ)).check(AGENT, now_ms=NOW)
     assert (state.agent, state.status, state.method) == (AGENT, status, method)
     if method == "login":
         assert (state.where, state.expires_at) == (str(path), token)
@@ -42,19 +42,19 @@ def test_unreadable_file_gives_status_unknown(tmp_path: Path) -> None:
     path = tmp_path / "home" / ".wombat" / "token"
     path.parent.mkdir(parents=True)
     path.write_text("nonsense", "utf-8")
-    [state] = Auth(homes(tmp_path)).check_all(now_ms=NOW)
+    [state] = Auth(sample_resolver(tmp_path)).check_all(now_ms=NOW)
     assert state.status == "unknown"
     assert state.problem is not None
     assert "a login: invalid literal" in state.problem
 
 
 def test_setup_returns_the_steps(tmp_path: Path) -> None:
-    steps = Auth(homes(tmp_path)).setup(AGENT)
+    steps = Auth(sample_resolver(tmp_path)).setup(AGENT)
     assert [step.command for step in steps] == [("login",), ()]
 
 
 def test_agent_without_auth_raises_capability_error(tmp_path: Path) -> None:
-    nobody = Auth(homes(tmp_path, AgentInstallation()))
+    nobody = Auth(sample_resolver(tmp_path, AgentInstallation()))
     assert nobody.check_all() == []
     for call in (nobody.check, nobody.setup):
         with pytest.raises(CapabilityError):

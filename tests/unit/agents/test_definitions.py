@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, HOME, homes
+from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents import definitions
@@ -19,7 +19,7 @@ HEADER = "---\nname: dig\ndescription: Digs holes\n---\nDig.\n"
 
 @pytest.fixture
 def known(tmp_path: Path) -> Definitions:
-    return skills(homes(tmp_path))
+    return skills(sample_resolver(tmp_path))
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_objection_of_the_folder_is_the_problem(tmp_path: Path) -> None:
 
     folder = Folder(scope="global", path=lambda place: place.home / "skills", objection=objection)
     kept = DefinitionFolders(folders=(folder,), layout="folder", file="SKILL.md")
-    known = skills(homes(tmp_path, AgentInstallation(skills=kept)))
+    known = skills(sample_resolver(tmp_path, AgentInstallation(skills=kept)))
     place = tmp_path / "home" / "skills" / "dig"
     place.mkdir(parents=True)
     (place / "SKILL.md").write_text(HEADER, "utf-8")
@@ -176,7 +176,7 @@ def test_objection_of_the_folder_is_the_problem(tmp_path: Path) -> None:
 
 
 def test_subagents_are_single_files(tmp_path: Path) -> None:
-    known = subagents(homes(tmp_path))
+    known = subagents(sample_resolver(tmp_path))
     file = tmp_path / "digger.toml"
     file.write_text('name = "digger"\ndescription = "Digs"\n', "utf-8")
     with pytest.raises(CapabilityError, match="sub-agents for the scope 'global'"):
@@ -192,16 +192,16 @@ def test_subagents_are_single_files(tmp_path: Path) -> None:
 
 def test_agent_without_skills_raises_capability_error(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="skills through agent-mux"):
-        skills(homes(tmp_path, AgentInstallation())).list(AGENT)
+        skills(sample_resolver(tmp_path, AgentInstallation())).list(AGENT)
 
 
 def test_nested_folders_are_searched_up_to_the_depth(tmp_path: Path, source: Path) -> None:
-    assert HOME.skills is not None
-    deeper = replace(HOME, skills=replace(HOME.skills, depth=3))
+    assert INSTALLATION.skills is not None
+    deeper = replace(INSTALLATION, skills=replace(INSTALLATION.skills, depth=3))
     root = tmp_path / "home" / ".wombat" / "skills"
     for place in ("a", "group/b", "group/more/c", "group/more/much/d", ".hidden/e", "a/inside/f"):
         shutil.copytree(source, root / place)
     (root / "group" / "round").symlink_to(root)
-    found = skills(homes(tmp_path, deeper)).list(AGENT)
+    found = skills(sample_resolver(tmp_path, deeper)).list(AGENT)
     assert [one.path.parent.relative_to(root) for one in found] == [Path("a"), Path("group/b"), Path("group/more/c")]
-    assert [one.path.parent.name for one in skills(homes(tmp_path)).list(AGENT)] == ["a"]
+    assert [one.path.parent.name for one in skills(sample_resolver(tmp_path)).list(AGENT)] == ["a"]

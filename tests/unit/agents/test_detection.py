@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.process.scripted import scripted_adapter
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux.agents.detection import Detector, Host, detect_hosts, version_key
 from agent_mux.sdk.installation import AgentInstallation
@@ -81,7 +81,7 @@ def test_versions_compare_by_number() -> None:
 
 
 def test_hosts_are_detected_by_their_variables(tmp_path: Path) -> None:
-    adapters = homes(tmp_path, AgentInstallation(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
+    adapters = sample_resolver(tmp_path, AgentInstallation(host_variables=("WOMBAT_RUNS", "WOMBAT_TOO"))).adapters
     assert detect_hosts(adapters, {}) == []
     assert detect_hosts(adapters, {"WOMBAT_TOO": "1", "WOMBAT_RUNS": ""}) == [
         Host(kind="agent", name=AGENT, variable="WOMBAT_TOO")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, HOME, homes
+from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
 from agent_mux import AgentMuxError
 from agent_mux.agents.doctor import Finding, examine
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.anyio
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallationResolver:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "mux"))
-    found = homes(tmp_path)
+    found = sample_resolver(tmp_path)
     known = found.adapters.get(AGENT)
     npm = InstallMethod(kind="npm", command="npm install -g wombat", requires=("npm",))
-    found.adapters.register(replace(known, install=(npm,), min_version="2.0", home=lambda: HOME))
+    found.adapters.register(replace(known, install=(npm,), min_version="2.0", home=lambda: INSTALLATION))
     return found
 
 

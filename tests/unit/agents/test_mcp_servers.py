@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, McpServer, ValidationError
 from agent_mux.agents.mcp_servers import McpServers
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def servers(tmp_path: Path, path: Path) -> McpServers:
-    return McpServers(homes(tmp_path))
+    return McpServers(sample_resolver(tmp_path))
 
 
 def test_list_includes_servers_that_are_not_understood(servers: McpServers) -> None:
@@ -88,7 +88,7 @@ def test_invalid_server_is_rejected(servers: McpServers, tmp_path: Path, path: P
     with pytest.raises(ValidationError, match="it has: odd, old"):
         servers.remove(AGENT, "zzz")
     with pytest.raises(CapabilityError):
-        McpServers(homes(tmp_path, AgentInstallation())).list(AGENT)
+        McpServers(sample_resolver(tmp_path, AgentInstallation())).list(AGENT)
     assert path.read_text("utf-8") == FILE
 
 
@@ -116,7 +116,7 @@ TWO_FILES = AgentInstallation(
 
 
 def test_shared_file_is_only_removed_from(tmp_path: Path) -> None:
-    servers = McpServers(homes(tmp_path, TWO_FILES))
+    servers = McpServers(sample_resolver(tmp_path, TWO_FILES))
     shared, own = (tmp_path / "project" / name for name in ("shared.json", "own.json"))
     shared.write_text('{"old": {"command": "dig"}}\n', "utf-8")
     servers.add(AGENT, McpServer("old", command="new"), scope="project")
@@ -142,7 +142,7 @@ def several(tmp_path: Path) -> McpServers:
 
     mcp = McpFiles(files=files, read=read_server, write=write_server, is_switched_off=is_switched_off)
     (tmp_path / "home").mkdir()
-    return McpServers(homes(tmp_path, AgentInstallation(mcp=mcp)))
+    return McpServers(sample_resolver(tmp_path, AgentInstallation(mcp=mcp)))
 
 
 def test_existing_file_is_changed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents.plugins import Plugins
@@ -54,7 +54,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def plugins(tmp_path: Path, home: Path) -> Plugins:
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
-    return Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=path))
+    return Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=path))
 
 
 def test_list_returns_what_the_agent_lists(plugins: Plugins, home: Path) -> None:
@@ -69,7 +69,7 @@ def test_list_can_be_on_stderr(tmp_path: Path, home: Path) -> None:
 
     commands = PluginCommands(list=("plugin", "aside"), parse=parse, is_on_stderr=True)
     path = f"{home.parent / 'bin'}:/usr/bin:/bin"
-    found = Plugins(homes(tmp_path, AgentInstallation(plugins=commands), PATH=path)).list(AGENT)
+    found = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=commands), PATH=path)).list(AGENT)
     assert [plugin.name for plugin in found] == ["a", "b"]
 
 
@@ -109,17 +109,19 @@ def test_missing_command_raises_capability_error(tmp_path: Path, plugins: Plugin
     with pytest.raises(ValidationError, match="the name of a plugin"):
         plugins.update(AGENT)
     nothing = Plugins(
-        homes(tmp_path, AgentInstallation(plugins=PluginCommands(word="extension")), PATH=str(tmp_path / "bin"))
+        sample_resolver(
+            tmp_path, AgentInstallation(plugins=PluginCommands(word="extension")), PATH=str(tmp_path / "bin")
+        )
     )
     for call in (nothing.list, lambda agent: nothing.search(agent, "x"), lambda agent: nothing.install(agent, "x")):
         with pytest.raises(CapabilityError, match="extensions"):
             call(AGENT)
     with pytest.raises(CapabilityError, match="plugins"):
-        Plugins(homes(tmp_path, AgentInstallation())).list(AGENT)
+        Plugins(sample_resolver(tmp_path, AgentInstallation())).list(AGENT)
 
 
 def test_missing_agent_is_reported(tmp_path: Path) -> None:
-    gone = Plugins(homes(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=str(tmp_path)))
+    gone = Plugins(sample_resolver(tmp_path, AgentInstallation(plugins=COMMANDS), PATH=str(tmp_path)))
     with pytest.raises(AgentMuxError) as bad:
         gone.list(AGENT)
     assert bad.value.code == "AGENT_NOT_INSTALLED"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.made_up import AGENT, homes
+from tests.unit.sample_agent import AGENT, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents.provisioning import plan_install, plan_update, run_install_plan, split_pipeline
@@ -18,7 +18,7 @@ CURL = InstallMethod(kind="curl", command="curl -fsS https://h/install | sh -s -
 
 
 def adapter(tmp_path: Path, *methods: InstallMethod, home: AgentInstallation | None = None) -> Adapter:
-    known = homes(tmp_path).adapters.get(AGENT)
+    known = sample_resolver(tmp_path).adapters.get(AGENT)
     return replace(known, install=methods, home=lambda: home or AgentInstallation())
 
 

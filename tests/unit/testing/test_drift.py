@@ -46,7 +46,7 @@ def test_a_document_over_many_lines_is_one_message() -> None:
     assert shapes_of([b"a warning", *document.splitlines()]) == {"(text)": set()}
 
 
-def test_unsteady_fields_are_left_out() -> None:
+def test_unstable_fields_are_omitted() -> None:
     shapes = {"start": {"message", "message.content[].text"}, "end": {"message.content[].text"}}
     steady = without(shapes, re.compile(r"start message\.content\[\].*"))
     assert steady == {"start": {"message"}, "end": {"message.content[].text"}}

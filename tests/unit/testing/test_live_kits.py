@@ -10,13 +10,13 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing.live import (
     DUMMY_KEY,
     Edit,
+    KitContext,
     LiveKit,
     Mcp,
-    Place,
     Read,
     Say,
     Shell,
-    Unspeakable,
+    UnsupportedPart,
     Write,
     answer,
     delegation,
@@ -33,8 +33,8 @@ every_kit = pytest.mark.parametrize("kit", KITS, ids=lambda kit: kit.agent)
 PARTS = (Say("hi"), Shell("ls"), Write("a", "b\n"), Edit("a", "b", "c"), Read("a"), Mcp("echo", {"text": "t"}))
 
 
-def place(tmp_path: Path) -> Place:
-    return Place(url="http://127.0.0.1:8099", home=tmp_path / "home", path="/opt/tools:/usr/bin")
+def place(tmp_path: Path) -> KitContext:
+    return KitContext(url="http://127.0.0.1:8099", home=tmp_path / "home", path="/opt/tools:/usr/bin")
 
 
 @every_kit
@@ -59,7 +59,7 @@ def test_parts_have_the_form_of_the_agents_api(kit: LiveKit, tmp_path: Path) -> 
     for part in PARTS:
         try:
             step = answer(kit, tmp_path, part)
-        except Unspeakable:
+        except UnsupportedPart:
             assert not isinstance(part, Say | Shell)
             continue
         content += step.items if kit.api == "responses" and step.items else step.blocks or ()

@@ -16,12 +16,12 @@ import pytest
 from agent_mux_testing import model_server
 from agent_mux_testing.model_server import (
     HttpError,
-    Message,
-    Reasoning,
     Script,
     ScriptedModelServer,
-    Step,
-    Text,
+    ScriptMessage,
+    ScriptReasoning,
+    ScriptStep,
+    ScriptText,
     ToolUse,
     load_script,
     parse_script,
@@ -110,7 +110,7 @@ async def test_text_is_streamed_in_pieces_between_start_and_stop() -> None:
 
 
 async def test_tool_use_streams_its_input_and_stops_for_the_tool() -> None:
-    script = Script(steps=(Step(blocks=(ToolUse("Bash", {"command": "echo hi"}),)),))
+    script = Script(steps=(ScriptStep(blocks=(ToolUse("Bash", {"command": "echo hi"}),)),))
     async with serving(script) as client:
         events = await client.messages()
     block = events[2][1]["content_block"]
@@ -187,7 +187,7 @@ async def test_an_error_event_ends_the_stream() -> None:
 
 
 async def test_items_are_streamed_with_running_numbers() -> None:
-    script = Script(steps=(Step(items=(Reasoning("Think"), Message("Hello", phase="final_answer"))),))
+    script = Script(steps=(ScriptStep(items=(ScriptReasoning("Think"), ScriptMessage("Hello", phase="final_answer"))),))
     async with serving(script) as client:
         events = await client.responses()
     assert [data["sequence_number"] for _, data in events] == list(range(len(events)))
@@ -246,9 +246,9 @@ async def test_patterns_are_filled_in_from_the_conversation() -> None:
 async def test_steps_come_in_order_repeat_and_run_out() -> None:
     script = Script(
         steps=(
-            Step(blocks=(Text("twice"),), repeat=2),
-            Step(blocks=(Text("for bananas"),), when="banana"),
-            Step(blocks=(Text("sub-agent"),), first="SUBTASK", repeat=True),
+            ScriptStep(blocks=(ScriptText("twice"),), repeat=2),
+            ScriptStep(blocks=(ScriptText("for bananas"),), when="banana"),
+            ScriptStep(blocks=(ScriptText("sub-agent"),), first="SUBTASK", repeat=True),
         )
     )
     async with serving(script) as client:
@@ -258,13 +258,13 @@ async def test_steps_come_in_order_repeat_and_run_out() -> None:
 
 
 async def test_a_step_can_be_for_one_model() -> None:
-    async with serving(Script(steps=(Step(blocks=(Text("big"),), model="^opus"),))) as client:
+    async with serving(Script(steps=(ScriptStep(blocks=(ScriptText("big"),), model="^opus"),))) as client:
         assert text_of(await client.messages(model="sonnet")) == "(script exhausted)"
         assert text_of(await client.messages(model="opus-5")) == "big"
 
 
 async def test_a_script_for_the_other_api_is_an_http_error() -> None:
-    async with serving(Script(steps=(Step(items=(Message("x"),)),))) as client:
+    async with serving(Script(steps=(ScriptStep(items=(ScriptMessage("x"),)),))) as client:
         status, error = await client.post("/v1/messages", messages=[user("hi")], tools=TOOLS)
     assert status == 400
     assert "needs `blocks`" in error["error"]["message"]
@@ -276,7 +276,7 @@ async def test_a_script_for_the_other_api_is_an_http_error() -> None:
 async def test_http_errors_carry_body_and_headers() -> None:
     limited = HttpError(429, {"error": {"type": "rate_limit_error"}}, {"retry-after": "1"})
     async with serving(
-        Script(steps=(Step(error=limited), Step(error=HttpError(502, "<html>bad gateway</html>"))))
+        Script(steps=(ScriptStep(error=limited), ScriptStep(error=HttpError(502, "<html>bad gateway</html>"))))
     ) as client:
         url = client.server.url + "/v1/messages"
         async with client.session.post(url, json={"tools": TOOLS}) as response:
@@ -288,7 +288,7 @@ async def test_http_errors_carry_body_and_headers() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
 async def test_a_dropped_connection_ends_in_the_middle_of_the_text(path: str) -> None:
-    step = Step(blocks=(Text("cut off here"),), items=(Message("cut off here"),), drop=True)
+    step = ScriptStep(blocks=(ScriptText("cut off here"),), items=(ScriptMessage("cut off here"),), drop=True)
     seen = []
     async with serving(Script(steps=(step,))) as client:
         async with client.session.post(client.server.url + path, json={"stream": True, "tools": TOOLS}) as response:
@@ -299,7 +299,7 @@ async def test_a_dropped_connection_ends_in_the_middle_of_the_text(path: str) ->
 
 
 async def test_a_hanging_stream_ends_with_the_server() -> None:
-    script = Script(steps=(Step(blocks=(Text("slow"),), pieces=1, hang=True),))
+    script = Script(steps=(ScriptStep(blocks=(ScriptText("slow"),), pieces=1, hang=True),))
     async with (
         serving(script) as client,
         client.session.post(client.server.url + "/v1/messages", json={"stream": True, "tools": TOOLS}) as response,
@@ -312,7 +312,7 @@ async def test_a_hanging_stream_ends_with_the_server() -> None:
 
 
 async def test_the_client_may_leave_a_hanging_stream() -> None:
-    async with serving(Script(steps=(Step(items=(Message("slow"),), hang=True),))) as client:
+    async with serving(Script(steps=(ScriptStep(items=(ScriptMessage("slow"),), hang=True),))) as client:
         async with client.session.post(client.server.url + "/v1/responses", json={"stream": True}) as response:
             await anext(events_of(response))
         assert text_of(await client.responses()) == "(script exhausted)"
@@ -320,14 +320,14 @@ async def test_the_client_may_leave_a_hanging_stream() -> None:
 
 async def test_delays_come_before_the_answer_and_between_its_events() -> None:
     loop = asyncio.get_running_loop()
-    async with serving(Script(steps=(Step(blocks=(Text("abc"),), pre_delay=0.05, delay=0.01),))) as client:
+    async with serving(Script(steps=(ScriptStep(blocks=(ScriptText("abc"),), pre_delay=0.05, delay=0.01),))) as client:
         begun = loop.time()
         events = await client.messages()
         assert loop.time() - begun >= 0.05 + 0.01 * len(events)
 
 
 async def test_the_end_of_the_server_cuts_delays_short() -> None:
-    async with serving(Script(steps=(Step(blocks=(), pre_delay=3600.0),))) as client:
+    async with serving(Script(steps=(ScriptStep(blocks=(), pre_delay=3600.0),))) as client:
         asking = asyncio.create_task(client.session.post(client.server.url + "/v1/messages", json={"tools": TOOLS}))
         await client.server.requested(1)
     with contextlib.suppress(aiohttp.ClientError):

@@ -9,7 +9,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent_mux_testing.model_server import HttpError, Script, ScriptedModelServer, Step, Text, Thinking, ToolUse, say
+from agent_mux_testing.model_server import (
+    HttpError,
+    Script,
+    ScriptedModelServer,
+    ScriptStep,
+    ScriptText,
+    ScriptThinking,
+    ToolUse,
+    say,
+)
 
 pytestmark = pytest.mark.anyio
 BOUND = 10.0
@@ -24,7 +33,9 @@ GEMINI_BODY: dict[str, Any] = {
     "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
     "tools": [{"functionDeclarations": [{"name": "run"}]}],
 }
-THINK_SAY_CALL = Step(blocks=(Thinking("Hm, well."), Text("Let me see."), ToolUse("run", {"command": "ls"})))
+THINK_SAY_CALL = ScriptStep(
+    blocks=(ScriptThinking("Hm, well."), ScriptText("Let me see."), ToolUse("run", {"command": "ls"}))
+)
 
 
 @pytest.fixture
@@ -33,7 +44,9 @@ def anyio_backend() -> str:
 
 
 @contextlib.asynccontextmanager
-async def serving(*steps: Step, **script: Any) -> AsyncIterator[tuple[ScriptedModelServer, aiohttp.ClientSession]]:
+async def serving(
+    *steps: ScriptStep, **script: Any
+) -> AsyncIterator[tuple[ScriptedModelServer, aiohttp.ClientSession]]:
     async with (
         asyncio.timeout(BOUND),
         ScriptedModelServer(Script(steps=steps, **script)) as server,
@@ -42,7 +55,7 @@ async def serving(*steps: Step, **script: Any) -> AsyncIterator[tuple[ScriptedMo
         yield server, session
 
 
-async def streamed(*steps: Step, path: str, body: dict[str, Any]) -> list[Any]:
+async def streamed(*steps: ScriptStep, path: str, body: dict[str, Any]) -> list[Any]:
     """The data of a stream's events; `[DONE]` as it is."""
     async with serving(*steps) as (server, session), session.post(server.url + path, json=body) as response:
         assert response.status == 200
@@ -52,7 +65,7 @@ async def streamed(*steps: Step, path: str, body: dict[str, Any]) -> list[Any]:
     return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line]
 
 
-async def asked(path: str, body: dict[str, Any], *steps: Step, **script: Any) -> tuple[int, Any]:
+async def asked(path: str, body: dict[str, Any], *steps: ScriptStep, **script: Any) -> tuple[int, Any]:
     async with serving(*steps, **script) as (server, session), session.post(server.url + path, json=body) as response:
         return response.status, await response.json()
 
@@ -88,7 +101,7 @@ async def test_chat_ends_with_its_reason_its_usage_and_a_mark() -> None:
 
 
 async def test_two_calls_of_a_chat_have_their_own_numbers() -> None:
-    both = Step(blocks=(ToolUse("one", {}), ToolUse("two", raw_input='{"a": ')))
+    both = ScriptStep(blocks=(ToolUse("one", {}), ToolUse("two", raw_input='{"a": ')))
     calls = [call for delta in deltas(await streamed(both, path=CHAT, body=CHAT_BODY))
              for call in delta.get("tool_calls", ())]  # fmt: skip
     assert {call["index"]: call["function"]["name"] for call in calls if "id" in call} == {0: "one", 1: "two"}
@@ -105,7 +118,7 @@ async def test_a_chat_without_stream_comes_whole() -> None:
 
 async def test_a_dropped_chat_has_no_end() -> None:
     chunks: list[Any] = []
-    async with serving(Step(blocks=(Text("cut here"),), drop=True)) as (server, session):
+    async with serving(ScriptStep(blocks=(ScriptText("cut here"),), drop=True)) as (server, session):
         with contextlib.suppress(aiohttp.ClientError):
             async with session.post(server.url + CHAT, json=CHAT_BODY) as response:
                 async for line in response.content:
@@ -138,7 +151,9 @@ async def test_gemini_streams_thoughts_text_and_calls() -> None:
 
 async def test_gemini_without_stream_comes_whole() -> None:
     path = "/v1beta/models/gemini-2.5-pro:generateContent"
-    status, answer = await asked(path, GEMINI_BODY, Step(blocks=(Text("cut short"),), stop_reason="MAX_TOKENS"))
+    status, answer = await asked(
+        path, GEMINI_BODY, ScriptStep(blocks=(ScriptText("cut short"),), stop_reason="MAX_TOKENS")
+    )
     assert status == 200
     assert answer["candidates"][0]["content"]["parts"] == [{"text": "cut short"}]
     assert answer["candidates"][0]["finishReason"] == "MAX_TOKENS"
@@ -171,14 +186,14 @@ async def test_gemini_gets_json_in_the_shape_it_asks_for() -> None:
 async def test_an_auxiliary_step_comes_before_the_schema_example() -> None:
     config = {"responseMimeType": "application/json"}
     body = {"contents": GEMINI_BODY["contents"], "generationConfig": config}
-    step = Step(is_aux=True, blocks=(Text("scripted"),))
+    step = ScriptStep(is_aux=True, blocks=(ScriptText("scripted"),))
     _, answer = await asked("/v1beta/models/m:generateContent", body, step)
     assert answer["candidates"][0]["content"]["parts"] == [{"text": "scripted"}]
 
 
 @pytest.mark.parametrize(("path", "body"), [(CHAT, CHAT_BODY), (GEMINI, GEMINI_BODY)])
 async def test_errors_and_secrets(path: str, body: dict[str, Any]) -> None:
-    refusal = Step(error=HttpError(429, {"error": {"message": "slow down"}}, {"retry-after": "1"}))
+    refusal = ScriptStep(error=HttpError(429, {"error": {"message": "slow down"}}, {"retry-after": "1"}))
     headers = {"authorization": "Bearer sk-real", "x-goog-api-key": "sk-real"}
     async with (
         serving(refusal) as (server, session),
@@ -192,7 +207,7 @@ async def test_errors_and_secrets(path: str, body: dict[str, Any]) -> None:
 
 
 async def test_a_step_can_be_for_one_model_of_gemini() -> None:
-    other = Step(model="flash", blocks=(Text("for flash"),))
+    other = ScriptStep(model="flash", blocks=(ScriptText("for flash"),))
     chunks = await streamed(other, say("for pro"), path=GEMINI, body=GEMINI_BODY)
     assert parts(chunks)[0]["text"].startswith("for")
     assert "".join(part["text"] for part in parts(chunks)) == "for pro"

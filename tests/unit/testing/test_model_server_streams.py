@@ -4,7 +4,7 @@ import pytest
 from botocore.eventstream import EventStreamBuffer
 
 from agent_mux_testing.model_server.bedrock import stream
-from agent_mux_testing.model_server.script import Step, Text, Thinking, ToolUse, say
+from agent_mux_testing.model_server.script import ScriptStep, ScriptText, ScriptThinking, ToolUse, say
 from agent_mux_testing.model_server.streams import BinaryEvent, Ids
 
 
@@ -28,7 +28,7 @@ def test_an_exception_is_read_by_botocore() -> None:
 
 
 def test_a_step_is_a_stream_of_converse_events() -> None:
-    step = Step(blocks=(Thinking("hm"), Text("hi"), ToolUse("echo", {"a": 1})), pieces=1)
+    step = ScriptStep(blocks=(ScriptThinking("hm"), ScriptText("hi"), ToolUse("echo", {"a": 1})), pieces=1)
     names = [name for name, _ in read(b"".join(event.encode() for event in stream(step, "m", Ids())))]
     block = ["contentBlockDelta", "contentBlockStop"]
     assert names == [
@@ -43,5 +43,5 @@ def test_a_step_is_a_stream_of_converse_events() -> None:
 
 @pytest.mark.parametrize("cut", [{"drop": True}, {"hang": True}, {"garbage": "?"}])
 def test_a_step_that_is_cut_ends_in_its_last_block(cut: dict[str, object]) -> None:
-    step = Step(blocks=say("hi").blocks, pieces=1, **cut)
+    step = ScriptStep(blocks=say("hi").blocks, pieces=1, **cut)
     assert [event.name for event in stream(step, "m", Ids())] == ["messageStart", "contentBlockDelta"]

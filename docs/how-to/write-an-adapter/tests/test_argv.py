@@ -1,4 +1,4 @@
-"""How Qwen Code is started."""
+"""Command lines, files and contexts of Qwen Code."""
 
 from typing import Any
 
@@ -44,14 +44,14 @@ def test_the_prompt_goes_to_stdin() -> None:
         {"thinking_effort": "low"},
     ],
 )
-def test_two_way_where_somebody_may_ask_back(options: dict[str, Any]) -> None:
+def test_interactions_select_two_way(options: dict[str, Any]) -> None:
     args = spawn(**options)
     assert "--input-format=stream-json" in args.argv
     assert (args.protocol, args.stdin_text) == ("stream-json-two-way", None)
     assert context(**options).prompt == "do it"
 
 
-def test_only_yolo_lets_the_agent_do_as_it_likes() -> None:
+def test_only_yolo_disables_approvals() -> None:
     assert "--approval-mode=yolo" in spawn().argv
     assert "--approval-mode=default" in spawn(approval_mode="deny").argv
     assert "--approval-mode=default" in spawn(on_approval_request=lambda _: None).argv
@@ -82,13 +82,13 @@ def test_secrets_stay_out_of_the_command_line() -> None:
     assert '"TOKEN":"secret"' in args.files["mcp.json"]
 
 
-def test_images_need_the_third_protocol() -> None:
+def test_images_select_acp() -> None:
     args = spawn(attachments=[IMAGE], session_id="s", mcp_servers=[SERVER])
     assert args.argv[1:] == ("--acp", "--approval-mode=yolo")
     assert (args.protocol, args.files, args.notes) == ("acp", {}, ())
-    told = context(attachments=[IMAGE], session_id="s", mcp_servers=[SERVER])
-    assert (told.images, told.session_id) == (("data:image/png;base64,aGk=",), "s")
-    assert [server.name for server in told.mcp_servers] == ["files"]
+    codec_context = context(attachments=[IMAGE], session_id="s", mcp_servers=[SERVER])
+    assert (codec_context.images, codec_context.session_id) == (("data:image/png;base64,aGk=",), "s")
+    assert [server.name for server in codec_context.mcp_servers] == ["files"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,6 @@ def test_images_need_the_third_protocol() -> None:
         {"attachments": [IMAGE], "thinking_effort": "low"},
     ],
 )
-def test_what_it_cannot_do_is_a_note(options: dict[str, Any]) -> None:
+def test_unsupported_options_add_a_note(options: dict[str, Any]) -> None:
     [note] = spawn(**options).notes
     assert note.startswith("qwen ")

@@ -1,4 +1,4 @@
-"""What is special about Qwen Code's lines, trap by trap."""
+"""The lines of Qwen Code that differ from the dialect."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def receive(codec: QwenCodec, *lines: Any, source: Source = Source.STDOUT) -> li
     return [step for line in lines for step in codec.receive(json.dumps(line).encode(), source)]
 
 
-def said(*blocks: Any, usage: Any = None, identity: str = "m", parent: str | None = None) -> dict[str, Any]:
+def assistant(*blocks: Any, usage: Any = None, identity: str = "m", parent: str | None = None) -> dict[str, Any]:
     message = {"id": identity, "role": "assistant", "content": list(blocks), "usage": usage or NO_TOKENS}
     return {"type": "assistant", "parent_tool_use_id": parent, "message": message}
 
@@ -36,7 +36,7 @@ def use(name: str, call_id: str = "c", **arguments: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 
-def given(content: str, call_id: str = "c", *, is_error: bool = False) -> dict[str, Any]:
+def tool_result(content: str, call_id: str = "c", *, is_error: bool = False) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
     return {"type": "user", "parent_tool_use_id": None, "message": {"role": "user", "content": [block]}}
 
@@ -65,19 +65,19 @@ def test_the_lines_of_one_model_call_have_different_ids() -> None:
     steps = receive(
         new_codec(),
         INIT,
-        said(text("One."), identity="a"),
-        said(use("glob"), identity="b", usage=TOKENS),
-        given("none"),
-        said(text("Two."), identity="c", usage=TOKENS),
+        assistant(text("One."), identity="a"),
+        assistant(use("glob"), identity="b", usage=TOKENS),
+        tool_result("none"),
+        assistant(text("Two."), identity="c", usage=TOKENS),
     )
     assert len(of(facts.StepBegin, steps)) == 2
     assert of(facts.Usage, steps) == [CALL, CALL]
 
 
-def test_an_api_error_is_no_message() -> None:
+def test_api_error_emits_no_message() -> None:
     words = "[API Error: 401 Incorrect API key provided: dummy]"
     delta = event(type="content_block_delta", index=0, delta={"type": "text_delta", "text": words})
-    steps = receive(new_codec(), INIT, delta, said(text(words)), result(error=words))
+    steps = receive(new_codec(), INIT, delta, assistant(text(words)), result(error=words))
     assert of(facts.Text, steps) == of(facts.TextDelta, steps) == []
     [failed] = of(facts.TurnFailed, steps)
     assert (failed.failure.code, failed.failure.message) == ("AUTH_ERROR", "401 Incorrect API key provided: dummy")
@@ -97,11 +97,11 @@ def test_failures_have_codes(message: str, code: str) -> None:
     assert failed.failure.code == code
 
 
-def test_an_interruption_is_told_as_an_error() -> None:
+def test_error_of_an_interruption_stops_the_turn() -> None:
     assert of(facts.TurnStopped, receive(new_codec(), INIT, result(error="Operation cancelled.")))
 
 
-def test_a_retry_that_was_announced_is_told_once() -> None:
+def test_announced_retry_is_emitted_once() -> None:
     announced = retry(attempt=1, maxRetries=10, delayMs=60_000)
     steps = receive(new_codec(), INIT, announced, retry(), retry())
     assert of(facts.Retrying, steps) == [
@@ -111,13 +111,13 @@ def test_a_retry_that_was_announced_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("own", ["goal_state", "tool_progress"])
-def test_its_own_events_say_nothing(own: str) -> None:
+def test_own_events_are_ignored(own: str) -> None:
     [fact] = receive(new_codec(), event(type=own, state={"v": 2}))
     assert isinstance(fact, facts.Ignored)
 
 
 @pytest.mark.parametrize("kind", [None, 7, [], {}])
-def test_odd_types_are_unknown(kind: Any) -> None:
+def test_unexpected_types_are_unknown(kind: Any) -> None:
     [fact] = receive(new_codec(), event(type=kind))
     assert isinstance(fact, facts.Unknown)
 
@@ -125,33 +125,35 @@ def test_odd_types_are_unknown(kind: Any) -> None:
 # -- tools
 
 
-def test_how_a_command_exited_is_told_only_where_it_failed() -> None:
-    run = said(use("run_shell_command", command="x", is_background=False), usage=TOKENS)
+def test_only_failed_commands_report_their_exit_code() -> None:
+    run = assistant(use("run_shell_command", command="x", is_background=False), usage=TOKENS)
     report = "Command: x\nDirectory: (root)\nOutput: no\nError: (none)\nExit Code: 3\nSignal: (none)\n"
-    [done] = of(facts.ToolDone, receive(new_codec(), INIT, run, given(report, is_error=True)))
+    [done] = of(facts.ToolDone, receive(new_codec(), INIT, run, tool_result(report, is_error=True)))
     assert (done.exit_code, done.stdout, done.error) == (3, "no", "no")
-    [done] = of(facts.ToolDone, receive(new_codec(), INIT, run, given("yes")))
+    [done] = of(facts.ToolDone, receive(new_codec(), INIT, run, tool_result("yes")))
     assert (done.exit_code, done.stdout, done.output) == (0, "yes", "yes")
 
 
-def test_a_command_in_the_background_is_no_shell() -> None:
-    run = said(use("run_shell_command", command="x", is_background=True), usage=TOKENS)
+def test_background_command_emits_no_shell_facts() -> None:
+    run = assistant(use("run_shell_command", command="x", is_background=True), usage=TOKENS)
     [ready] = of(facts.ToolReady, receive(new_codec(), INIT, run))
     assert ready.shell is None
 
 
-def test_a_file_is_created_or_written_over() -> None:
-    write = said(use("write_file", file_path="/w/a", content="é\n"), usage=TOKENS)
-    [done] = of(facts.ToolDone, receive(new_codec(), INIT, write, given("Successfully created and wrote to new file")))
+def test_result_text_decides_between_created_and_overwritten() -> None:
+    write = assistant(use("write_file", file_path="/w/a", content="é\n"), usage=TOKENS)
+    [done] = of(
+        facts.ToolDone, receive(new_codec(), INIT, write, tool_result("Successfully created and wrote to new file"))
+    )
     assert done.files == (facts.FileWritten("/w/a", 3, True),)
-    [done] = of(facts.ToolDone, receive(new_codec(), INIT, write, given("Successfully overwrote file: /w/a.")))
+    [done] = of(facts.ToolDone, receive(new_codec(), INIT, write, tool_result("Successfully overwrote file: /w/a.")))
     assert done.files == (facts.FileWritten("/w/a", 3, False),)
 
 
-def test_a_sub_agent_in_the_background_ends_by_its_notification() -> None:
+def test_notification_ends_a_background_sub_agent() -> None:
     codec = new_codec()
-    begin = said(use("agent", subagent_type="general-purpose", prompt="count"), usage=TOKENS)
-    steps = receive(codec, INIT, begin, given("Background agent launched successfully."))
+    begin = assistant(use("agent", subagent_type="general-purpose", prompt="count"), usage=TOKENS)
+    steps = receive(codec, INIT, begin, tool_result("Background agent launched successfully."))
     assert len(of(facts.SubagentBegin, steps)) == 1
     assert of(facts.SubagentDone, steps) == []
     line = {"type": "system", "subtype": "task_notification", "data": {"tool_use_id": "c", "status": "completed"}}
@@ -162,30 +164,30 @@ def test_a_sub_agent_in_the_background_ends_by_its_notification() -> None:
 # -- tokens
 
 
-def test_the_sum_of_a_session_is_not_counted_again() -> None:
+def test_session_total_is_not_counted_again() -> None:
     double = {name: 2 * value for name, value in TOKENS.items()}
     codec = new_codec("stream-json-two-way", prompt="go")
-    steps = receive(codec, INIT, said(text("1"), usage=TOKENS), result(**TOKENS))
-    steps += receive(codec, INIT, said(text("2"), usage=TOKENS), result(**double))
+    steps = receive(codec, INIT, assistant(text("1"), usage=TOKENS), result(**TOKENS))
+    steps += receive(codec, INIT, assistant(text("2"), usage=TOKENS), result(**double))
     assert of(facts.Usage, steps) == [CALL, CALL]
 
 
-def test_tokens_that_no_call_told_are_those_of_the_sum() -> None:
+def test_unreported_tokens_are_derived_from_the_session_total() -> None:
     double = {name: 2 * value for name, value in TOKENS.items()}
     codec = new_codec("stream-json-two-way", prompt="go")
-    assert of(facts.Usage, receive(codec, INIT, said(text("1"), usage=TOKENS), result(**double))) == [CALL, CALL]
+    assert of(facts.Usage, receive(codec, INIT, assistant(text("1"), usage=TOKENS), result(**double))) == [CALL, CALL]
 
 
-def test_the_sum_of_a_continued_session_includes_earlier_runs() -> None:
+def test_total_of_a_resumed_session_includes_earlier_runs() -> None:
     much = {name: 9 * value for name, value in TOKENS.items()}
     codec = new_codec("stream-json-two-way", prompt="go", session_id="s")
-    assert of(facts.Usage, receive(codec, INIT, said(text("1"), usage=TOKENS), result(**much))) == [CALL]
+    assert of(facts.Usage, receive(codec, INIT, assistant(text("1"), usage=TOKENS), result(**much))) == [CALL]
 
 
 # -- the handshake and the end
 
 
-def test_the_handshake_says_the_effort_and_how_long_to_wait_for_a_person() -> None:
+def test_handshake_contains_effort_and_approval_timeout() -> None:
     effects = new_codec("stream-json-two-way", prompt="go", thinking_effort="low").start()
     hello = json.loads(next(step.data for step in effects if isinstance(step, WriteStdin)))
     assert hello["request"]["effort"] == "low"
@@ -197,19 +199,19 @@ def test_answers_are_keyed_by_number() -> None:
     questions = [{"question": "Which?", "header": "Colour", "options": [{"label": "red"}, {"label": "blue"}]}]
     asked = {"subtype": "can_use_tool", "tool_name": "ask_user_question", "tool_use_id": "c"}
     line = {"type": "control_request", "request_id": "r", "request": {**asked, "input": {"questions": questions}}}
-    [question] = of(facts.InputAsked, receive(codec, INIT, said(use("ask_user_question"), usage=TOKENS), line))
+    [question] = of(facts.InputAsked, receive(codec, INIT, assistant(use("ask_user_question"), usage=TOKENS), line))
     steps = codec.request(AnswerAction(question.request_id, "blue"))
     written = json.loads(next(step.data for step in steps if isinstance(step, WriteStdin)))
     assert written["response"]["response"]["updatedInput"]["answers"] == {"0": "blue"}
 
 
-def test_the_turn_limit_is_told_by_the_exit_code() -> None:
+def test_exit_code_reports_the_turn_limit() -> None:
     codec = new_codec(max_turns=2)
-    receive(codec, INIT, said(use("glob"), usage=TOKENS))
+    receive(codec, INIT, assistant(use("glob"), usage=TOKENS))
     assert codec.finish(Exit(53, None)) == (facts.TurnLimitHit(2),)
 
 
-def test_a_missing_session_is_told_on_standard_error() -> None:
+def test_missing_session_is_read_from_stderr() -> None:
     codec = new_codec(session_id="gone")
     codec.receive(b"No saved session found with ID gone", Source.STDERR)
     [failed] = codec.finish(Exit(1, None))

@@ -1,4 +1,4 @@
-"""Qwen Code against every recording of it: the suite that agent-mux ships."""
+"""Conformance of Qwen Code with all its recordings."""
 
 from pathlib import Path
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from acp import schema
 from pydantic import BaseModel, TypeAdapter
-from tests.unit.adapters import talking
-from tests.unit.adapters.talking import PLACE, as_line, facts_of
+from tests.unit.adapters import codec_conversation
+from tests.unit.adapters.codec_conversation import PROJECT, as_line, facts_of
 
 from agent_mux.sdk.codec import Codec, CodecContext, Effect, Source, Step, WriteStdin
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks
@@ -43,20 +43,20 @@ ABLE = {
 
 
 def new_codec(quirks: AcpQuirks | None = None, **context: Any) -> Codec:
-    settings = {"agent": "acp", "protocol": "acp", "cwd": PLACE, **context}
+    settings = {"agent": "acp", "protocol": "acp", "cwd": PROJECT, **context}
     return AcpCodec(CodecContext(**settings), quirks or AcpQuirks(agent="x"))
 
 
 def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
     """Return the steps of these lines; anything but bytes is sent as a message."""
-    return talking.receive(codec, *map(spelled, lines), source=source)
+    return codec_conversation.receive(codec, *map(spelled, lines), source=source)
 
 
 def spelled(message: Any) -> bytes:
     return message if isinstance(message, bytes) else as_line({"jsonrpc": "2.0", **message})
 
 
-class Talk(talking.Talk):
+class AcpConversation(codec_conversation.CodecConversation):
     """A live codec, and an agent whose messages the test scripts."""
 
     def __init__(self, quirks: AcpQuirks | None = None, **context: Any) -> None:
@@ -65,40 +65,40 @@ class Talk(talking.Talk):
 
     # -- the agent
 
-    def says(self, *lines: Any) -> list[Step]:
-        return super().says(*map(spelled, lines))
+    def receive(self, *lines: Any) -> list[Step]:
+        return super().receive(*map(spelled, lines))
 
-    def answers(self, request_id: int, result: Any) -> list[Step]:
-        return self.says({"id": request_id, "result": result})
+    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+        return self.receive({"id": request_id, "result": result})
 
-    def refuses(self, request_id: int, message: str, code: int = -32603, **more: Any) -> list[Step]:
-        return self.says({"id": request_id, "error": {"code": code, "message": message, **more}})
+    def receive_error(self, request_id: int, message: str, code: int = -32603, **more: Any) -> list[Step]:
+        return self.receive({"id": request_id, "error": {"code": code, "message": message, **more}})
 
-    def updates(self, kind: str, session: str = OWN, /, **fields: Any) -> list[Step]:
-        return self.says(update(kind, session, **fields))
+    def receive_update(self, kind: str, session: str = OWN, /, **fields: Any) -> list[Step]:
+        return self.receive(update(kind, session, **fields))
 
     def speaks(self, text: str, **fields: Any) -> list[Step]:
-        return self.updates("agent_message_chunk", content={"type": "text", "text": text}, **fields)
+        return self.receive_update("agent_message_chunk", content={"type": "text", "text": text}, **fields)
 
     def thinks(self, text: str, **fields: Any) -> list[Step]:
-        return self.updates("agent_thought_chunk", content={"type": "text", "text": text}, **fields)
+        return self.receive_update("agent_thought_chunk", content={"type": "text", "text": text}, **fields)
 
-    def asks(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[Step]:
         self._asked[request_id] = method
-        return self.says({"id": request_id, "method": method, "params": {"sessionId": OWN, **params}})
+        return self.receive({"id": request_id, "method": method, "params": {"sessionId": OWN, **params}})
 
     def asks_permission(self, request_id: Any, call: str, **fields: Any) -> list[Step]:
         options = fields.pop("options", ALLOW_OR_NOT)
         tool_call = {"toolCallId": call, **fields}
-        return self.asks(request_id, "session/request_permission", toolCall=tool_call, options=list(options))
+        return self.receive_request(request_id, "session/request_permission", toolCall=tool_call, options=list(options))
 
-    def opened(self, able: Any = None, **session: Any) -> "Talk":
+    def opened(self, able: Any = None, **session: Any) -> "AcpConversation":
         """The handshake is over; the first prompt, if there is one, is sent."""
-        self.answers(1, {"protocolVersion": 1, "agentCapabilities": ABLE if able is None else able})
-        self.answers(2, {"sessionId": OWN, **session})
+        self.receive_response(1, {"protocolVersion": 1, "agentCapabilities": ABLE if able is None else able})
+        self.receive_response(2, {"sessionId": OWN, **session})
         return self
 
-    def prompted(self, able: Any = None) -> "Talk":
+    def prompted(self, able: Any = None) -> "AcpConversation":
         """The agent works on the first prompt (request 3)."""
         self.opened(able)
         self.sent()
@@ -111,9 +111,9 @@ class Talk(talking.Talk):
     def facts(self, *kinds: type) -> list[Any]:
         return facts_of(self.steps, *kinds)
 
-    def shown(self, effect: Effect) -> Any:
+    def format_effect(self, effect: Effect) -> Any:
         """Whatever we send is valid."""
-        message = super().shown(effect)
+        message = super().format_effect(effect)
         if isinstance(effect, WriteStdin):
             check(message, self._asked.get(message.get("id")))
             assert message.pop("jsonrpc") == "2.0"

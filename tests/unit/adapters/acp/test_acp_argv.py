@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.adapters.talking import PLACE
+from tests.unit.adapters.codec_conversation import PROJECT
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.executable import find_executable
@@ -64,7 +64,7 @@ def test_attachments_are_read_for_the_codec(tmp_path: Path) -> None:
         Attachment(base64="AAAA", mime_type="image/gif"),
         Attachment(url="https://x/a.png"),
     ]
-    options = RunOptions(agent="acp", prompt="look", cwd=PLACE, attachments=attachments)
+    options = RunOptions(agent="acp", prompt="look", cwd=PROJECT, attachments=attachments)
     assert ADAPTER.context is not None
     assert ADAPTER.context(options, spawn()).images == (
         f"data:image/png;base64,{base64.b64encode(image.read_bytes()).decode()}",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from acp_transcript import OWN, Talk, new_codec, receive, update
+from acp_transcript import OWN, AcpConversation, new_codec, receive, update
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
@@ -17,8 +17,8 @@ BUSY = {"inputTokens": 100, "outputTokens": 10, "totalTokens": 110}
 
 
 def ended(result: Any, quirks: AcpQuirks | None = None, **context: Any) -> list[Any]:
-    talk = Talk(quirks, **context).prompted()
-    talk.answers(3, result)
+    talk = AcpConversation(quirks, **context).prompted()
+    talk.receive_response(3, result)
     return talk.facts()
 
 
@@ -37,9 +37,9 @@ def test_adapter_overrides_the_closing_fact() -> None:
 
     quirks = AcpQuirks(closing_fact=closing)
     assert isinstance(ended(END, quirks)[0], TurnFailed)
-    talk = Talk(quirks).prompted()
+    talk = AcpConversation(quirks).prompted()
     talk.speaks("hi")
-    talk.answers(3, END)
+    talk.receive_response(3, END)
     assert talk.facts()[-1] == TurnDone()
 
 
@@ -57,8 +57,8 @@ def test_adapter_overrides_the_closing_fact() -> None:
     ],
 )
 def test_errors_map_to_codes(code: int, message: str, data: Any, expected: str) -> None:
-    talk = Talk().prompted()
-    talk.refuses(3, message, code, **({} if data is None else {"data": data}))
+    talk = AcpConversation().prompted()
+    talk.receive_error(3, message, code, **({} if data is None else {"data": data}))
     [failed] = talk.facts()
     assert failed.failure.code == expected
     assert talk.sent() == ["EOF"]
@@ -74,18 +74,18 @@ def test_the_details_beside_an_error_are_part_of_its_message() -> None:
 
 
 def test_adapter_overrides_failures() -> None:
-    talk = Talk(AcpQuirks(failure=lambda error: Failure("RATE_LIMITED", error.message))).prompted()
-    talk.refuses(3, "slow down")
+    talk = AcpConversation(AcpQuirks(failure=lambda error: Failure("RATE_LIMITED", error.message))).prompted()
+    talk.receive_error(3, "slow down")
     assert talk.facts() == [TurnFailed(Failure("RATE_LIMITED", "slow down"))]
 
 
 def test_aside_is_emitted_as_its_fact() -> None:
     asides: Any = {"Info: ": Note, "Error: ": lambda message: Failure("AUTH_ERROR", message)}
-    talk = Talk(AcpQuirks(asides=asides)).prompted()
+    talk = AcpConversation(AcpQuirks(asides=asides)).prompted()
     talk.speaks("Working. ")
     assert talk.speaks("Info: a tool is missing") == [TextEnd(), Note("Info: a tool is missing")]
     assert isinstance(talk.speaks("Error: 401")[0], facts.Ignored)
-    talk.answers(3, END)
+    talk.receive_response(3, END)
     assert talk.facts()[-1] == TurnFailed(Failure("AUTH_ERROR", "Error: 401"))
     emitted = talk.speaks("Info: bye")
     assert emitted == [Note("Info: bye")]
@@ -116,18 +116,18 @@ def test_cached_tokens_are_separate_and_thinking_is_output(fields: Any, expected
 def test_response_tokens_are_emitted_once() -> None:
     assert ended({**END, "usage": BUSY}) == [Usage(100, 10, of_one_call=False), TurnDone()]
     assert ended({**END, "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}}) == [TurnDone()]
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.speaks("hi", _meta={"usage": BUSY})
     talk.speaks("", _meta={"usage": BUSY})
-    talk.answers(3, {**END, "usage": {"inputTokens": 200, "outputTokens": 20, "totalTokens": 220}})
+    talk.receive_response(3, {**END, "usage": {"inputTokens": 200, "outputTokens": 20, "totalTokens": 220}})
     assert talk.facts(Usage) == [Usage(100, 10), Usage(100, 10)]
 
 
 def test_tokens_of_the_session_become_those_of_the_turn() -> None:
-    talk = Talk(AcpQuirks(usage_is_cumulative=True), interactive=True).prompted()
-    talk.answers(3, {**END, "usage": BUSY})
-    talk.want(Send("again"))
-    talk.answers(4, {**END, "usage": {"inputTokens": 250, "outputTokens": 30, "totalTokens": 280}})
+    talk = AcpConversation(AcpQuirks(usage_is_cumulative=True), interactive=True).prompted()
+    talk.receive_response(3, {**END, "usage": BUSY})
+    talk.request(Send("again"))
+    talk.receive_response(4, {**END, "usage": {"inputTokens": 250, "outputTokens": 30, "totalTokens": 280}})
     assert talk.facts(Usage) == [Usage(100, 10, of_one_call=False), Usage(150, 20, of_one_call=False)]
 
 
@@ -136,12 +136,12 @@ def money(dollars: float, **fields: Any) -> CostRecord:
 
 
 def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> None:
-    talk = Talk(interactive=True).prompted()
-    talk.updates("usage_update", used=1, size=100, cost={"amount": 0.25, "currency": "USD"})
-    talk.answers(3, {**END, "usage": BUSY})
-    talk.want(Send("again"))
-    talk.updates("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
-    talk.answers(4, {**END, "usage": BUSY})
+    talk = AcpConversation(interactive=True).prompted()
+    talk.receive_update("usage_update", used=1, size=100, cost={"amount": 0.25, "currency": "USD"})
+    talk.receive_response(3, {**END, "usage": BUSY})
+    talk.request(Send("again"))
+    talk.receive_update("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
+    talk.receive_response(4, {**END, "usage": BUSY})
     tokens = {"input_tokens": 100, "output_tokens": 10}
     both = {"input_tokens": 200, "output_tokens": 20}
     assert talk.facts(facts.RunCost) == [facts.RunCost(money(0.25, **tokens)), facts.RunCost(money(0.75, **both))]
@@ -153,12 +153,14 @@ def test_the_cost_of_the_session_becomes_that_of_the_run_and_of_its_turns() -> N
     [{"result": {"stopReason": "end_turn"}}, {"error": {"code": -32603, "message": "no"}}],
 )
 def test_subagent_usage_counts_for_the_turn_only(answer: dict[str, Any]) -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     tokens = {"inputTokens": 10, "outputTokens": 1, "totalTokens": 11}
-    talk.updates("tool_call", toolCallId="t", title="task", rawInput={"subagent_type": "a", "prompt": "look"})
+    talk.receive_update("tool_call", toolCallId="t", title="task", rawInput={"subagent_type": "a", "prompt": "look"})
     for place in ({"parentToolCallId": "t"}, {}):
-        talk.updates("agent_message_chunk", content={"type": "text", "text": ""}, _meta={**place, "usage": tokens})
-    talk.says({"id": 3, **answer})
+        talk.receive_update(
+            "agent_message_chunk", content={"type": "text", "text": ""}, _meta={**place, "usage": tokens}
+        )
+    talk.receive({"id": 3, **answer})
     assert talk.facts(Usage) == [Usage(10, 1)]
     closing = talk.facts(TurnDone, TurnFailed)[-1]
     assert closing.cost == CostRecord(total_usd=0.0, input_tokens=20, output_tokens=2, source="unknown")
@@ -167,20 +169,20 @@ def test_subagent_usage_counts_for_the_turn_only(answer: dict[str, Any]) -> None
 @pytest.mark.parametrize("cost", [None, {"amount": 0, "currency": "USD"}, {"amount": 1, "currency": "EUR"},
                                   {"amount": "1", "currency": "USD"}])  # fmt: skip
 def test_cost_of_zero_is_unknown(cost: Any) -> None:
-    talk = Talk().prompted()
-    talk.updates("usage_update", used=1, size=100, cost=cost)
-    talk.answers(3, {**END, "usage": BUSY})
+    talk = AcpConversation().prompted()
+    talk.receive_update("usage_update", used=1, size=100, cost=cost)
+    talk.receive_response(3, {**END, "usage": BUSY})
     assert talk.facts() == [Usage(100, 10, of_one_call=False), TurnDone()]
 
 
 def test_cost_of_earlier_runs_is_excluded() -> None:
     def resumed(before: Any, quirks: AcpQuirks | None = None) -> list[Any]:
-        talk = Talk(quirks, session_id=OWN)
-        talk.answers(1, {"agentCapabilities": {"loadSession": True}})
-        talk.updates("usage_update", used=1, size=100, cost=before)
-        talk.answers(2, {})
-        talk.updates("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
-        talk.answers(3, END)
+        talk = AcpConversation(quirks, session_id=OWN)
+        talk.receive_response(1, {"agentCapabilities": {"loadSession": True}})
+        talk.receive_update("usage_update", used=1, size=100, cost=before)
+        talk.receive_response(2, {})
+        talk.receive_update("usage_update", used=1, size=100, cost={"amount": 0.75, "currency": "USD"})
+        talk.receive_response(3, END)
         return [fact.cost.total_usd for fact in talk.facts(facts.RunCost)]
 
     assert resumed({"amount": 0.25, "currency": "USD"}) == [0.5]
@@ -189,9 +191,9 @@ def test_cost_of_earlier_runs_is_excluded() -> None:
 
 
 def test_context_warning_is_emitted_once() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     for used in (10, 79, 80, 95):
-        talk.updates("usage_update", used=used, size=100)
+        talk.receive_update("usage_update", used=used, size=100)
     assert talk.facts() == [facts.ContextFilling(80, 100)]
 
 
@@ -199,7 +201,7 @@ def test_context_warning_is_emitted_once() -> None:
 
 
 def test_messages_are_separated_by_id() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     for text, name in (("a", "1"), ("b", "1"), ("c", "2")):
         talk.speaks(text, messageId=name)
     talk.thinks("x", messageId="t1")
@@ -212,11 +214,11 @@ def test_messages_are_separated_by_id() -> None:
 
 
 def test_non_text_content() -> None:
-    talk = Talk().prompted()
-    talk.updates("agent_message_chunk", content={"type": "image", "mimeType": "image/png", "data": "AA=="})
-    talk.updates("agent_message_chunk", content={"type": "resource_link", "uri": "file:///a", "name": "a"})
-    talk.updates("agent_message_chunk", content={"type": "audio", "mimeType": "audio/wav", "data": ""})
-    talk.updates("agent_message_chunk", content={"type": "resource", "resource": {"uri": "x", "text": "inside"}})
+    talk = AcpConversation().prompted()
+    talk.receive_update("agent_message_chunk", content={"type": "image", "mimeType": "image/png", "data": "AA=="})
+    talk.receive_update("agent_message_chunk", content={"type": "resource_link", "uri": "file:///a", "name": "a"})
+    talk.receive_update("agent_message_chunk", content={"type": "audio", "mimeType": "audio/wav", "data": ""})
+    talk.receive_update("agent_message_chunk", content={"type": "resource", "resource": {"uri": "x", "text": "inside"}})
     assert talk.facts()[1:] == [
         facts.ImageProduced("image/png", "AA=="),
         Note("x refers to file:///a"),
@@ -229,31 +231,31 @@ def test_non_text_content() -> None:
     "kind", ["available_commands_update", "config_option_update", "current_mode_update", "session_info_update"]
 )
 def test_user_interface_updates_are_ignored(kind: str) -> None:
-    assert isinstance(Talk().prompted().updates(kind)[0], facts.Ignored)
+    assert isinstance(AcpConversation().prompted().receive_update(kind)[0], facts.Ignored)
 
 
 def test_our_own_prompt_and_other_sessions_are_ignored() -> None:
-    talk = Talk().prompted()
-    talk.updates("user_message_chunk", content={"type": "text", "text": "hello"})
-    talk.updates("agent_message_chunk", "another", content={"type": "text", "text": "hello"})
+    talk = AcpConversation().prompted()
+    talk.receive_update("user_message_chunk", content={"type": "text", "text": "hello"})
+    talk.receive_update("agent_message_chunk", "another", content={"type": "text", "text": "hello"})
     assert talk.facts() == []
 
 
 def test_updates_after_the_turn_emit_at_most_a_note() -> None:
-    talk = Talk(interactive=True).prompted()
-    talk.answers(3, END)
+    talk = AcpConversation(interactive=True).prompted()
+    talk.receive_response(3, END)
     assert talk.speaks("by the way") == [Note("x sent a message after the end of the turn: by the way")]
-    assert isinstance(talk.updates("tool_call_update", toolCallId="t", status="completed")[0], facts.Ignored)
+    assert isinstance(talk.receive_update("tool_call_update", toolCallId="t", status="completed")[0], facts.Ignored)
 
 
 def test_unknown_protocol_methods_are_unknown_and_extensions_are_ignored() -> None:
-    talk = Talk(AcpQuirks(ignored={"shiny_update": "it shines"})).prompted()
-    assert isinstance(talk.updates("dull_update")[0], facts.Unknown)
-    assert talk.updates("shiny_update") == [facts.Ignored("shiny_update", "it shines")]
-    assert isinstance(talk.says({"method": "_vendor/told", "params": {}})[0], facts.Ignored)
-    assert isinstance(talk.says({"method": "session/told", "params": {}})[0], facts.Unknown)
-    assert isinstance(talk.says({"nothing": 1})[0], facts.Unknown)
-    assert isinstance(talk.says(b"Debugger listening")[0], facts.LogLine)
+    talk = AcpConversation(AcpQuirks(ignored={"shiny_update": "it shines"})).prompted()
+    assert isinstance(talk.receive_update("dull_update")[0], facts.Unknown)
+    assert talk.receive_update("shiny_update") == [facts.Ignored("shiny_update", "it shines")]
+    assert isinstance(talk.receive({"method": "_vendor/told", "params": {}})[0], facts.Ignored)
+    assert isinstance(talk.receive({"method": "session/told", "params": {}})[0], facts.Unknown)
+    assert isinstance(talk.receive({"nothing": 1})[0], facts.Unknown)
+    assert isinstance(talk.receive(b"Debugger listening")[0], facts.LogLine)
 
 
 # -- transcripts

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from acp_transcript import ALLOW_OR_NOT, CANCEL, OWN, Talk, new_codec, receive
-from tests.unit.adapters.talking import facts_of
+from acp_transcript import ALLOW_OR_NOT, CANCEL, OWN, AcpConversation, new_codec, receive
+from tests.unit.adapters.codec_conversation import facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
@@ -24,7 +24,7 @@ def cancelled(request_id: Any) -> dict[str, Any]:
 
 
 def test_a_permission_is_shown_with_its_call() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
     assert talk.facts() == [
         facts.StepBegin(),
@@ -42,19 +42,19 @@ def test_a_permission_is_shown_with_its_call() -> None:
     ],
 )
 def test_the_reply_is_the_option_of_its_kind(action: Any, option: str) -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(action)
+    talk.request(action)
     assert talk.sent() == [selected(0, option)]
     is_yes = isinstance(action, ApproveAction)
     assert talk.facts(facts.RequestSettled) == [facts.RequestSettled("0", is_yes, None if is_yes else "no")]
-    [refusal] = talk.want(action)
+    [refusal] = talk.request(action)
     assert isinstance(refusal, Refuse)
     assert refusal.code == "INTERACTION_NOT_FOUND"
 
 
 def test_without_an_option_for_it_approval_falls_back_and_denial_cancels() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "a", options=[ALLOW_OR_NOT[0]], **SHELL)
     talk.asks_permission(1, "b", options=[ALLOW_OR_NOT[1]], **SHELL)
     talk.asks_permission(2, "c", options=[], **SHELL)
@@ -67,22 +67,22 @@ def test_without_an_option_for_it_approval_falls_back_and_denial_cancels() -> No
         ApproveAction("3"),
         ApproveAction("4"),
     ):
-        talk.want(action)
+        talk.request(action)
     assert talk.sent() == [selected(0, "once"), selected(1, "always"), cancelled(2), selected(3, "go"), cancelled(4)]
     assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, False, True, False]
 
 
 def test_the_agents_ids_are_its_own_whatever_they_are() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission("3", "a", **SHELL)
     talk.asks_permission(3, "b", **SHELL)
-    talk.want(ApproveAction('"3"'))
-    talk.want(DenyAction("3"))
+    talk.request(ApproveAction('"3"'))
+    talk.request(DenyAction("3"))
     assert talk.sent() == [selected("3", "once"), selected(3, "no")]
 
 
 def test_a_change_is_shown_as_its_diff() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     diff = {"type": "diff", "path": "/home/dev/project/a.txt", "oldText": "one\n", "newText": "two\n"}
     talk.asks_permission(0, "call-1", title="Edit a.txt", kind="edit", content=[diff])
     [asked] = talk.facts(facts.ApprovalAsked)
@@ -102,66 +102,66 @@ def test_a_change_is_shown_as_its_diff() -> None:
     ],
 )  # fmt: skip
 def test_other_permissions_show_the_reported_fields(call: Any, detail: str, risk: str) -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **call)
     [asked] = talk.facts(facts.ApprovalAsked)
     assert (asked.detail, asked.risk) == (detail, risk)
 
 
 def test_permission_extends_a_known_call() -> None:
-    talk = Talk().prompted()
-    talk.updates("tool_call", toolCallId="call-1", title="bash", kind="execute", status="pending", rawInput={})
+    talk = AcpConversation().prompted()
+    talk.receive_update("tool_call", toolCallId="call-1", title="bash", kind="execute", status="pending", rawInput={})
     talk.asks_permission(0, "call-1", **SHELL)
     assert talk.facts(facts.ToolReady) == [facts.ToolReady("call-1", "bash", {"command": "rm x"}, facts.Shell("rm x"))]
     assert len(talk.facts(facts.StepBegin)) == 1
 
 
 def test_denied_call_without_updates_ends_with_the_next_message() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(DenyAction("0", "not now"))
+    talk.request(DenyAction("0", "not now"))
     assert not talk.facts(facts.ToolDone)
     talk.speaks("All right.")
     assert talk.facts(facts.ToolDone) == [facts.ToolDone("call-1", error="not now", name="execute")]
 
 
 def test_a_denied_call_ends_with_the_agents_own_words_where_it_has_some() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(DenyAction("0", "not now"))
+    talk.request(DenyAction("0", "not now"))
     shown = [{"type": "content", "content": {"type": "text", "text": "rejected"}}]
-    talk.updates("tool_call_update", toolCallId="call-1", status="failed", content=shown)
+    talk.receive_update("tool_call_update", toolCallId="call-1", status="failed", content=shown)
     assert talk.facts(facts.ToolDone) == [facts.ToolDone("call-1", error="rejected", name="execute")]
 
 
 def test_an_interruption_answers_what_is_open_and_what_comes_after_it() -> None:
-    talk = Talk(interactive=True).prompted()
+    talk = AcpConversation(interactive=True).prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.want(Interrupt())
+    talk.request(Interrupt())
     assert talk.sent() == [CANCEL, cancelled(0)]
     talk.asks_permission(1, "call-2", **SHELL)
-    talk.asks(2, "elicitation/create", mode="form", message="?", requestedSchema={"type": "object"})
+    talk.receive_request(2, "elicitation/create", mode="form", message="?", requestedSchema={"type": "object"})
     assert talk.sent() == [cancelled(1), {"id": 2, "result": {"action": "cancel"}}]
     assert len(talk.facts(facts.ApprovalAsked)) == 1
-    talk.answers(3, {"stopReason": "cancelled"})
+    talk.receive_response(3, {"stopReason": "cancelled"})
     assert [type(fact) for fact in talk.facts()[-3:]] == [facts.RequestSettled, facts.ToolDone, facts.TurnStopped]
 
 
 def test_open_requests_are_settled_when_the_turn_ends() -> None:
-    talk = Talk(interactive=True).prompted()
+    talk = AcpConversation(interactive=True).prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.answers(3, END)
+    talk.receive_response(3, END)
     assert talk.facts(facts.RequestSettled) == [facts.RequestSettled("0", granted=False, reason="the turn ended")]
     assert talk.sent() == [cancelled(0)]
 
 
 def test_the_agent_can_withdraw_a_request() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
-    talk.says({"method": "$/cancel_request", "params": {"requestId": 0}})
+    talk.receive({"method": "$/cancel_request", "params": {"requestId": 0}})
     [settled] = talk.facts(facts.RequestSettled)
     assert (settled.granted, settled.reason) == (False, "x withdrew the request")
-    emitted = talk.says({"method": "$/cancel_request", "params": {"requestId": 0}})
+    emitted = talk.receive({"method": "$/cancel_request", "params": {"requestId": 0}})
     assert isinstance(emitted[0], facts.Ignored)
 
 
@@ -179,16 +179,16 @@ FORM = {
 
 
 def test_a_form_is_one_question_for_each_field_answered_together() -> None:
-    talk = Talk().prompted()
-    talk.asks(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
+    talk = AcpConversation().prompted()
+    talk.receive_request(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
     assert talk.facts(facts.InputAsked)[:2] == [
         facts.InputAsked("7/color", "Color", "Tell me", ("Red",)),
         facts.InputAsked("7/count", "count", "how many"),
     ]
     for name, answer in (("color", "Red"), ("count", "3"), ("sure", "yes"), ("tags", "a, b")):
-        talk.want(AnswerAction(f"7/{name}", answer))
+        talk.request(AnswerAction(f"7/{name}", answer))
     assert talk.sent() == []
-    talk.want(DenyAction("7/note"))
+    talk.request(DenyAction("7/note"))
     content = {"color": "r", "count": 3, "sure": True, "tags": ["a", "b"]}
     assert talk.sent() == [{"id": 7, "result": {"action": "accept", "content": content}}]
     assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, True, True, False]
@@ -199,19 +199,19 @@ def test_a_form_is_one_question_for_each_field_answered_together() -> None:
     [("color", "Blue", "Red"), ("count", "many", "a integer"), ("sure", "perhaps", "a boolean"), ("tags", "c", "a, b")],
 )
 def test_an_answer_that_does_not_fit_is_refused(name: str, answer: str, allowed: str) -> None:
-    talk = Talk().prompted()
-    talk.asks(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
-    [refusal] = talk.want(AnswerAction(f"7/{name}", answer))
+    talk = AcpConversation().prompted()
+    talk.receive_request(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
+    [refusal] = talk.request(AnswerAction(f"7/{name}", answer))
     assert isinstance(refusal, Refuse)
     assert refusal.message.endswith(f"allowed: {allowed}")
 
 
 def test_a_form_can_be_declined_and_cannot_be_approved() -> None:
-    talk = Talk().prompted()
-    talk.asks(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
-    [refusal] = talk.want(ApproveAction("7/color"))
+    talk = AcpConversation().prompted()
+    talk.receive_request(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
+    [refusal] = talk.request(ApproveAction("7/color"))
     assert isinstance(refusal, Refuse)
-    talk.want(DenyAction("7/color"))
+    talk.request(DenyAction("7/color"))
     assert talk.sent()[1:] == [{"id": 7, "result": {"action": "decline"}}]
     assert len(talk.facts(facts.RequestSettled)) == len(FORM["properties"])  # type: ignore[arg-type]
 
@@ -219,20 +219,22 @@ def test_a_form_can_be_declined_and_cannot_be_approved() -> None:
 @pytest.mark.parametrize(("answer", "result"), [("yes", {"action": "accept", "content": {}}),
                                                 ("no", {"action": "decline"})])  # fmt: skip
 def test_a_form_without_fields_asks_for_consent(answer: str, result: Any) -> None:
-    talk = Talk().prompted()
-    talk.asks(7, "elicitation/create", mode="form", message="Sure?", requestedSchema={"type": "object"})
+    talk = AcpConversation().prompted()
+    talk.receive_request(7, "elicitation/create", mode="form", message="Sure?", requestedSchema={"type": "object"})
     assert talk.facts(facts.InputAsked) == [facts.InputAsked("7", "Sure?", None, ("yes", "no"))]
-    talk.want(AnswerAction("7", answer))
+    talk.request(AnswerAction("7", answer))
     assert talk.sent() == [{"id": 7, "result": result}]
 
 
 def test_a_link_is_an_approval() -> None:
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     for number in (7, 8):
-        talk.asks(number, "elicitation/create", mode="url", message="Log in", url="https://x/", elicitationId="e")
+        talk.receive_request(
+            number, "elicitation/create", mode="url", message="Log in", url="https://x/", elicitationId="e"
+        )
     assert talk.facts(facts.ApprovalAsked)[0].detail == "Log in\nhttps://x/"
-    talk.want(ApproveAction("7"))
-    talk.want(DenyAction("8"))
+    talk.request(ApproveAction("7"))
+    talk.request(DenyAction("8"))
     assert talk.sent() == [{"id": 7, "result": {"action": "accept"}}, {"id": 8, "result": {"action": "decline"}}]
 
 
@@ -243,36 +245,36 @@ class AsksByPermission(ToolReader):
 
 def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:
     options = [{"optionId": "r", "kind": "allow_once", "name": "Red"}, *ALLOW_OR_NOT[2:]]
-    talk = Talk(AcpQuirks(tools=AsksByPermission())).prompted()
+    talk = AcpConversation(AcpQuirks(tools=AsksByPermission())).prompted()
     talk.asks_permission(0, "call-1", title="Which color?", kind="think", options=options)
     assert talk.facts(facts.InputAsked) == [facts.InputAsked("0", "Which color?", None, ("Red", "Reject"))]
-    [refusal] = talk.want(AnswerAction("0", "Blue"))
+    [refusal] = talk.request(AnswerAction("0", "Blue"))
     assert isinstance(refusal, Refuse)
-    talk.want(AnswerAction("0", "Red"))
+    talk.request(AnswerAction("0", "Red"))
     assert talk.sent()[1:] == [selected(0, "r")]
     talk.asks_permission(1, "call-2", title="Which color?", kind="think", options=options)
-    talk.want(DenyAction("1"))
+    talk.request(DenyAction("1"))
     assert talk.sent() == [selected(1, "no")]
 
 
 @pytest.mark.parametrize("method", ["fs/read_text_file", "fs/write_text_file", "terminal/create", "_x/y", "craft/z"])
 def test_methods_that_are_not_offered_are_refused(method: str) -> None:
-    talk = Talk().prompted()
-    emitted = talk.asks(9, method, path="/x")
+    talk = AcpConversation().prompted()
+    emitted = talk.receive_request(9, method, path="/x")
     assert [type(fact) for fact in emitted if isinstance(fact, facts.Fact)] == [facts.Ignored]
     [refused] = talk.sent()
     assert refused["error"]["code"] == -32601
 
 
 def test_acknowledged_requests_get_an_empty_success() -> None:
-    talk = Talk(AcpQuirks(acknowledged=frozenset({"fs/write_text_file"}))).prompted()
-    talk.asks(9, "fs/write_text_file", path="/x", content="y")
+    talk = AcpConversation(AcpQuirks(acknowledged=frozenset({"fs/write_text_file"}))).prompted()
+    talk.receive_request(9, "fs/write_text_file", path="/x", content="y")
     assert talk.sent() == [{"id": 9, "result": {}}]
 
 
 def test_unknown_methods_are_refused_and_unknown() -> None:
-    talk = Talk().prompted()
-    assert facts_of(talk.asks(9, "session/dance"), facts.Unknown)
+    talk = AcpConversation().prompted()
+    assert facts_of(talk.receive_request(9, "session/dance"), facts.Unknown)
     assert talk.sent()[0]["error"]["code"] == -32601
 
 

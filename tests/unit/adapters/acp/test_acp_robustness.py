@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from acp_transcript import ALLOW_OR_NOT, OWN, Talk, new_codec, receive, spelled, update
+from acp_transcript import ALLOW_OR_NOT, OWN, AcpConversation, new_codec, receive, spelled, update
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.damage import patient, strange
@@ -84,23 +84,23 @@ def test_standard_error_is_log_lines() -> None:
 
 
 def test_fast_and_full_parse_emit_the_same_facts() -> None:
-    fast = Talk().prompted()
-    slow = Talk().prompted()
+    fast = AcpConversation().prompted()
+    slow = AcpConversation().prompted()
     for text in ("a", "b\u2028c", "\u00e9\\n", ""):
         message = update("agent_message_chunk", content={"type": "text", "text": text})
-        fast.says(message)
-        slow.says(json.dumps({"jsonrpc": "2.0", **message}, indent=1).replace("\n", " ").encode())
+        fast.receive(message)
+        slow.receive(json.dumps({"jsonrpc": "2.0", **message}, indent=1).replace("\n", " ").encode())
     assert fast.facts() == slow.facts()
 
 
 def test_unpaired_surrogate_in_a_fragment_takes_the_full_parse() -> None:
     line = spelled(update("agent_message_chunk", content={"type": "text", "text": "x"})).replace(b'"x"', b'"\\ud800"')
-    emitted = Talk().prompted().says(line)
+    emitted = AcpConversation().prompted().receive(line)
     assert emitted[-1] == facts.TextDelta("\ufffd")
 
 
 def test_fragments_take_the_fast_parse(monkeypatch: pytest.MonkeyPatch) -> None:
-    codec = Talk().prompted().codec
+    codec = AcpConversation().prompted().codec
     line = spelled(update("agent_message_chunk", content={"type": "text", "text": "some words of an answer "}))
     receive(codec, line)
     monkeypatch.setattr("agent_mux_adapters._dialects.acp.codec.load_object", lambda _: pytest.fail("the long way"))

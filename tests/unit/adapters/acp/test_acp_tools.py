@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from acp_transcript import Talk
-from tests.unit.adapters.talking import PLACE
+from acp_transcript import AcpConversation
+from tests.unit.adapters.codec_conversation import PROJECT
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, DenyAction, WriteStdin
@@ -24,7 +24,7 @@ from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters.acp.quirks import QUIRKS
 
-WHERE = f"{PLACE}/a.txt"
+WHERE = f"{PROJECT}/a.txt"
 
 
 def shown(*texts: str) -> list[dict[str, Any]]:
@@ -37,9 +37,9 @@ def diff(old: str | None, new: str, **more: Any) -> dict[str, Any]:
 
 def called(*updates: dict[str, Any], quirks: AcpQuirks | None = None, **context: Any) -> list[Any]:
     """Return the facts of a call's updates; the first one announces it."""
-    talk = Talk(quirks, **context).prompted()
+    talk = AcpConversation(quirks, **context).prompted()
     for number, fields in enumerate(updates):
-        talk.updates("tool_call_update" if number else "tool_call", toolCallId="t", **fields)
+        talk.receive_update("tool_call_update" if number else "tool_call", toolCallId="t", **fields)
     return [fact for fact in talk.facts() if not isinstance(fact, facts.StepBegin)]
 
 
@@ -147,10 +147,10 @@ def test_a_change_is_a_unified_diff_with_its_place_in_the_file(end: Any) -> None
 
 
 def test_the_whole_files_of_the_permission_are_better_than_the_fragment_of_the_end() -> None:
-    talk = Talk().prompted()
-    talk.updates("tool_call", toolCallId="t", kind="edit", title="edit", rawInput={"a": 1})
+    talk = AcpConversation().prompted()
+    talk.receive_update("tool_call", toolCallId="t", kind="edit", title="edit", rawInput={"a": 1})
     talk.asks_permission(0, "t", kind="edit", content=[diff("one\ntwo\n", "one\n2\n")])
-    talk.updates("tool_call_update", toolCallId="t", status="completed", content=[diff("two", "2")])
+    talk.receive_update("tool_call_update", toolCallId="t", status="completed", content=[diff("two", "2")])
     [done] = talk.facts(ToolDone)
     assert done.files == (FilePatched(WHERE, PATCH),)
 
@@ -205,8 +205,8 @@ def test_a_delegation() -> None:
 
 
 def test_an_update_without_an_announcement_makes_the_call() -> None:
-    talk = Talk().prompted()
-    talk.updates("tool_call_update", toolCallId="t", title="grep", kind="search", status="completed")
+    talk = AcpConversation().prompted()
+    talk.receive_update("tool_call_update", toolCallId="t", title="grep", kind="search", status="completed")
     assert [type(fact) for fact in talk.facts()] == [facts.StepBegin, ToolReady, ToolDone]
 
 
@@ -224,26 +224,26 @@ class Silent(ToolReader):
 
 
 def test_silent_call_ends_when_the_agent_continues() -> None:
-    talk = Talk(AcpQuirks(tools=Silent())).prompted()
-    talk.updates("tool_call", toolCallId="a", title="write", kind="edit", content=[diff(None, "x")])
-    talk.updates("tool_call", toolCallId="b", title="write", kind="edit", content=[diff(None, "y")])
+    talk = AcpConversation(AcpQuirks(tools=Silent())).prompted()
+    talk.receive_update("tool_call", toolCallId="a", title="write", kind="edit", content=[diff(None, "x")])
+    talk.receive_update("tool_call", toolCallId="b", title="write", kind="edit", content=[diff(None, "y")])
     assert [done.call_id for done in talk.facts(ToolDone)] == ["a"]
-    talk.answers(3, {"stopReason": "end_turn"})
+    talk.receive_response(3, {"stopReason": "end_turn"})
     assert [(done.call_id, done.files) for done in talk.facts(ToolDone)][1:] == [("b", (FileWritten(WHERE, 1, True),))]
 
 
 def test_a_step_begins_when_the_calls_of_the_last_one_are_over() -> None:
-    talk = Talk(AcpQuirks(tools=Silent())).prompted()
+    talk = AcpConversation(AcpQuirks(tools=Silent())).prompted()
     talk.thinks("hm")
     talk.speaks("I will.")
-    talk.updates("tool_call", toolCallId="a_0", title="x")
-    talk.updates("tool_call", toolCallId="b_0", title="x")
-    talk.updates("tool_call_update", toolCallId="a_0", status="completed")
+    talk.receive_update("tool_call", toolCallId="a_0", title="x")
+    talk.receive_update("tool_call", toolCallId="b_0", title="x")
+    talk.receive_update("tool_call_update", toolCallId="a_0", status="completed")
     assert len(talk.facts(facts.StepBegin)) == 1
-    talk.updates("tool_call_update", toolCallId="b_0", status="completed")
-    talk.updates("tool_call", toolCallId="c_1", title="x", status="completed")
+    talk.receive_update("tool_call_update", toolCallId="b_0", status="completed")
+    talk.receive_update("tool_call", toolCallId="c_1", title="x", status="completed")
     assert len(talk.facts(facts.StepBegin)) == 1
-    talk.updates("tool_call", toolCallId="d_0", title="x", status="completed")
+    talk.receive_update("tool_call", toolCallId="d_0", title="x", status="completed")
     assert len(talk.facts(facts.StepBegin)) == 2
     talk.speaks("Done.")
     assert len(talk.facts(facts.StepBegin)) == 3
@@ -254,14 +254,14 @@ def test_a_step_begins_when_the_calls_of_the_last_one_are_over() -> None:
 
 def test_plan_is_a_call_unless_its_tool_repeats_it() -> None:
     entries = [{"content": "a", "priority": "high", "status": "pending"}]
-    talk = Talk().prompted()
-    talk.updates("plan", entries=entries)
-    talk.updates("plan", entries=[])
+    talk = AcpConversation().prompted()
+    talk.receive_update("plan", entries=entries)
+    talk.receive_update("plan", entries=[])
     ready, done, *_ = talk.facts(ToolReady, ToolDone)
     assert (ready.name, ready.input, done.call_id) == ("plan", {"entries": entries}, ready.call_id)
     assert len({fact.call_id for fact in talk.facts(ToolReady)}) == 2
-    quiet = Talk(AcpQuirks(plan_repeats_tool_call=True)).prompted()
-    quiet.updates("plan", entries=entries)
+    quiet = AcpConversation(AcpQuirks(plan_repeats_tool_call=True)).prompted()
+    quiet.receive_update("plan", entries=entries)
     assert quiet.facts() == []
 
 
@@ -271,15 +271,15 @@ def test_acp_adapter_reads_habits_of_common_agents() -> None:
     assert called(titled, quirks=QUIRKS, mcp_servers=servers) == [facts.McpBegin("t", "files", "read_all", {"a": 1})]
     assert isinstance(called(titled, quirks=QUIRKS)[0], ToolReady)  # there is no such server
 
-    talk = Talk(QUIRKS).prompted()
+    talk = AcpConversation(QUIRKS).prompted()
     questions = [{"question": "Red or blue?", "header": "Color", "options": [{"label": "Red"}]}, {"question": "Why?"}]
-    talk.updates("tool_call", toolCallId="t", title="Ask", kind="think", status="pending", rawInput={})
+    talk.receive_update("tool_call", toolCallId="t", title="Ask", kind="think", status="pending", rawInput={})
     talk.asks_permission(0, "t", title="Ask user", kind="think", _meta={"qwenQuestions": questions})
     assert talk.facts(facts.InputAsked) == [
         facts.InputAsked("0/0", "Red or blue?", "Color", ("Red",)), facts.InputAsked("0/1", "Why?"),
     ]  # fmt: skip
-    talk.want(AnswerAction("0/0", "Red"))
-    [*_, write] = talk.want(AnswerAction("0/1", "because"))
+    talk.request(AnswerAction("0/0", "Red"))
+    [*_, write] = talk.request(AnswerAction("0/1", "because"))
     assert isinstance(write, WriteStdin)
     outcome = {"outcome": "selected", "optionId": "once"}
     assert json.loads(write.data)["result"] == {"outcome": outcome, "answers": {"0": "Red", "1": "because"}}
@@ -287,17 +287,17 @@ def test_acp_adapter_reads_habits_of_common_agents() -> None:
 
 def test_subagent_facts_are_attributed() -> None:
     inside = {"_meta": {"parentToolCallId": "t"}}
-    talk = Talk().prompted()
+    talk = AcpConversation().prompted()
     task = {"subagent_type": "reviewer", "prompt": "look"}
-    talk.updates("tool_call", toolCallId="t", title="task", rawInput=task, status="in_progress")
+    talk.receive_update("tool_call", toolCallId="t", title="task", rawInput=task, status="in_progress")
     talk.speaks("I look.", **inside)
-    talk.updates("tool_call", toolCallId="u", title="bash", kind="execute", rawInput={"command": "ls"}, **inside)
+    talk.receive_update("tool_call", toolCallId="u", title="bash", kind="execute", rawInput={"command": "ls"}, **inside)
     talk.asks_permission(0, "u", kind="execute", **inside)
-    talk.want(DenyAction("0", "no"))
+    talk.request(DenyAction("0", "no"))
     tokens = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
-    talk.updates("agent_message_chunk", content={"type": "text", "text": "Fine."},
+    talk.receive_update("agent_message_chunk", content={"type": "text", "text": "Fine."},
                  _meta={"parentToolCallId": "t", "usage": tokens})  # fmt: skip
-    talk.updates("tool_call_update", toolCallId="t", status="completed", content=shown("all fine"))
+    talk.receive_update("tool_call_update", toolCallId="t", status="completed", content=shown("all fine"))
     assert talk.facts() == [
         facts.StepBegin(),
         facts.SubagentBegin("t", "reviewer", "look"),

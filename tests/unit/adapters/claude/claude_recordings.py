@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import PLACE, facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import CodecContext, Exit, Source
@@ -18,7 +18,7 @@ recording, native, events_of = RECORDINGS.get, RECORDINGS.native, RECORDINGS.eve
 
 
 def new_codec(protocol: str = ONE_SHOT, **context: Any) -> ClaudeCodec:
-    return ClaudeCodec(CodecContext(agent="claude", protocol=protocol, cwd=PLACE, **context))
+    return ClaudeCodec(CodecContext(agent="claude", protocol=protocol, cwd=PROJECT, **context))
 
 
 def recorded_facts(name: str, *, upto: int | None = None, **context: Any) -> list[facts.Fact]:

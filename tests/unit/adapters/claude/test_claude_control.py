@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from claude_recordings import TWO_WAY, native, new_codec, only, recorded_facts, recording
-from tests.unit.adapters.talking import effects, receive, sent
+from tests.unit.adapters.codec_conversation import effects, receive, sent
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import (

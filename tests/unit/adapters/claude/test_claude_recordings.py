@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from claude_recordings import ADAPTER, NAMES, events_of, new_codec, recorded_facts, recording
-from tests.unit.adapters.talking import receive
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux import contract
 from agent_mux.events import AgentEvent

@@ -6,8 +6,8 @@ from typing import Any
 from claude_recordings import NAMES, TWO_WAY, new_codec, recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.adapters.codec_conversation import as_line
 from tests.unit.adapters.damage import JSON, damaged, patient
-from tests.unit.adapters.talking import as_line
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Exit, Source

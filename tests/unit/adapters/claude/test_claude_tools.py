@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from claude_recordings import events_of, native, new_codec, only, recorded_facts
-from tests.unit.adapters.talking import receive
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects import unified_diff

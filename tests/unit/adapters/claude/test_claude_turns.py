@@ -4,7 +4,7 @@ import json
 
 import pytest
 from claude_recordings import events_of, native, new_codec, only, recorded_facts, recording
-from tests.unit.adapters.talking import facts_of, receive
+from tests.unit.adapters.codec_conversation import facts_of, receive
 
 from agent_mux.errors import ErrorCode
 from agent_mux.sdk import facts

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.unit.adapters.codec_conversation import codec_of
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import codec_of
 
 from agent_mux.sdk.codec import Codec
 from agent_mux_adapters.codex import ADAPTER

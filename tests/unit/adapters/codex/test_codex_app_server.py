@@ -2,7 +2,7 @@
 
 import pytest
 from codex_recordings import APP_SERVER, OWN_THREAD, native, new_codec, recorded_facts
-from tests.unit.adapters.talking import receive, speaking
+from tests.unit.adapters.codec_conversation import receive, without_ignored
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Exit, Source
@@ -79,17 +79,22 @@ def test_text_and_thoughts_stream_and_the_completed_items_repeat_nothing() -> No
 def test_a_completed_message_adds_what_its_fragments_missed() -> None:
     codec = in_turn()
     steps = receive(codec, delta("m", "Hel"), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert speaking(steps) == [facts.StepBegin(), facts.TextDelta("Hel"), facts.TextDelta("lo"), facts.TextEnd()]
+    assert without_ignored(steps) == [facts.StepBegin(), facts.TextDelta("Hel"), facts.TextDelta("lo"), facts.TextEnd()]
 
 
 def test_a_message_without_fragments_is_emitted_whole() -> None:
     steps = receive(in_turn(), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert speaking(steps) == [facts.StepBegin(), facts.Text("Hello")]
+    assert without_ignored(steps) == [facts.StepBegin(), facts.Text("Hello")]
 
 
 def test_a_message_that_contradicts_its_fragments_is_not_repeated() -> None:
     steps = receive(in_turn(), delta("m", "ello"), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert [type(step) for step in speaking(steps)] == [facts.StepBegin, facts.TextDelta, facts.TextEnd, facts.Note]
+    assert [type(step) for step in without_ignored(steps)] == [
+        facts.StepBegin,
+        facts.TextDelta,
+        facts.TextEnd,
+        facts.Note,
+    ]
 
 
 def test_the_parts_of_a_thought_are_separated_by_blank_lines() -> None:
@@ -120,7 +125,7 @@ def test_a_raw_thought_without_a_summary_is_emitted() -> None:
         delta("r", "raw", "item/reasoning/textDelta", contentIndex=0),
         item("completed", type="reasoning", id="r", summary=[], content=["raw"]),
     )
-    assert speaking(steps) == [facts.StepBegin(), facts.ThinkingDelta("raw"), facts.ThinkingEnd()]
+    assert without_ignored(steps) == [facts.StepBegin(), facts.ThinkingDelta("raw"), facts.ThinkingEnd()]
 
 
 def test_a_message_cut_off_by_steering_is_closed() -> None:

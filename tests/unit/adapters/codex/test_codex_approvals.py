@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from codex_recordings import OWN_THREAD, new_codec, recorded_facts
-from codex_transcript import Talk
-from tests.unit.adapters.talking import receive
+from codex_transcript import CodexConversation
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Source
@@ -32,12 +32,16 @@ def test_a_command_is_shown_whole_with_the_reason() -> None:
 
 
 def test_a_command_that_only_reads_is_a_low_risk() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     cases = ((0, ["read", "search"], "low"), (1, ["read", "unknown"], "medium"), (2, [], "medium"))
     for number, actions, risk in cases:
-        [asked] = talk.asks(number, RUN, itemId="c", command="x", commandActions=[{"type": kind} for kind in actions])
+        [asked] = talk.receive_request(
+            number, RUN, itemId="c", command="x", commandActions=[{"type": kind} for kind in actions]
+        )
         assert asked.risk == risk
-    [asked] = talk.asks(3, RUN, itemId="c", command="x", networkApprovalContext={"host": "a", "protocol": "https"})
+    [asked] = talk.receive_request(
+        3, RUN, itemId="c", command="x", networkApprovalContext={"host": "a", "protocol": "https"}
+    )
     assert asked.risk == "high"
     assert '"host": "a"' in asked.detail
 
@@ -63,31 +67,31 @@ def test_an_mcp_tool_is_shown_with_its_arguments_and_call() -> None:
     ],
 )
 def test_a_command_is_decided(action: ApproveAction | DenyAction, result: dict[str, str], granted: bool) -> None:
-    talk = Talk().running()
-    talk.asks(0, RUN, itemId="c", command="rm x")
-    settled = talk.want(action)[-1]
+    talk = CodexConversation().running()
+    talk.receive_request(0, RUN, itemId="c", command="rm x")
+    settled = talk.request(action)[-1]
     assert talk.sent() == [{"id": 0, "result": result}]
     assert settled == facts.RequestSettled("0", granted, getattr(action, "reason", None))
-    assert kinds(talk.notifies("serverRequest/resolved", requestId=0)) == ["Ignored"]
+    assert kinds(talk.receive_notification("serverRequest/resolved", requestId=0)) == ["Ignored"]
 
 
 def test_the_servers_ids_are_not_ours() -> None:
     # The server counts from 0, we from 1: its request 3 arrives while our request 3 is unanswered.
-    talk = Talk().opened()
+    talk = CodexConversation().opened()
     talk.begins("turn-1")
     talk.sent()
-    talk.asks(3, RUN, itemId="c", command="rm x")
-    assert kinds(talk.answers(3, {"turn": {"id": "turn-1"}})) == ["Ignored"]
-    talk.want(ApproveAction("3"))
+    talk.receive_request(3, RUN, itemId="c", command="rm x")
+    assert kinds(talk.receive_response(3, {"turn": {"id": "turn-1"}})) == ["Ignored"]
+    talk.request(ApproveAction("3"))
     assert talk.sent() == [{"id": 3, "result": {"decision": "accept"}}]
 
 
 def test_ids_may_be_text_and_keep_their_type() -> None:
-    talk = Talk().running()
-    talk.asks("7", RUN, itemId="c", command="one")
-    talk.asks(7, RUN, itemId="d", command="two")
-    talk.want(ApproveAction("7"))
-    talk.want(DenyAction('"7"'))
+    talk = CodexConversation().running()
+    talk.receive_request("7", RUN, itemId="c", command="one")
+    talk.receive_request(7, RUN, itemId="d", command="two")
+    talk.request(ApproveAction("7"))
+    talk.request(DenyAction('"7"'))
     assert talk.sent() == [
         {"id": 7, "result": {"decision": "accept"}},
         {"id": "7", "result": {"decision": "decline"}},
@@ -96,26 +100,30 @@ def test_ids_may_be_text_and_keep_their_type() -> None:
 
 def test_an_mcp_tool_is_approved_for_the_session_where_the_server_lets_us() -> None:
     for persist, extra in ((["session", "always"], {"_meta": {"persist": "session"}}), (["always"], {}), (None, {})):
-        talk = Talk().running()
+        talk = CodexConversation().running()
         meta = {"codex_approval_kind": "mcp_tool_call", "tool_name": "echo", "persist": persist}
         schema = {"type": "object", "properties": {}}
-        talk.asks(0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema=schema, _meta=meta)
-        talk.want(ApproveAction("0", always=True))
+        talk.receive_request(
+            0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema=schema, _meta=meta
+        )
+        talk.request(ApproveAction("0", always=True))
         assert talk.sent() == [{"id": 0, "result": {"action": "accept", "content": {}, **extra}}]
 
 
 def test_an_mcp_tool_is_declined() -> None:
-    talk = Talk().running()
-    talk.asks(0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema={"type": "object"})
-    talk.want(DenyAction("0"))
+    talk = CodexConversation().running()
+    talk.receive_request(0, ELICIT, serverName="e", mode="form", message="May it?", requestedSchema={"type": "object"})
+    talk.request(DenyAction("0"))
     assert talk.sent() == [{"id": 0, "result": {"action": "decline", "content": None}}]
 
 
 def test_a_link_is_shown_and_approved() -> None:
-    talk = Talk().running()
-    [asked] = talk.asks(0, ELICIT, serverName="e", mode="url", message="Log in", url="https://x", elicitationId="1")
+    talk = CodexConversation().running()
+    [asked] = talk.receive_request(
+        0, ELICIT, serverName="e", mode="url", message="Log in", url="https://x", elicitationId="1"
+    )
     assert "https://x" in asked.detail
-    talk.want(ApproveAction("0"))
+    talk.request(ApproveAction("0"))
     assert talk.sent()[0]["result"]["action"] == "accept"
 
 
@@ -125,11 +133,13 @@ def test_permissions_are_granted_as_they_were_asked() -> None:
         (ApproveAction("0", always=True), {"permissions": {"network": {"enabled": True}}, "scope": "session"}),
         (DenyAction("0"), {"permissions": {}, "scope": "turn"}),
     ):
-        talk = Talk().running()
+        talk = CodexConversation().running()
         wanted = {"network": {"enabled": True}, "fileSystem": None}
-        [asked] = talk.asks(0, "item/permissions/requestApproval", itemId="c", reason="npm", permissions=wanted)
+        [asked] = talk.receive_request(
+            0, "item/permissions/requestApproval", itemId="c", reason="npm", permissions=wanted
+        )
         assert (asked.action, asked.risk) == ("Grant permissions: npm", "high")
-        talk.want(action)
+        talk.request(action)
         assert talk.sent() == [{"id": 0, "result": result}]
 
 
@@ -143,21 +153,21 @@ def test_an_approval_inside_a_sub_agent_is_asked_of_the_run() -> None:
 
 
 def test_a_reply_is_given_once() -> None:
-    talk = Talk().running()
-    talk.asks(0, RUN, itemId="c", command="rm x")
-    talk.want(ApproveAction("0"))
-    [refused] = talk.want(DenyAction("0"))
+    talk = CodexConversation().running()
+    talk.receive_request(0, RUN, itemId="c", command="rm x")
+    talk.request(ApproveAction("0"))
+    [refused] = talk.request(DenyAction("0"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
 def test_answering_an_approval_is_refused() -> None:
-    talk = Talk().running()
-    talk.asks(0, RUN, itemId="c", command="rm x")
-    [refused] = talk.want(AnswerAction("0", "sure"))
+    talk = CodexConversation().running()
+    talk.receive_request(0, RUN, itemId="c", command="rm x")
+    [refused] = talk.request(AnswerAction("0", "sure"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
-    assert kinds(talk.want(ApproveAction("0"))) == ["WriteStdin", "RequestSettled"]
+    assert kinds(talk.request(ApproveAction("0"))) == ["WriteStdin", "RequestSettled"]
 
 
 def test_open_requests_are_settled_before_the_turn_ends() -> None:
@@ -173,42 +183,42 @@ def test_open_requests_are_settled_before_the_turn_ends() -> None:
 # -- questions
 
 
-def ask_two(talk: Talk) -> list[Any]:
+def ask_two(talk: CodexConversation) -> list[Any]:
     options = [{"label": "A", "description": "the first"}, {"label": "B", "description": ""}]
     questions = [
         {"id": "q1", "header": "Pick", "question": "Which?", "isOther": True, "isSecret": False, "options": options},
         {"id": "q2", "header": "", "question": "Why?", "isOther": True, "isSecret": False, "options": None},
     ]
-    return talk.asks(0, INPUT, itemId="c", questions=questions, isBlocking=True)
+    return talk.receive_request(0, INPUT, itemId="c", questions=questions, isBlocking=True)
 
 
 def test_questions_are_asked_one_by_one_and_answered_together() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     assert ask_two(talk) == [
         facts.InputAsked("0/q1", "Which?", "Pick\nA: the first", ("A", "B")),
         facts.InputAsked("0/q2", "Why?"),
     ]
-    assert talk.want(AnswerAction("0/q2", "because")) == [facts.RequestSettled("0/q2", granted=True)]
+    assert talk.request(AnswerAction("0/q2", "because")) == [facts.RequestSettled("0/q2", granted=True)]
     assert talk.sent() == []
-    talk.want(AnswerAction("0/q1", "B"))
+    talk.request(AnswerAction("0/q1", "B"))
     answers = {"q2": {"answers": ["because"]}, "q1": {"answers": ["B"]}}
     assert talk.sent() == [{"id": 0, "result": {"answers": answers}}]
 
 
 def test_a_question_may_stay_without_an_answer() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     ask_two(talk)
-    talk.want(DenyAction("0/q1"))
-    talk.want(AnswerAction("0/q2", "because"))
+    talk.request(DenyAction("0/q1"))
+    talk.request(AnswerAction("0/q2", "because"))
     assert talk.sent()[0]["result"]["answers"]["q1"] == {"answers": []}
 
 
 def test_a_question_that_codex_withdrew_is_settled() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     ask_two(talk)
-    steps = talk.notifies("serverRequest/resolved", requestId=0)
+    steps = talk.receive_notification("serverRequest/resolved", requestId=0)
     assert [(step.request_id, step.granted) for step in steps] == [("0/q1", False), ("0/q2", False)]
-    assert kinds(talk.want(AnswerAction("0/q1", "B"))) == ["Refuse"]
+    assert kinds(talk.request(AnswerAction("0/q1", "B"))) == ["Refuse"]
 
 
 FORM = {
@@ -224,12 +234,12 @@ FORM = {
 
 
 def test_a_form_of_an_mcp_server_is_filled_in_with_the_right_types() -> None:
-    talk = Talk().running()
-    asked = talk.asks(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
+    talk = CodexConversation().running()
+    asked = talk.receive_request(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
     assert asked[0] == facts.InputAsked("0/name", "Your name", "as in the passport", source="tool")
     assert asked[3].options == ("red", "blue")
     for field, text in (("name", "Ada"), ("age", " 36 "), ("size", "1.7"), ("color", "red"), ("sure", "Yes")):
-        talk.want(AnswerAction(f"0/{field}", text))
+        talk.request(AnswerAction(f"0/{field}", text))
     content = {"name": "Ada", "age": 36, "size": 1.7, "color": "red", "sure": True}
     assert talk.sent() == [{"id": 0, "result": {"action": "accept", "content": content}}]
 
@@ -239,46 +249,46 @@ def test_a_form_of_an_mcp_server_is_filled_in_with_the_right_types() -> None:
     [("age", "old", "integer"), ("size", "nan", "number"), ("color", "green", "red, blue"), ("sure", "hm", "boolean")],
 )
 def test_an_answer_of_the_wrong_type_is_refused_and_can_be_given_again(field: str, text: str, allowed: str) -> None:
-    talk = Talk().running()
-    talk.asks(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
-    [refused] = talk.want(AnswerAction(f"0/{field}", text))
+    talk = CodexConversation().running()
+    talk.receive_request(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
+    [refused] = talk.request(AnswerAction(f"0/{field}", text))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
     assert allowed in refused.message
-    assert kinds(talk.want(DenyAction(f"0/{field}")))[0] == "WriteStdin"
+    assert kinds(talk.request(DenyAction(f"0/{field}")))[0] == "WriteStdin"
 
 
 def test_declining_one_field_declines_the_form() -> None:
-    talk = Talk().running()
-    talk.asks(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
-    steps = talk.want(DenyAction("0/age"))
+    talk = CodexConversation().running()
+    talk.receive_request(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
+    steps = talk.request(DenyAction("0/age"))
     assert talk.sent() == [{"id": 0, "result": {"action": "decline", "content": None}}]
     assert kinds(steps) == ["WriteStdin", *["RequestSettled"] * 5]
 
 
 def test_a_question_is_not_approved() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     ask_two(talk)
-    assert kinds(talk.want(ApproveAction("0/q1"))) == ["Refuse"]
+    assert kinds(talk.request(ApproveAction("0/q1"))) == ["Refuse"]
 
 
 # -- unsupported requests
 
 
 def test_an_unknown_request_is_refused_so_that_codex_does_not_wait() -> None:
-    talk = Talk().running()
-    assert kinds(talk.asks(5, "sing/aSong")) == ["Unknown", "WriteStdin"]
+    talk = CodexConversation().running()
+    assert kinds(talk.receive_request(5, "sing/aSong")) == ["Unknown", "WriteStdin"]
     assert talk.sent() == [{"id": 5, "error": {"code": -32601, "message": "agent-mux does not offer sing/aSong"}}]
 
 
 def test_a_known_request_that_we_do_not_offer_is_refused_quietly() -> None:
-    talk = Talk().running()
-    assert kinds(talk.asks(5, "currentTime/read")) == ["Ignored", "WriteStdin"]
+    talk = CodexConversation().running()
+    assert kinds(talk.receive_request(5, "currentTime/read")) == ["Ignored", "WriteStdin"]
 
 
 def test_a_request_of_an_unknown_shape_is_refused() -> None:
-    talk = Talk().running()
-    assert kinds(talk.asks(5, RUN, itemId=["c"])) == ["Unknown", "WriteStdin"]
+    talk = CodexConversation().running()
+    assert kinds(talk.receive_request(5, RUN, itemId=["c"])) == ["Unknown", "WriteStdin"]
 
 
 # -- requests to other clients

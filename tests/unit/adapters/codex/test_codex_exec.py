@@ -2,7 +2,7 @@
 
 import pytest
 from codex_recordings import EXEC, codec_for, native, new_codec, recorded_facts, recording
-from tests.unit.adapters.talking import receive, speaking
+from tests.unit.adapters.codec_conversation import receive, without_ignored
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import (
@@ -301,4 +301,4 @@ def test_a_running_exec_can_only_be_interrupted() -> None:
 
 
 def test_the_prompt_on_stdin_is_ours() -> None:
-    assert speaking(receive(new_codec(EXEC), b"hello", source=Source.STDIN)) == []
+    assert without_ignored(receive(new_codec(EXEC), b"hello", source=Source.STDIN)) == []

@@ -1,6 +1,6 @@
 """`codex debug models` of 0.169.0: offline, without an account; prompts removed."""
 
-from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+from tests.unit.adapters.listings import assert_refused, assert_truncated_listing_is_safe, listed, parsed
 
 
 def test_hidden_models_are_left_out() -> None:
@@ -21,5 +21,5 @@ def test_the_window_is_the_one_that_codex_uses() -> None:
 def test_noise() -> None:
     entries = '{"slug":"a","visibility":"list","supported_reasoning_levels":7},{"slug":"b"},{"visibility":"list"}'
     assert list(parsed("codex", f'{{"models":[{entries}]}}')) == ["a"]
-    refuses("codex", "error", "not a JSON object")
-    survives_every_cut("codex", "0.169.0.json")
+    assert_refused("codex", "error", "not a JSON object")
+    assert_truncated_listing_is_safe("codex", "0.169.0.json")

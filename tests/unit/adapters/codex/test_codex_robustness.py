@@ -1,7 +1,7 @@
 """Fragments in any spelling, and the claimed event types. See `test_robustness.py` for other robustness tests."""
 
 from codex_recordings import ADAPTER, APP_SERVER, NAMES, events_of, new_codec
-from tests.unit.adapters.talking import as_line
+from tests.unit.adapters.codec_conversation import as_line
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Source

@@ -2,8 +2,8 @@
 
 import pytest
 from codex_recordings import OWN_THREAD, codec_for, new_codec, recorded_facts, recording
-from codex_transcript import Talk, start
-from tests.unit.adapters.talking import PLACE, effects, receive
+from codex_transcript import CodexConversation, start
+from tests.unit.adapters.codec_conversation import PROJECT, effects, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, Steer
@@ -19,7 +19,7 @@ INITIALIZE = {
 
 
 def open_thread(method: str, **params: object) -> list[object]:
-    asked = {"cwd": PLACE, "approvalPolicy": "on-request", "sandbox": "workspace-write", **params}
+    asked = {"cwd": PROJECT, "approvalPolicy": "on-request", "sandbox": "workspace-write", **params}
     return [{"method": "initialized"}, {"id": 2, "method": method, "params": asked}]
 
 
@@ -33,13 +33,13 @@ def interrupt(number: int, turn: str) -> dict[str, object]:
 
 
 def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
-    talk = Talk()
+    talk = CodexConversation()
     assert talk.sent() == [INITIALIZE]
-    talk.answers(1, {"userAgent": "codex"})
+    talk.receive_response(1, {"userAgent": "codex"})
     assert talk.sent() == open_thread("thread/start")
-    talk.answers(2, {"thread": {"id": OWN_THREAD}, "model": "gpt-5.5"})
+    talk.receive_response(2, {"thread": {"id": OWN_THREAD}, "model": "gpt-5.5"})
     assert talk.sent() == [start(3, "hello")]
-    talk.answers(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
+    talk.receive_response(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
     talk.begins("turn-1")
     assert talk.sent() == []
     talk.ends("turn-1")
@@ -50,7 +50,7 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
 
 
 def test_all_options_are_sent() -> None:
-    talk = Talk(
+    talk = CodexConversation(
         model="gpt-6.1-sol",
         system_prompt="be brief",
         thinking_effort="max",
@@ -60,11 +60,11 @@ def test_all_options_are_sent() -> None:
         images=("/home/dev/a.png", "data:image/png;base64,AA=="),
     )
     talk.sent()
-    talk.answers(1, {})
+    talk.receive_response(1, {})
     asked = {"approvalPolicy": "never", "sandbox": "danger-full-access", "model": "gpt-6.1-sol",
              "developerInstructions": "be brief", "ephemeral": True}  # fmt: skip
     assert talk.sent() == open_thread("thread/start", **asked)
-    talk.answers(2, {"thread": {"id": OWN_THREAD}})
+    talk.receive_response(2, {"thread": {"id": OWN_THREAD}})
     [turn] = talk.sent()
     assert turn["params"] == {
         "threadId": OWN_THREAD,
@@ -79,8 +79,8 @@ def test_all_options_are_sent() -> None:
 
 
 def test_replacing_the_system_prompt_replaces_the_base_instructions() -> None:
-    talk = Talk(system_prompt="you are a pirate", system_prompt_mode="replace")
-    talk.answers(1, {})
+    talk = CodexConversation(system_prompt="you are a pirate", system_prompt_mode="replace")
+    talk.receive_response(1, {})
     assert talk.sent()[-1]["params"]["baseInstructions"] == "you are a pirate"
 
 
@@ -93,64 +93,64 @@ def test_replacing_the_system_prompt_replaces_the_base_instructions() -> None:
     ],
 )
 def test_the_approval_mode_selects_policy_and_sandbox(mode: str, policy: str, sandbox: str) -> None:
-    talk = Talk(approval_mode=mode)
-    talk.answers(1, {})
+    talk = CodexConversation(approval_mode=mode)
+    talk.receive_response(1, {})
     params = talk.sent()[-1]["params"]
     assert (params["approvalPolicy"], params["sandbox"]) == (policy, sandbox)
 
 
 def test_where_rules_decide_codex_asks_before_everything_and_may_write() -> None:
-    talk = Talk(asks_everything=True)
-    talk.answers(1, {})
+    talk = CodexConversation(asks_everything=True)
+    talk.receive_response(1, {})
     params = talk.sent()[-1]["params"]
     assert (params["approvalPolicy"], params["sandbox"]) == ("untrusted", "workspace-write")
 
 
 def test_a_resumed_or_forked_thread_gets_its_permissions_and_returns_no_history() -> None:
     for context, method in (({"session_id": "s"}, "thread/resume"), ({"fork_session_id": "s"}, "thread/fork")):
-        talk = Talk(**context)
+        talk = CodexConversation(**context)
         talk.sent()
-        talk.answers(1, {})
+        talk.receive_response(1, {})
         assert talk.sent() == open_thread(method, threadId="s", excludeTurns=True)
 
 
 def test_a_session_that_is_not_there_fails_the_run() -> None:
-    talk = Talk(session_id="nope")
-    talk.answers(1, {})
+    talk = CodexConversation(session_id="nope")
+    talk.receive_response(1, {})
     talk.sent()
-    [failed, _] = talk.refuses(2, "no rollout found for thread id nope")
+    [failed, _] = talk.receive_error(2, "no rollout found for thread id nope")
     assert failed == facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", "no rollout found for thread id nope"))
     assert talk.sent() == ["EOF"]
 
 
 def test_a_handshake_that_is_refused_fails_the_run() -> None:
-    talk = Talk()
+    talk = CodexConversation()
     talk.sent()
-    [failed, _] = talk.refuses(1, "Invalid request: missing field `clientInfo`")
+    [failed, _] = talk.receive_error(1, "Invalid request: missing field `clientInfo`")
     assert failed.failure.code == "AGENT_CRASH"
     assert talk.sent() == ["EOF"]
 
 
 def test_an_answer_without_a_thread_fails_the_run() -> None:
-    talk = Talk()
-    talk.answers(1, {})
+    talk = CodexConversation()
+    talk.receive_response(1, {})
     talk.sent()
-    kinds = [type(step).__name__ for step in talk.answers(2, {"thread": 7})]
+    kinds = [type(step).__name__ for step in talk.receive_response(2, {"thread": 7})]
     assert kinds == ["TurnFailed", "CloseStdin"]
 
 
 def test_a_turn_that_cannot_begin_fails_and_the_run_ends() -> None:
-    talk = Talk().opened()
+    talk = CodexConversation().opened()
     talk.sent()
-    [failed, _] = talk.refuses(3, "unexpected status 401 Unauthorized")
+    [failed, _] = talk.receive_error(3, "unexpected status 401 Unauthorized")
     assert failed.failure.code == "AUTH_ERROR"
     assert talk.sent() == ["EOF"]
 
 
 def test_a_prompt_sent_in_mid_turn_waits_for_its_own_turn() -> None:
     # Sent at once, Codex would merge it into the running turn.
-    talk = Talk().running()
-    talk.want(Send("second"))
+    talk = CodexConversation().running()
+    talk.request(Send("second"))
     assert talk.sent() == []
     talk.ends("turn-1")
     assert talk.sent() == [start(4, "second")]
@@ -160,8 +160,8 @@ def test_a_prompt_sent_in_mid_turn_waits_for_its_own_turn() -> None:
 
 
 def test_prompts_sent_before_the_thread_is_open_come_in_order() -> None:
-    talk = Talk(prompt="one")
-    talk.want(Send("two"))
+    talk = CodexConversation(prompt="one")
+    talk.request(Send("two"))
     talk.opened()
     assert talk.sent()[-1] == start(3, "one")
     talk.begins("turn-1")
@@ -170,21 +170,21 @@ def test_prompts_sent_before_the_thread_is_open_come_in_order() -> None:
 
 
 def test_an_interactive_run_stays_until_it_is_closed() -> None:
-    talk = Talk(interactive=True, prompt="").opened()
+    talk = CodexConversation(interactive=True, prompt="").opened()
     assert talk.sent()[-1]["method"] == "thread/start"
-    talk.want(Send("hi"))
+    talk.request(Send("hi"))
     assert talk.sent() == [start(3, "hi")]
     talk.begins("turn-1")
     talk.ends("turn-1")
     assert talk.sent() == []
-    talk.want(Close())
+    talk.request(Close())
     assert talk.sent() == ["EOF"]
 
 
 def test_closing_in_mid_turn_waits_because_the_end_of_input_would_lose_the_turn() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("last words"))
-    talk.want(Close())
+    talk = CodexConversation(interactive=True).running()
+    talk.request(Send("last words"))
+    talk.request(Close())
     assert talk.sent() == []
     talk.ends("turn-1")
     assert talk.sent() == [start(4, "last words")]
@@ -194,149 +194,149 @@ def test_closing_in_mid_turn_waits_because_the_end_of_input_would_lose_the_turn(
 
 
 def test_steering_goes_into_the_turn_that_runs() -> None:
-    talk = Talk().running()
-    talk.want(Steer("left"))
+    talk = CodexConversation().running()
+    talk.request(Steer("left"))
     assert talk.sent() == [steer(4, "turn-1", "left")]
-    talk.answers(4, {})
+    talk.receive_response(4, {})
     talk.ends("turn-1")
     assert talk.sent() == ["EOF"]
 
 
 def test_steering_without_a_turn_is_a_prompt() -> None:
-    talk = Talk(interactive=True, prompt="").opened()
+    talk = CodexConversation(interactive=True, prompt="").opened()
     talk.sent()
-    talk.want(Steer("left"))
+    talk.request(Steer("left"))
     assert talk.sent() == [start(3, "left")]
 
 
 def test_orders_wait_until_the_turn_runs_because_before_that_they_are_refused() -> None:
     # After the result of turn/start, Codex still refuses: "no active turn to interrupt".
-    talk = Talk().opened()
+    talk = CodexConversation().opened()
     talk.sent()
-    talk.want(Steer("left"))
-    talk.want(Interrupt())
-    talk.answers(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
+    talk.request(Steer("left"))
+    talk.request(Interrupt())
+    talk.receive_response(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
     assert talk.sent() == []
     talk.begins("turn-1")
     assert talk.sent() == [steer(4, "turn-1", "left"), interrupt(5, "turn-1")]
 
 
 def test_steering_that_came_too_late_is_the_next_prompt() -> None:
-    talk = Talk().running()
-    talk.want(Steer("left"))
+    talk = CodexConversation().running()
+    talk.request(Steer("left"))
     talk.sent()
     talk.ends("turn-1")
     assert talk.sent() == []  # the steering message may still be refused
-    steps = talk.refuses(4, "no active turn to steer")
+    steps = talk.receive_error(4, "no active turn to steer")
     assert isinstance(steps[0], facts.Note)
     assert talk.sent() == [start(5, "left")]
 
 
 def test_interrupting_stops_the_turn_and_the_run_ends() -> None:
-    talk = Talk().running()
-    talk.want(Interrupt())
+    talk = CodexConversation().running()
+    talk.request(Interrupt())
     assert talk.sent() == [interrupt(4, "turn-1")]
-    talk.answers(4, {})
+    talk.receive_response(4, {})
     [stopped, _] = talk.ends("turn-1", "interrupted")
     assert stopped == facts.TurnStopped()
     assert talk.sent() == ["EOF"]
 
 
 def test_interrupting_before_the_first_turn_stops_it_as_it_begins() -> None:
-    talk = Talk()
-    talk.want(Interrupt())
+    talk = CodexConversation()
+    talk.request(Interrupt())
     talk.opened()
     talk.begins("turn-1")
     assert talk.sent()[-1] == interrupt(4, "turn-1")
 
 
 def test_an_interrupt_between_turns_is_noted() -> None:
-    talk = Talk(interactive=True, prompt="").opened()
-    [note] = talk.want(Interrupt())
+    talk = CodexConversation(interactive=True, prompt="").opened()
+    [note] = talk.request(Interrupt())
     assert isinstance(note, facts.Note)
-    talk.want(Send("hi"))
+    talk.request(Send("hi"))
     talk.begins("turn-1")
     assert [message["method"] for message in talk.sent()[-1:]] == ["turn/start"]
 
 
 def test_an_interrupt_that_came_too_late_is_noted() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Interrupt())
+    talk = CodexConversation(interactive=True).running()
+    talk.request(Interrupt())
     talk.ends("turn-1")
-    [note] = talk.refuses(4, "no active turn to interrupt")
+    [note] = talk.receive_error(4, "no active turn to interrupt")
     assert isinstance(note, facts.Note)
 
 
 def test_cancelling_interrupts_the_turn_and_forgets_what_was_queued() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("never"))
-    talk.want(Cancel())
+    talk = CodexConversation(interactive=True).running()
+    talk.request(Send("never"))
+    talk.request(Cancel())
     assert talk.sent() == [interrupt(4, "turn-1")]
     talk.ends("turn-1", "interrupted")
     assert talk.sent() == ["EOF"]
 
 
 def test_cancelling_between_turns_hangs_up() -> None:
-    talk = Talk(interactive=True, prompt="").opened()
+    talk = CodexConversation(interactive=True, prompt="").opened()
     talk.sent()
-    talk.want(Cancel())
+    talk.request(Cancel())
     assert talk.sent() == ["EOF"]
 
 
 def test_nothing_is_sent_after_the_end_of_input() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     talk.ends("turn-1")
     assert talk.sent() == ["EOF"]
-    [refused] = talk.want(Send("more"))
+    [refused] = talk.request(Send("more"))
     assert isinstance(refused, Refuse)
     assert refused.code == "STDIN_NOT_AVAILABLE"
-    talk.want(Close())
+    talk.request(Close())
     assert [effect for effect in talk.sent() if not isinstance(effect, Refuse)] == []
 
 
 def test_an_answer_that_comes_after_its_turn_does_not_revive_it() -> None:
-    talk = Talk(interactive=True).running()
+    talk = CodexConversation(interactive=True).running()
     talk.ends("turn-1")
-    talk.answers(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
+    talk.receive_response(3, {"turn": {"id": "turn-1", "status": "inProgress"}})
     talk.begins("turn-1")
-    talk.want(Send("next"))
+    talk.request(Send("next"))
     assert talk.sent() == [start(4, "next")]
 
 
 def test_a_turn_ends_whatever_is_wrong_with_its_ending() -> None:
     for status, error in (("evaporated", None), (None, "x"), ("failed", {"message": 7})):
-        talk = Talk().running()
+        talk = CodexConversation().running()
         talk.ends("turn-1", status, error=error)  # type: ignore[arg-type]
         assert talk.sent() == ["EOF"]
 
 
 def test_we_do_not_hang_up_on_a_sub_agent_that_still_works() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     other = "01a20000-0000-7000-8000-000000000009"
-    talk.notifies("item/started", item={"type": "subAgentActivity", "id": "a", "kind": "started",
+    talk.receive_notification("item/started", item={"type": "subAgentActivity", "id": "a", "kind": "started",
                                      "agentThreadId": other, "agentPath": "/root/a"})  # fmt: skip
-    talk.notifies("turn/started", threadId=other, turn={"id": "inner"})
+    talk.receive_notification("turn/started", threadId=other, turn={"id": "inner"})
     talk.ends("turn-1")
     assert talk.sent() == []
-    talk.notifies("turn/completed", threadId=other, turn={"id": "inner", "status": "completed"})
+    talk.receive_notification("turn/completed", threadId=other, turn={"id": "inner", "status": "completed"})
     assert talk.sent() == ["EOF"]
 
 
 def test_an_interrupted_run_does_not_wait_for_its_sub_agents() -> None:
     for action in (Interrupt(), Cancel()):
-        talk = Talk().running()
-        talk.notifies("turn/started", threadId="01a20000-0000-7000-8000-000000000009", turn={"id": "inner"})
-        talk.want(action)
+        talk = CodexConversation().running()
+        talk.receive_notification("turn/started", threadId="01a20000-0000-7000-8000-000000000009", turn={"id": "inner"})
+        talk.request(action)
         talk.ends("turn-1", "interrupted")
         assert talk.sent() == [interrupt(4, "turn-1"), "EOF"]
 
 
 def test_an_idle_sub_agent_without_a_report_does_not_keep_the_input_open() -> None:
-    talk = Talk().running()
+    talk = CodexConversation().running()
     other = "01a20000-0000-7000-8000-000000000009"
-    talk.notifies("turn/started", threadId=other, turn={"id": "inner"})
+    talk.receive_notification("turn/started", threadId=other, turn={"id": "inner"})
     talk.ends("turn-1")
-    talk.notifies("thread/status/changed", threadId=other, status={"type": "systemError"})
+    talk.receive_notification("thread/status/changed", threadId=other, status={"type": "systemError"})
     assert talk.sent() == ["EOF"]
 
 
@@ -354,7 +354,7 @@ def test_orders_that_another_client_gave_too_late_are_notes() -> None:
 
 
 def test_whatever_a_prompt_holds_is_one_line_of_utf_8() -> None:
-    talk = Talk(prompt="a\nb\u2028c \ud800 \N{GRINNING FACE}").opened()
+    talk = CodexConversation(prompt="a\nb\u2028c \ud800 \N{GRINNING FACE}").opened()
     assert talk.sent()[-1]["params"]["input"][0]["text"] == "a\nb\u2028c ? \N{GRINNING FACE}"
 
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from tests.unit.adapters import talking
+from tests.unit.adapters import codec_conversation
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of, receive
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import PLACE, facts_of, receive
 
 from agent_mux.sdk.codec import Codec, CodecContext, Effect, Exit, Step, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
@@ -13,7 +13,7 @@ from agent_mux_adapters.copilot.argv import HEADLESS, JSON
 from agent_mux_adapters.copilot.requests import HeadlessContext
 
 RECORDINGS = Recordings(ADAPTER, JSON)
-NAMES = RECORDINGS.spoken
+NAMES = RECORDINGS.in_known_protocols
 recording, events_of = RECORDINGS.get, RECORDINGS.events
 SESSION = "11111111-2222-4333-8444-555555555555"
 
@@ -22,7 +22,7 @@ def new_codec(protocol: str = HEADLESS, **context: Any) -> Codec:
     """Return a codec with this context. Without a prompt it only observes."""
     kind = HeadlessContext if protocol == HEADLESS else CodecContext
     return ADAPTER.protocols[protocol].codec(
-        kind(**{"agent": "copilot", "protocol": protocol, "cwd": PLACE, **context})
+        kind(**{"agent": "copilot", "protocol": protocol, "cwd": PROJECT, **context})
     )
 
 
@@ -53,48 +53,51 @@ def calls(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
     return event("tool.execution_start", toolCallId=call_id, toolName=name, arguments=arguments)
 
 
-class Talk(talking.Talk):
+class CopilotConversation(codec_conversation.CodecConversation):
     """A headless codec of a live run, and a runtime that the test controls."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(**{"prompt": "hello", **context}))
 
-    def answers(self, request_id: int, result: Any) -> list[Step]:
-        return self.says({"jsonrpc": "2.0", "id": request_id, "result": result})
+    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+        return self.receive({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def refuses(self, request_id: int, message: str) -> list[Step]:
-        return self.says({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32603, "message": message}})
+    def receive_error(self, request_id: int, message: str) -> list[Step]:
+        return self.receive({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32603, "message": message}})
 
-    def notifies(self, kind: str, agent: str | None = None, /, **data: Any) -> list[Step]:
+    def receive_notification(self, kind: str, agent: str | None = None, /, **data: Any) -> list[Step]:
         params = {"sessionId": SESSION, "event": event(kind, agent, **data)}
-        return self.says({"jsonrpc": "2.0", "method": "session.event", "params": params})
+        return self.receive({"jsonrpc": "2.0", "method": "session.event", "params": params})
 
-    def asks(self, request_id: Any, method: str, **params: Any) -> list[Step]:
-        return self.says({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+        return self.receive({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
-    def opened(self) -> "Talk":
+    def opened(self) -> "CopilotConversation":
         """Complete the handshake; the codec sends the first prompt."""
-        self.answers(1, {"protocolVersion": 3})
-        self.answers(2, {"sessionId": SESSION, "workspacePath": "/w"})
+        self.receive_response(1, {"protocolVersion": 3})
+        self.receive_response(2, {"sessionId": SESSION, "workspacePath": "/w"})
         return self
 
-    def running(self) -> "Talk":
+    def running(self) -> "CopilotConversation":
         """Complete the handshake and begin the first turn. The requests 1 to 4 are consumed."""
         self.opened()
-        self.answers(3, {"success": True})
+        self.receive_response(3, {"success": True})
         self.takes_up(4, "m1")
         self.sent()
         return self
 
     def takes_up(self, request_id: int, message: str) -> None:
         """Accept a prompt and begin its turn."""
-        self.answers(request_id, {"messageId": message})
-        self.notifies("user.message", messageId=message, content="hello")
-        self.notifies("assistant.turn_start", turnId="0")
+        self.receive_response(request_id, {"messageId": message})
+        self.receive_notification("user.message", messageId=message, content="hello")
+        self.receive_notification("assistant.turn_start", turnId="0")
 
     def hands_back(self, *, aborted: bool = False) -> list[Step]:
         """End the turn, with nothing in the background."""
-        return [*self.notifies("assistant.idle", aborted=aborted), *self.notifies("session.idle")]
+        return [
+            *self.receive_notification("assistant.idle", aborted=aborted),
+            *self.receive_notification("session.idle"),
+        ]
 
     # -- our side
 
@@ -105,9 +108,9 @@ class Talk(talking.Talk):
     def facts(self) -> list[Step]:
         return facts_of(self.steps)
 
-    def shown(self, effect: Effect) -> Any:
+    def format_effect(self, effect: Effect) -> Any:
         if not isinstance(effect, WriteStdin):
-            return super().shown(effect)
+            return super().format_effect(effect)
         head, _, body = effect.data.partition(b"\r\n\r\n")
         assert head == b"Content-Length: %d" % len(body)
         return json.loads(body)

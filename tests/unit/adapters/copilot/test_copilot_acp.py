@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from copilot_transcript import SESSION, events_of, gone, new_codec
-from tests.unit.adapters.talking import PLACE, facts_of, receive
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Codec, Source
 
 SIDES = (
-    {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": PLACE, "mcpServers": []}},
+    {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": PROJECT, "mcpServers": []}},
     {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": SESSION, "prompt": []}},
 )
 FINISHED = "\n<shellId: 0 completed with exit code 3>"
@@ -112,7 +112,7 @@ def test_files() -> None:
     kinds = {one.type for one in events_of("acp_tools")}
     assert {"file_create", "file_patch", "file_read"} <= kinds
     reads = [one.path for one in events_of("acp_tools") if one.type == "file_read"]  # type: ignore[union-attr]
-    assert reads == [f"{PLACE}/a.txt"]  # neither a listed directory nor a search
+    assert reads == [f"{PROJECT}/a.txt"]  # neither a listed directory nor a search
     [patched] = [one for one in events_of("acp_tools") if one.type == "file_patch"]
     assert patched.diff.endswith("a.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n")  # type: ignore[union-attr]
 

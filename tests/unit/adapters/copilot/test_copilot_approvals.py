@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import SESSION, Talk, event, events_of, facts_from, new_codec
-from tests.unit.adapters.talking import facts_of, receive
+from copilot_transcript import SESSION, CopilotConversation, event, events_of, facts_from, new_codec
+from tests.unit.adapters.codec_conversation import facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Source
@@ -22,11 +22,11 @@ def wanted(request: dict[str, Any], prompt: dict[str, Any] | None = None, **more
     return {"requestId": "r", "permissionRequest": request, "promptRequest": prompt or {}, **more}
 
 
-def asking(request: dict[str, Any] | None = None, prompt: dict[str, Any] | None = None) -> Talk:
+def asking(request: dict[str, Any] | None = None, prompt: dict[str, Any] | None = None) -> CopilotConversation:
     """Return a transcript in which a call waits for permission."""
-    talk = Talk().running()
-    talk.notifies("tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "rm made"})
-    talk.notifies("permission.requested", **wanted(request or SHELL, prompt))
+    talk = CopilotConversation().running()
+    talk.receive_notification("tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "rm made"})
+    talk.receive_notification("permission.requested", **wanted(request or SHELL, prompt))
     return talk
 
 
@@ -41,12 +41,12 @@ def test_a_call_waits_for_permission() -> None:
     assert talk.facts()[-1] == facts.ApprovalAsked(
         "r", "Run a shell command", "rm made", "high", "bash", "c", "rm made"
     )
-    assert talk.want(ApproveAction("r"))[-1] == facts.RequestSettled("r", granted=True)
+    assert talk.request(ApproveAction("r"))[-1] == facts.RequestSettled("r", granted=True)
     assert talk.sent() == [decision(5, kind="approve-once")]
-    talk.answers(5, {"success": True})
-    steps = talk.notifies("permission.completed", requestId="r", result={"kind": "approved"})
+    talk.receive_response(5, {"success": True})
+    steps = talk.receive_notification("permission.completed", requestId="r", result={"kind": "approved"})
     assert facts_of(steps) == []
-    assert talk.want(ApproveAction("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot is not waiting for r")]
+    assert talk.request(ApproveAction("r")) == [Refuse("INTERACTION_NOT_FOUND", "copilot is not waiting for r")]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_call_waits_for_permission() -> None:
 )
 def test_a_refusal_and_its_reason(reason: str | None, result: dict[str, Any]) -> None:
     talk = asking()
-    assert talk.want(DenyAction("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
+    assert talk.request(DenyAction("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
     assert talk.sent() == [decision(5, **result)]
 
 
@@ -76,7 +76,7 @@ def test_approving_always_covers_similar_requests_for_the_session(
     request_: dict[str, Any], prompt: dict[str, Any], approval: dict[str, Any] | None
 ) -> None:
     talk = asking(request_, prompt)
-    talk.want(ApproveAction("r", always=True))
+    talk.request(ApproveAction("r", always=True))
     [sent] = talk.sent()
     expected = {"kind": "approve-for-session", **({"approval": approval} if approval else {})}
     assert sent["params"]["result"] == expected
@@ -111,38 +111,38 @@ def test_an_approval_has_a_title_a_detail_and_a_risk(
 
 
 def test_an_approval_cannot_be_answered_like_a_question() -> None:
-    [refused] = asking().want(AnswerAction("r", "yes"))
+    [refused] = asking().request(AnswerAction("r", "yes"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
 
 def test_open_requests_are_settled_at_the_end_of_the_turn() -> None:
     talk = asking()
-    talk.notifies("assistant.idle", aborted=True)
+    talk.receive_notification("assistant.idle", aborted=True)
     assert facts.RequestSettled("r", granted=False, reason="the turn ended") in talk.facts()
-    assert isinstance(talk.want(ApproveAction("r"))[0], Refuse)
+    assert isinstance(talk.request(ApproveAction("r"))[0], Refuse)
 
 
 def test_a_sub_agent_in_the_background_continues_to_wait() -> None:
-    talk = Talk().running()
-    talk.notifies("permission.requested", "inner", **wanted(SHELL))
-    talk.notifies("assistant.idle")
+    talk = CopilotConversation().running()
+    talk.receive_notification("permission.requested", "inner", **wanted(SHELL))
+    talk.receive_notification("assistant.idle")
     asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalAsked)]
     assert len(asked) == 2  # emitted again, because the end of the turn closed it
     assert asked[0].call_id is None
-    talk.want(ApproveAction("r"))
+    talk.request(ApproveAction("r"))
     assert talk.sent() == [decision(5, kind="approve-once")]
 
 
 def test_a_request_decided_by_a_hook_is_not_emitted() -> None:
-    talk = Talk().running()
-    assert facts_of(talk.notifies("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
+    talk = CopilotConversation().running()
+    assert facts_of(talk.receive_notification("permission.requested", **wanted(SHELL, resolvedByHook=True))) == []
 
 
 def test_a_refused_decision_is_noted() -> None:
     talk = asking()
-    talk.want(ApproveAction("r"))
-    [note] = facts_of(talk.refuses(5, "too late"))
+    talk.request(ApproveAction("r"))
+    [note] = facts_of(talk.receive_error(5, "too late"))
     assert note == facts.Note("copilot refused the decision: too late", "warn")
 
 
@@ -157,11 +157,15 @@ def test_another_clients_decision_is_emitted_when_it_is_completed() -> None:
 # -- questions
 
 
-def question(**params: Any) -> Talk:
-    talk = Talk().running()
-    talk.notifies("tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"})
-    talk.notifies("user_input.requested", requestId="x", question="Which?", toolCallId="q")
-    talk.asks(0, "userInput.request", **{"sessionId": SESSION, "question": "Which?", "choices": ["red"], **params})
+def question(**params: Any) -> CopilotConversation:
+    talk = CopilotConversation().running()
+    talk.receive_notification(
+        "tool.execution_start", toolCallId="q", toolName="ask_user", arguments={"question": "Which?"}
+    )
+    talk.receive_notification("user_input.requested", requestId="x", question="Which?", toolCallId="q")
+    talk.receive_request(
+        0, "userInput.request", **{"sessionId": SESSION, "question": "Which?", "choices": ["red"], **params}
+    )
     return talk
 
 
@@ -175,33 +179,38 @@ def answer(**result: Any) -> dict[str, Any]:
         (AnswerAction("question:0", "red"), {"answer": "red", "wasFreeform": False}, True),
         (AnswerAction("question:0", "blue"), {"answer": "blue", "wasFreeform": True}, True),
         (DenyAction("question:0"), {"answer": "The user declined to answer.", "wasFreeform": True}, False),
-        (DenyAction("question:0", "Ask later."), {"answer": "The user declined to answer. Ask later.", "wasFreeform": True},
-         False),
+        (
+            DenyAction("question:0", "Ask later."),
+            {"answer": "The user declined to answer. Ask later.", "wasFreeform": True},
+            False,
+        ),
     ],
 )  # fmt: skip
 def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted: bool) -> None:
     talk = question()
     [asked] = [fact for fact in talk.facts() if isinstance(fact, facts.InputAsked)]
     assert asked == facts.InputAsked("question:0", "Which?", options=("red",))
-    assert talk.want(action)[-1] == facts.RequestSettled("question:0", granted=granted)
+    assert talk.request(action)[-1] == facts.RequestSettled("question:0", granted=granted)
     assert talk.sent() == [answer(**result)]
-    ended = talk.notifies("tool.execution_complete", toolCallId="q", success=True, result={"content": "red"})
+    ended = talk.receive_notification(
+        "tool.execution_complete", toolCallId="q", success=True, result={"content": "red"}
+    )
     assert facts_of(ended) == []  # the call is the question
 
 
 def test_a_question_with_choices_only() -> None:
-    [refused] = question(allowFreeform=False).want(AnswerAction("question:0", "blue"))
+    [refused] = question(allowFreeform=False).request(AnswerAction("question:0", "blue"))
     assert refused == Refuse("VALIDATION_ERROR", "question:0: got 'blue'; allowed: red")
 
 
 def test_a_question_cannot_be_approved() -> None:
-    [refused] = question().want(ApproveAction("question:0"))
+    [refused] = question().request(ApproveAction("question:0"))
     assert isinstance(refused, Refuse)
 
 
 def test_a_question_of_an_unknown_shape_is_refused() -> None:
-    talk = Talk().running()
-    steps = talk.asks(0, "userInput.request", question=5)
+    talk = CopilotConversation().running()
+    steps = talk.receive_request(0, "userInput.request", question=5)
     assert isinstance(steps[0], facts.Unknown)
     assert talk.sent()[0]["error"]["code"] == -32601
 
@@ -229,8 +238,8 @@ def test_another_clients_answer_may_be_seen_before_the_question() -> None:
 
 @pytest.mark.parametrize("method", ["tool.call", "hooks.invoke", "something.new"])
 def test_unsupported_requests_are_refused(method: str) -> None:
-    talk = Talk().running()
-    steps = talk.asks("a", method)
+    talk = CopilotConversation().running()
+    steps = talk.receive_request("a", method)
     assert isinstance(steps[0], facts.Unknown if method == "something.new" else facts.Ignored)
     assert talk.sent() == [
         {"jsonrpc": "2.0", "id": "a", "error": {"code": -32601, "message": f"agent-mux does not offer {method}"}}

@@ -2,7 +2,7 @@
 
 import pytest
 from copilot_transcript import event, new_codec
-from tests.unit.adapters.talking import receive
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk import facts
 from agent_mux_adapters.copilot.notices import IGNORED, NOTICES

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from copilot_transcript import SESSION, event, events_of, facts_from, gone, new_codec, recording
-from tests.unit.adapters.talking import PLACE, facts_of, receive
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Close, Exit, Interrupt, Refuse, Send, SignalGroup, Source
@@ -99,7 +99,7 @@ def test_lines_are_recognized_by_protocol() -> None:
         {"method": "session.event", "params": {"sessionId": SESSION, "event": {}}},
         {"method": "session.lifecycle", "params": {"type": "session.created"}},
         {"id": 1, "result": {"protocolVersion": 3, "taskKinds": []}},
-        {"id": 2, "result": {"workspacePath": PLACE, "mode": "x"}},
+        {"id": 2, "result": {"workspacePath": PROJECT, "mode": "x"}},
     ]
     assert all(map(is_headless_line, headless))
     assert not any(map(is_json_line, headless))

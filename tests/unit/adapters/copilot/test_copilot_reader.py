@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from copilot_transcript import calls, done_with, event, events_of, facts_from, failed_with
-from tests.unit.adapters.talking import PLACE
+from tests.unit.adapters.codec_conversation import PROJECT
 
 from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
@@ -197,7 +197,7 @@ def test_a_file_is_made() -> None:
 
 
 def test_the_empty_line_after_the_end_of_a_file_is_no_line() -> None:
-    path = f"{PLACE}/a.txt"
+    path = f"{PROJECT}/a.txt"
     shown = diff(path, "@@ -1,4 +1,4 @@", " one", "-two", "+2", " ")
     [patched] = effects("edit", {"path": path, "old_str": "two", "new_str": "2"}, shown)
     assert patched == facts.FilePatched(path, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n")

@@ -1,7 +1,7 @@
 """Any output of Copilot: nothing raises, nothing is dropped, and the events conform to the contract."""
 
 import pytest
-from copilot_transcript import NAMES, RECORDINGS, Talk, events_of, new_codec
+from copilot_transcript import NAMES, RECORDINGS, CopilotConversation, events_of, new_codec
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.damage import damaged, patient
@@ -24,7 +24,8 @@ from agent_mux.sdk.facts import Fact
 
 PROTOCOLS = ("acp", "headless", "json")
 ACTIONS = (
-    Send("x"), Steer("y"), Interrupt(), Close(), Cancel(), ApproveAction("r"), DenyAction("r", "no"), AnswerAction("question:0", "a"),
+    Send("x"), Steer("y"), Interrupt(), Close(), Cancel(), ApproveAction("r"), DenyAction("r", "no"),
+    AnswerAction("question:0", "a"),
 )  # fmt: skip
 
 
@@ -46,12 +47,12 @@ def test_a_line_with_a_strange_part(protocol: str, data: st.DataObject) -> None:
 @patient
 @given(data=st.data())
 def test_a_live_conversation_with_a_strange_runtime(data: st.DataObject) -> None:
-    talk = Talk(interactive=True)
+    talk = CopilotConversation(interactive=True)
     for _ in range(8):
         if data.draw(st.booleans()):
-            talk.want(data.draw(st.sampled_from(ACTIONS)))
+            talk.request(data.draw(st.sampled_from(ACTIONS)))
         else:
-            talk.says(data.draw(damaged(LINES["headless"])))
+            talk.receive(data.draw(damaged(LINES["headless"])))
     assert all(isinstance(step, Fact | Effect) for step in talk.steps)
 
 

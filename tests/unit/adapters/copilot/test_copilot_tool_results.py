@@ -2,12 +2,12 @@
 
 import pytest
 from copilot_transcript import new_codec
-from tests.unit.adapters.talking import PLACE, receive
+from tests.unit.adapters.codec_conversation import PROJECT, receive
 
 from agent_mux.sdk import facts
 from agent_mux_adapters.copilot import tool_results
 
-PATH = f"{PLACE}/a.txt"
+PATH = f"{PROJECT}/a.txt"
 
 
 def shown(*lines: str, path: str = PATH, old: str | None = None) -> str:

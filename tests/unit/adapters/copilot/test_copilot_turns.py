@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from copilot_transcript import SESSION, Talk, event, new_codec
-from tests.unit.adapters.talking import PLACE, facts_of, receive
+from copilot_transcript import SESSION, CopilotConversation, event, new_codec
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Cancel, Close, CodecContext, Interrupt, Refuse, Send, Source, Steer, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 
 OPENED = {
-    "workingDirectory": PLACE,
+    "workingDirectory": PROJECT,
     "streaming": True,
     "includeSubAgentStreamingEvents": True,
     "requestPermission": True,
@@ -34,18 +34,18 @@ def abort(number: int) -> dict[str, Any]:
 
 
 def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
-    talk = Talk()
+    talk = CopilotConversation()
     assert talk.sent() == [request(1, "connect")]
-    talk.answers(1, {"protocolVersion": 3, "taskKinds": []})
+    talk.receive_response(1, {"protocolVersion": 3, "taskKinds": []})
     assert talk.sent() == [request(2, "session.create", **OPENED)]
-    talk.answers(2, {"sessionId": SESSION, "workspacePath": "/w", "modelState": {"modelId": "big"}})
+    talk.receive_response(2, {"sessionId": SESSION, "workspacePath": "/w", "modelState": {"modelId": "big"}})
     configure = request(3, "session.permissions.configure", sessionId=SESSION, rules=RULES)
     assert talk.sent() == [configure, prompt(4, "hello")]
-    talk.answers(3, {"success": True})
+    talk.receive_response(3, {"success": True})
     talk.takes_up(4, "m1")
-    talk.notifies("assistant.idle")
+    talk.receive_notification("assistant.idle")
     assert talk.sent() == []  # something may still run in the background
-    talk.notifies("session.idle")
+    talk.receive_notification("session.idle")
     assert talk.sent() == ["EOF"]
     assert talk.facts() == [
         facts.SessionKnown(SESSION, model="big"), facts.TurnBegin(), facts.StepBegin(), facts.TurnDone()
@@ -53,7 +53,7 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
 
 
 def test_all_options_are_sent() -> None:
-    talk = Talk(
+    talk = CopilotConversation(
         model="m",
         provider={"type": "openai"},
         thinking_effort="high",
@@ -84,17 +84,17 @@ def test_all_options_are_sent() -> None:
     assert first == prompt(4, "hello", attachments=attached, responseFormat=schema)
     talk.takes_up(4, "m1")
     talk.hands_back()
-    talk.want(Send("more"))
+    talk.request(Send("more"))
     assert talk.sent() == [prompt(5, "more", responseFormat=schema)]  # attachments go with the first prompt
 
 
 def test_a_plain_codec_context_is_accepted() -> None:
     plain = {"system_prompt": "you are a pirate", "system_prompt_mode": "replace", "images": ("/a/dot.png",)}
-    talk = Talk()
+    talk = CopilotConversation()
     talk.codec = ADAPTER.protocols["headless"].codec(
-        CodecContext(agent="copilot", protocol="headless", cwd=PLACE, prompt="hello", **plain)
+        CodecContext(agent="copilot", protocol="headless", cwd=PROJECT, prompt="hello", **plain)
     )
-    talk.do(talk.codec.start())
+    talk.collect(talk.codec.start())
     _, _, create, _, first = talk.opened().sent()
     assert create["params"]["systemMessage"] == {"mode": "replace", "content": "you are a pirate"}
     assert first == prompt(4, "hello", attachments=[{"type": "file", "path": "/a/dot.png", "displayName": "dot.png"}])
@@ -104,17 +104,17 @@ def test_a_plain_codec_context_is_accepted() -> None:
 
 
 def test_a_session_is_resumed() -> None:
-    talk = Talk(session_id=SESSION)
+    talk = CopilotConversation(session_id=SESSION)
     talk.opened()
     assert talk.sent()[1] == request(2, "session.resume", sessionId=SESSION, **OPENED)
     assert talk.facts() == [facts.SessionKnown(SESSION, resumed=True)]
 
 
 def test_a_fork_is_made_and_then_resumed() -> None:
-    talk = Talk(fork_session_id="old")
-    talk.answers(1, {"protocolVersion": 3})
-    talk.answers(2, {"sessionId": SESSION})
-    talk.answers(3, {"sessionId": SESSION, "workspacePath": "/w"})
+    talk = CopilotConversation(fork_session_id="old")
+    talk.receive_response(1, {"protocolVersion": 3})
+    talk.receive_response(2, {"sessionId": SESSION})
+    talk.receive_response(3, {"sessionId": SESSION, "workspacePath": "/w"})
     assert talk.sent()[1:3] == [
         request(2, "sessions.fork", sessionId="old"), request(3, "session.resume", sessionId=SESSION, **OPENED)
     ]  # fmt: skip
@@ -132,9 +132,9 @@ def test_a_fork_is_made_and_then_resumed() -> None:
     ],
 )
 def test_a_session_that_cannot_be_opened_ends_the_run(context: dict[str, Any], message: str, code: str) -> None:
-    talk = Talk(**context)
-    talk.answers(1, {"protocolVersion": 3})
-    talk.refuses(2, message)
+    talk = CopilotConversation(**context)
+    talk.receive_response(1, {"protocolVersion": 3})
+    talk.receive_error(2, message)
     [failed] = talk.facts()
     assert isinstance(failed, facts.TurnFailed)
     assert (failed.failure.code, failed.failure.message) == (code, message)
@@ -142,16 +142,16 @@ def test_a_session_that_cannot_be_opened_ends_the_run(context: dict[str, Any], m
 
 
 def test_an_answer_without_a_session_ends_the_run() -> None:
-    talk = Talk()
-    talk.answers(1, {"protocolVersion": 3})
-    talk.answers(2, {})
+    talk = CopilotConversation()
+    talk.receive_response(1, {"protocolVersion": 3})
+    talk.receive_response(2, {})
     assert isinstance(talk.facts()[0], facts.TurnFailed)
     assert talk.sent()[-1] == "EOF"
 
 
 def test_another_version_of_the_protocol_is_noted() -> None:
-    talk = Talk()
-    talk.answers(1, {"protocolVersion": 4})
+    talk = CopilotConversation()
+    talk.receive_response(1, {"protocolVersion": 4})
     [note] = talk.facts()
     assert isinstance(note, facts.Note)
     assert talk.methods()[-1] == "session.create"
@@ -159,11 +159,11 @@ def test_another_version_of_the_protocol_is_noted() -> None:
 
 def test_a_session_that_is_to_be_forgotten_is_deleted_before_the_end() -> None:
     for refuse in (False, True):
-        talk = Talk(no_session=True).running()
+        talk = CopilotConversation(no_session=True).running()
         talk.hands_back()
         assert talk.sent() == [request(5, "sessions.delete", sessionId=SESSION)]
-        assert talk.want(Send("more")) == [Refuse("STDIN_NOT_AVAILABLE", talk.steps[-1].message)]  # type: ignore[union-attr]
-        talk.refuses(5, "no") if refuse else talk.answers(5, {})
+        assert talk.request(Send("more")) == [Refuse("STDIN_NOT_AVAILABLE", talk.steps[-1].message)]  # type: ignore[union-attr]
+        talk.receive_error(5, "no") if refuse else talk.receive_response(5, {})
         assert talk.sent()[-1] == "EOF"
 
 
@@ -171,49 +171,51 @@ def test_a_session_that_is_to_be_forgotten_is_deleted_before_the_end() -> None:
 
 
 def test_prompts_are_sent_one_after_the_other() -> None:
-    talk = Talk(interactive=True)
-    talk.want(Send("second"))
+    talk = CopilotConversation(interactive=True)
+    talk.request(Send("second"))
     talk.opened()
     assert talk.methods() == ["connect", "session.create", "session.permissions.configure", "session.send"]
     talk.takes_up(4, "m1")
-    talk.want(Send("third"))
+    talk.request(Send("third"))
     assert talk.sent() == []
     talk.hands_back()
     assert talk.sent() == [prompt(5, "second")]
     talk.takes_up(5, "m2")
-    talk.notifies("assistant.idle")
+    talk.receive_notification("assistant.idle")
     assert talk.sent() == [prompt(6, "third")]
     talk.takes_up(6, "m3")
     talk.hands_back()
     assert talk.sent() == []
-    talk.want(Close())
+    talk.request(Close())
     assert talk.sent() == ["EOF"]
 
 
 def test_a_session_without_a_prompt_waits_for_one() -> None:
-    talk = Talk(prompt="", interactive=True).opened()
+    talk = CopilotConversation(prompt="", interactive=True).opened()
     assert talk.methods() == ["connect", "session.create", "session.permissions.configure"]
-    talk.want(Send("now"))
+    talk.request(Send("now"))
     assert talk.sent() == [prompt(4, "now")]
 
 
 def test_the_run_ends_when_the_background_is_done() -> None:
-    talk = Talk().running()
-    talk.notifies("assistant.idle")
-    talk.want(Close())
+    talk = CopilotConversation().running()
+    talk.receive_notification("assistant.idle")
+    talk.request(Close())
     assert talk.sent() == []
-    talk.notifies("assistant.turn_start")  # a command in the background ended: Copilot begins a turn on its own
-    talk.notifies("assistant.idle")
+    talk.receive_notification(
+        "assistant.turn_start"
+    )  # a command in the background ended: Copilot begins a turn on its own
+    talk.receive_notification("assistant.idle")
     assert talk.sent() == []
-    talk.notifies("session.idle")
+    talk.receive_notification("session.idle")
     assert talk.sent() == ["EOF"]
 
 
 def test_a_prompt_that_is_refused_fails_its_turn_and_the_next_one_is_sent() -> None:
-    talk = Talk(interactive=True).opened()
-    talk.want(Send("second"))
+    talk = CopilotConversation(interactive=True).opened()
+    talk.request(Send("second"))
     talk.sent()
-    talk.refuses(4, "rate limit exceeded")
+    talk.receive_error(4, "rate limit exceeded")
     failed = talk.facts()[-1]
     assert isinstance(failed, facts.TurnFailed)
     assert failed.failure.code == "RATE_LIMITED"
@@ -221,20 +223,20 @@ def test_a_prompt_that_is_refused_fails_its_turn_and_the_next_one_is_sent() -> N
 
 
 def test_a_prompt_that_fails_before_the_model_sees_it() -> None:
-    talk = Talk(interactive=True).opened()
-    talk.answers(4, {"messageId": "m1"})
-    talk.want(Send("second"))
+    talk = CopilotConversation(interactive=True).opened()
+    talk.receive_response(4, {"messageId": "m1"})
+    talk.request(Send("second"))
     talk.sent()
-    talk.notifies("session.error", message="no", originatingMessageId="m1")
-    talk.notifies("assistant.idle")
+    talk.receive_notification("session.error", message="no", originatingMessageId="m1")
+    talk.receive_notification("assistant.idle")
     assert talk.sent() == [prompt(5, "second")]
 
 
 def test_the_answer_to_a_prompt_may_come_after_its_turn_has_begun() -> None:
-    talk = Talk().opened()
-    talk.notifies("user.message", messageId="m1")
-    talk.notifies("assistant.turn_start")
-    talk.answers(4, {"messageId": "m1"})
+    talk = CopilotConversation().opened()
+    talk.receive_notification("user.message", messageId="m1")
+    talk.receive_notification("assistant.turn_start")
+    talk.receive_response(4, {"messageId": "m1"})
     talk.sent()
     talk.hands_back()
     assert talk.sent() == ["EOF"]
@@ -244,71 +246,71 @@ def test_the_answer_to_a_prompt_may_come_after_its_turn_has_begun() -> None:
 
 
 def test_a_steering_message_is_sent_into_the_turn() -> None:
-    talk = Talk().running()
-    talk.want(Steer("hurry"))
+    talk = CopilotConversation().running()
+    talk.request(Steer("hurry"))
     assert talk.sent() == [prompt(5, "hurry", mode="immediate")]
-    talk.answers(5, {"messageId": "m2"})
+    talk.receive_response(5, {"messageId": "m2"})
     talk.hands_back()
     assert talk.sent() == ["EOF"]
 
 
 def test_steering_while_nothing_runs_is_a_prompt() -> None:
-    talk = Talk(interactive=True).running()
+    talk = CopilotConversation(interactive=True).running()
     talk.hands_back()
-    talk.want(Steer("more"))
+    talk.request(Steer("more"))
     assert talk.sent() == [prompt(5, "more")]
 
 
 def test_an_interrupt_stops_the_turn_and_the_session_continues() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Interrupt())
+    talk = CopilotConversation(interactive=True).running()
+    talk.request(Interrupt())
     assert talk.sent() == [abort(5)]
-    talk.answers(5, {"success": True})
+    talk.receive_response(5, {"success": True})
     talk.hands_back(aborted=True)
     assert isinstance(talk.facts()[-1], facts.TurnStopped)
-    talk.want(Send("go on"))
+    talk.request(Send("go on"))
     assert talk.sent() == [prompt(6, "go on")]
 
 
 def test_an_interrupt_waits_for_the_turn_to_begin() -> None:
-    talk = Talk().opened()
+    talk = CopilotConversation().opened()
     talk.sent()
-    talk.want(Interrupt())
-    talk.answers(4, {"messageId": "m1"})
+    talk.request(Interrupt())
+    talk.receive_response(4, {"messageId": "m1"})
     assert talk.sent() == []
-    talk.notifies("user.message", messageId="m1")
+    talk.receive_notification("user.message", messageId="m1")
     assert talk.sent() == [abort(5)]
-    talk.notifies("assistant.idle", aborted=True)  # session.idle may never come
+    talk.receive_notification("assistant.idle", aborted=True)  # session.idle may never come
     assert talk.sent() == ["EOF"]
 
 
 def test_an_interrupt_of_nothing_is_noted() -> None:
-    talk = Talk(interactive=True).running()
+    talk = CopilotConversation(interactive=True).running()
     talk.hands_back()
-    assert isinstance(talk.want(Interrupt())[0], facts.Note)
+    assert isinstance(talk.request(Interrupt())[0], facts.Note)
     assert talk.sent() == []
 
 
 def test_a_cancelled_run_stops_and_forgets_its_prompts() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("never"))
-    talk.want(Cancel())
+    talk = CopilotConversation(interactive=True).running()
+    talk.request(Send("never"))
+    talk.request(Cancel())
     assert talk.sent() == [abort(5)]
-    talk.notifies("assistant.idle", aborted=True)
+    talk.receive_notification("assistant.idle", aborted=True)
     assert talk.sent() == ["EOF"]
 
 
 def test_an_idle_run_is_cancelled_at_once() -> None:
-    talk = Talk(interactive=True).running()
+    talk = CopilotConversation(interactive=True).running()
     talk.hands_back()
-    talk.want(Cancel())
+    talk.request(Cancel())
     assert talk.sent() == ["EOF"]
 
 
 def test_sub_agents_neither_begin_nor_end_our_turn() -> None:
-    talk = Talk().running()
+    talk = CopilotConversation().running()
     for kind in ("assistant.idle", "session.idle"):
-        talk.notifies(kind, "inner")
+        talk.receive_notification(kind, "inner")
     assert talk.sent() == []
 
 

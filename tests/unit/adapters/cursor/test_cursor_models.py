@@ -1,6 +1,6 @@
 """`cursor-agent models`, as others describe it: it cannot be run without an account."""
 
-from tests.unit.adapters.listings import parsed, refuses
+from tests.unit.adapters.listings import assert_refused, parsed
 
 SAID = """Available models
 
@@ -26,4 +26,4 @@ def test_listed_model_has_id_and_display_name() -> None:
 
 def test_noise() -> None:
     assert parsed("cursor", "\n") == {}
-    refuses("cursor", "No models available for this account.", "no line lists a model")
+    assert_refused("cursor", "No models available for this account.", "no line lists a model")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gemini_recordings import ACP, new_codec
-from tests.unit.adapters import talking
+from tests.unit.adapters import codec_conversation
 
 from agent_mux.sdk.codec import Effect, SignalGroup, Step
 
@@ -15,60 +15,60 @@ ALLOW = [
 ]
 
 
-class Talk(talking.Talk):
+class GeminiConversation(codec_conversation.CodecConversation):
     """A live codec, and a CLI whose messages the test scripts."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
 
-    def says(self, *lines: Any) -> list[Step]:
-        return super().says(*({"jsonrpc": "2.0", **line} for line in lines))
+    def receive(self, *lines: Any) -> list[Step]:
+        return super().receive(*({"jsonrpc": "2.0", **line} for line in lines))
 
-    def answers(self, request_id: int, result: Any) -> list[Step]:
-        return self.says({"id": request_id, "result": result})
+    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+        return self.receive({"id": request_id, "result": result})
 
-    def refuses(self, request_id: int, code: int, message: str, **data: Any) -> list[Step]:
-        return self.says({"id": request_id, "error": {"code": code, "message": message, **data}})
+    def receive_error(self, request_id: int, code: int, message: str, **data: Any) -> list[Step]:
+        return self.receive({"id": request_id, "error": {"code": code, "message": message, **data}})
 
-    def updates(self, update_kind: str, **update: Any) -> list[Step]:
+    def receive_update(self, update_kind: str, **update: Any) -> list[Step]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": update_kind, **update}}
-        return self.says({"method": "session/update", "params": params})
+        return self.receive({"method": "session/update", "params": params})
 
     def text(self, text: str, kind: str = "agent_message_chunk") -> list[Step]:
-        return self.updates(kind, content={"type": "text", "text": text})
+        return self.receive_update(kind, content={"type": "text", "text": text})
 
-    def asks(self, request_id: Any, call_id: str, title: str, **call: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, call_id: str, title: str, **call: Any) -> list[Step]:
         shown = {"toolCallId": call_id, "status": "pending", "title": title, "content": [], "locations": [], **call}
         params = {"sessionId": SESSION, "options": ALLOW, "toolCall": shown}
-        return self.says({"id": request_id, "method": "session/request_permission", "params": params})
+        return self.receive({"id": request_id, "method": "session/request_permission", "params": params})
 
     def ends(self, request_id: int, reason: str = "end_turn", **counted: int) -> list[Step]:
         quota = {"quota": {"token_count": {"input_tokens": 1, "output_tokens": 2, **counted}}}
-        return self.answers(request_id, {"stopReason": reason, "_meta": quota})
+        return self.receive_response(request_id, {"stopReason": reason, "_meta": quota})
 
-    def greeted(self) -> "Talk":
+    def greeted(self) -> "GeminiConversation":
         """The handshake is over; the session is asked for."""
-        self.answers(
+        self.receive_response(
             1, {"protocolVersion": 1, "agentCapabilities": {"loadSession": True, "promptCapabilities": {"image": True}}}
         )
         return self
 
-    def opened(self) -> "Talk":
+    def opened(self) -> "GeminiConversation":
         """The session is open; the first prompt, if there is one, is sent."""
         self.greeted()
-        self.answers(2, {"sessionId": SESSION, "models": {"currentModelId": "gemini-2.5-pro"}})
-        self.updates("available_commands_update", availableCommands=[])
+        self.receive_response(2, {"sessionId": SESSION, "models": {"currentModelId": "gemini-2.5-pro"}})
+        self.receive_update("available_commands_update", availableCommands=[])
         return self
 
-    def running(self) -> "Talk":
+    def running(self) -> "GeminiConversation":
         """The first turn runs, and what was sent so far was looked at."""
         self.opened()
         self.sent()
         return self
 
-    def shown(self, effect: Effect) -> Any:
+    def format_effect(self, effect: Effect) -> Any:
         """A signal is its number."""
-        return effect.signal if isinstance(effect, SignalGroup) else super().shown(effect)
+        return effect.signal if isinstance(effect, SignalGroup) else super().format_effect(effect)
 
 
 def prompt(request_id: int, text: str) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from gemini_recordings import ACP, emitted, new_codec
-from gemini_transcript import SESSION, Talk, chose, prompt
-from tests.unit.adapters.talking import receive
+from gemini_transcript import SESSION, GeminiConversation, chose, prompt
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, Cancel, Close, DenyAction, Interrupt, Refuse, Send, Source
@@ -29,7 +29,7 @@ def of(steps: Iterable[Any], *kinds: type) -> list[Any]:
 
 
 def test_it_begins_with_a_handshake_then_a_session_then_the_prompt() -> None:
-    talk = Talk()
+    talk = GeminiConversation()
     [hello] = talk.sent()
     assert hello["method"] == "initialize"
     assert hello["params"]["clientCapabilities"] == {
@@ -43,12 +43,12 @@ def test_it_begins_with_a_handshake_then_a_session_then_the_prompt() -> None:
 
 
 def test_mode_and_model_are_on_the_command_line_and_not_asked_for() -> None:
-    talk = Talk(model="gemini-x", thinking_effort="high").opened()
+    talk = GeminiConversation(model="gemini-x", thinking_effort="high").opened()
     assert {line["method"] for line in talk.sent()} == {"initialize", "session/new", "session/prompt"}
 
 
 def test_a_run_that_is_not_interactive_ends_by_itself_with_a_signal() -> None:
-    talk = Talk().running()
+    talk = GeminiConversation().running()
     talk.text("Hi.")
     steps = talk.ends(3)
     assert of(steps, facts.TurnDone, facts.Usage) == [facts.Usage(1, 2, of_one_call=False), facts.TurnDone()]
@@ -56,13 +56,13 @@ def test_a_run_that_is_not_interactive_ends_by_itself_with_a_signal() -> None:
 
 
 def test_prompts_come_one_after_the_other() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("second"))
+    talk = GeminiConversation(interactive=True).running()
+    talk.request(Send("second"))
     assert talk.sent() == []
     talk.text("Hi.")
     talk.ends(3)
     assert talk.sent() == [prompt(4, "second")]
-    talk.want(Close())
+    talk.request(Close())
     assert talk.sent() == []
     talk.text("Hi.")
     talk.ends(4)
@@ -70,36 +70,36 @@ def test_prompts_come_one_after_the_other() -> None:
 
 
 def test_loaded_session_does_not_emit_its_history() -> None:
-    talk = Talk(session_id=SESSION).greeted()
+    talk = GeminiConversation(session_id=SESSION).greeted()
     assert talk.sent()[-1]["method"] == "session/load"
     talk.text("<session_context>", "user_message_chunk")
-    talk.answers(2, {"models": {"currentModelId": "gemini-2.5-pro"}})
+    talk.receive_response(2, {"models": {"currentModelId": "gemini-2.5-pro"}})
     history = [*talk.text("remember 42", "user_message_chunk"), *talk.text("first reply")]
     assert of(history, facts.TextDelta, facts.Text) == []
     assert talk.sent() == []  # the rest of the history comes after the answer
-    talk.updates("available_commands_update", availableCommands=[])
+    talk.receive_update("available_commands_update", availableCommands=[])
     assert talk.sent() == [prompt(3, "hello")]
     assert of(talk.steps, facts.SessionKnown)[-1].resumed
 
 
 def test_lost_session_failure_states_the_cause() -> None:
-    talk = Talk(session_id=SESSION).greeted()
+    talk = GeminiConversation(session_id=SESSION).greeted()
     details = {"details": "No previous sessions found for this project."}
-    [failed] = of(talk.refuses(2, -32603, "Internal error", data=details), facts.TurnFailed)
+    [failed] = of(talk.receive_error(2, -32603, "Internal error", data=details), facts.TurnFailed)
     assert failed.failure.code == "SESSION_NOT_FOUND"
     assert "within the minute" in failed.failure.message
     assert talk.sent()[-2:] == ["EOF", SIGTERM]
 
 
 def test_servers_of_the_run_are_passed_with_session_new() -> None:
-    talk = Talk(mcp_servers=(McpServer("echo", command="echo", args=("-n",), env={"A": "b"}),)).greeted()
+    talk = GeminiConversation(mcp_servers=(McpServer("echo", command="echo", args=("-n",), env={"A": "b"}),)).greeted()
     [server] = talk.sent()[-1]["params"]["mcpServers"]
     assert server == {"name": "echo", "command": "echo", "args": ["-n"], "env": [{"name": "A", "value": "b"}]}
 
 
 @pytest.mark.parametrize(("mode", "text"), [("append", "Be brief.\n\nhello"), ("replace", "hello")])
 def test_a_system_prompt_is_put_before_the_first_prompt_unless_it_has_a_file(mode: str, text: str) -> None:
-    talk = Talk(system_prompt="Be brief.", system_prompt_mode=mode).opened()
+    talk = GeminiConversation(system_prompt="Be brief.", system_prompt_mode=mode).opened()
     assert talk.sent()[-1] == prompt(3, text)
 
 
@@ -107,8 +107,8 @@ def test_a_system_prompt_is_put_before_the_first_prompt_unless_it_has_a_file(mod
 
 
 def test_call_is_announced_by_its_permission_request() -> None:
-    talk = Talk().running()
-    steps = talk.asks(
+    talk = GeminiConversation().running()
+    steps = talk.receive_request(
         0, CALL, "touch zz", kind="execute", content=content("[current working directory /home/dev/project]")
     )
     [ready], [asked] = of(steps, facts.ToolReady), of(steps, facts.ApprovalAsked)
@@ -127,60 +127,60 @@ def test_call_is_announced_by_its_permission_request() -> None:
 
 @pytest.mark.parametrize(("always", "option"), [(False, "proceed_once"), (True, "proceed_always")])
 def test_it_is_allowed_once_or_for_the_session(always: bool, option: str) -> None:
-    talk = Talk().running()
-    talk.asks(0, CALL, "touch zz", kind="execute")
-    steps = talk.want(ApproveAction("0", always=always))
+    talk = GeminiConversation().running()
+    talk.receive_request(0, CALL, "touch zz", kind="execute")
+    steps = talk.request(ApproveAction("0", always=always))
     assert talk.sent() == [chose(0, option)]
     assert of(steps, facts.RequestSettled) == [facts.RequestSettled("0", granted=True)]
 
 
 def test_refused_call_ends_without_an_update() -> None:
-    talk = Talk().running()
-    talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(DenyAction("0", "no"))
+    talk = GeminiConversation().running()
+    talk.receive_request(0, CALL, "touch zz", kind="execute")
+    talk.request(DenyAction("0", "no"))
     assert talk.sent() == [chose(0, "cancel")]
-    steps = talk.asks(1, CALL.replace("057_0", "099_0"), "touch yy", kind="execute")
+    steps = talk.receive_request(1, CALL.replace("057_0", "099_0"), "touch yy", kind="execute")
     kinds = [type(step).__name__ for step in steps]
     assert kinds == ["ToolDone", "StepBegin", "ToolReady", "ApprovalAsked"]
     assert (steps[0].call_id, steps[0].error, steps[0].exit_code) == (CALL, "no", None)
 
 
 def test_refused_call_ends_with_the_next_message() -> None:
-    talk = Talk().running()
-    talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(DenyAction("0", "no"))
+    talk = GeminiConversation().running()
+    talk.receive_request(0, CALL, "touch zz", kind="execute")
+    talk.request(DenyAction("0", "no"))
     assert [type(step).__name__ for step in talk.text("Well.")] == ["ToolDone", "StepBegin", "TextDelta"]
 
 
 def test_a_permission_is_answered_once() -> None:
-    talk = Talk().running()
-    talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(ApproveAction("0"))
-    [refused] = talk.want(DenyAction("0"))
+    talk = GeminiConversation().running()
+    talk.receive_request(0, CALL, "touch zz", kind="execute")
+    talk.request(ApproveAction("0"))
+    [refused] = talk.request(DenyAction("0"))
     assert isinstance(refused, Refuse)
-    [refused] = talk.want(AnswerAction("0", "x"))
+    [refused] = talk.request(AnswerAction("0", "x"))
     assert isinstance(refused, Refuse)
 
 
 def test_a_turn_is_cancelled_with_the_permission_it_waits_for() -> None:
     # The CLI waits for the answer in any case.
-    talk = Talk(interactive=True).running()
-    talk.asks(0, CALL, "touch zz", kind="execute")
-    talk.want(Interrupt())
+    talk = GeminiConversation(interactive=True).running()
+    talk.receive_request(0, CALL, "touch zz", kind="execute")
+    talk.request(Interrupt())
     sent = talk.sent()
     assert {"jsonrpc": "2.0", "id": 0, "result": {"outcome": {"outcome": "cancelled"}}} in sent
     assert any(line.get("method") == "session/cancel" for line in sent)
-    assert of(talk.answers(3, {"stopReason": "cancelled"}), facts.TurnStopped) == [facts.TurnStopped()]
-    talk.want(Send("again"))
+    assert of(talk.receive_response(3, {"stopReason": "cancelled"}), facts.TurnStopped) == [facts.TurnStopped()]
+    talk.request(Send("again"))
     assert talk.sent() == [prompt(4, "again")]
 
 
 def test_aborted_run_cancels_and_sends_no_more_prompts() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("second"))
-    talk.want(Cancel())
+    talk = GeminiConversation(interactive=True).running()
+    talk.request(Send("second"))
+    talk.request(Cancel())
     assert [line["method"] for line in talk.sent()] == ["session/cancel"]
-    talk.answers(3, {"stopReason": "cancelled"})
+    talk.receive_response(3, {"stopReason": "cancelled"})
     assert talk.sent() == ["EOF", SIGTERM]
 
 
@@ -188,7 +188,7 @@ def test_aborted_run_cancels_and_sends_no_more_prompts() -> None:
 
 
 def test_thoughts_are_emitted_without_markup() -> None:
-    talk = Talk().running()
+    talk = GeminiConversation().running()
     kind = "agent_thought_chunk"
     assert of(talk.text("****\nno subject", kind), facts.ThinkingDelta) == [facts.ThinkingDelta("no subject")]
     assert of(talk.text("**Plan**\nAct.", kind), facts.ThinkingDelta) == [facts.ThinkingDelta("\n\n**Plan**\nAct.")]
@@ -197,7 +197,7 @@ def test_thoughts_are_emitted_without_markup() -> None:
 
 
 def test_empty_thought_is_ignored() -> None:
-    talk = Talk().running()
+    talk = GeminiConversation().running()
     assert of(talk.text("****\n", "agent_thought_chunk"), facts.ThinkingDelta) == []
 
 
@@ -252,8 +252,8 @@ def test_inputs_are_built_from_title_change_and_location() -> None:
 
 
 def test_a_call_whose_id_names_no_tool_goes_by_its_kind() -> None:
-    talk = Talk().running()
-    steps = talk.updates("tool_call", toolCallId="4711", title="Do it", kind="execute", status="in_progress")
+    talk = GeminiConversation().running()
+    steps = talk.receive_update("tool_call", toolCallId="4711", title="Do it", kind="execute", status="in_progress")
     assert of(steps, facts.ToolReady)[0].name == "execute"
 
 
@@ -267,8 +267,10 @@ def test_tools_of_mcp_servers_are_known_by_their_titles() -> None:
 
 
 def test_long_mcp_input_is_not_emitted() -> None:
-    talk = Talk().running()
-    steps = talk.asks(0, "mcp_s_t__mcp_s_t_1_0", "t (s MCP Server)", content=content("[Payload omitted due to length]"))
+    talk = GeminiConversation().running()
+    steps = talk.receive_request(
+        0, "mcp_s_t__mcp_s_t_1_0", "t (s MCP Server)", content=content("[Payload omitted due to length]")
+    )
     assert of(steps, facts.McpBegin)[0].input == {"title": "t (s MCP Server)"}
 
 
@@ -301,19 +303,19 @@ def test_failed_turn_states_the_reason(name: str, code: str) -> None:
 
 
 def test_the_end_of_a_turn_without_an_answer_is_a_failure() -> None:
-    talk = Talk().running()
+    talk = GeminiConversation().running()
     [failed] = of(talk.ends(3), facts.TurnFailed)
     assert failed.failure.message.startswith("gemini ended the turn without an answer")
 
 
 def test_too_many_tokens_means_that_the_context_is_full() -> None:
-    talk = Talk().running()
+    talk = GeminiConversation().running()
     talk.text("Hi.")
     assert of(talk.ends(3, "max_tokens"), facts.TurnFailed)[0].failure.code == "CONTEXT_EXCEEDED"
 
 
 def test_too_many_requests_are_a_limit_only_where_there_is_one() -> None:
-    limited, free = Talk(max_turns=3).running(), Talk().running()
+    limited, free = GeminiConversation(max_turns=3).running(), GeminiConversation().running()
     limited.text("Hi.")
     free.text("Hi.")
     assert of(limited.ends(3, "max_turn_requests"), facts.TurnLimitHit) == [facts.TurnLimitHit(3)]

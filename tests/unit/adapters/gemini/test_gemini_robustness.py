@@ -1,7 +1,7 @@
 """Fragments however they are spelled, and what the recordings prove; the rest is in `test_robustness.py`."""
 
 from gemini_recordings import ADAPTER, NAMES, STREAM_JSON, events_of, new_codec
-from tests.unit.adapters.talking import as_line
+from tests.unit.adapters.codec_conversation import as_line
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Source

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gemini_recordings import STREAM_JSON, codec_for, emitted, native, new_codec, recording
-from tests.unit.adapters.talking import receive
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import (

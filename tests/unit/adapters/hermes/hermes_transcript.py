@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.unit.adapters.talking import codec_of, speaking
+from tests.unit.adapters.codec_conversation import codec_of, without_ignored
 
 from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, Source, Step, WriteStdin
 from agent_mux_adapters.hermes import ADAPTER
@@ -27,7 +27,7 @@ def event(kind: str, /, session: str | None = LIVE, **payload: Any) -> dict[str,
     return {"jsonrpc": "2.0", "method": "event", "params": {"type": kind, **where, "payload": payload}}
 
 
-class Talk:
+class HermesConversation:
     """A live codec, and a gateway whose lines the test chooses."""
 
     def __init__(self, **context: Any) -> None:
@@ -35,9 +35,9 @@ class Talk:
         self.sent: list[dict[str, Any]] = []
         """Messages that were written and not taken yet."""
         self.is_closed = False
-        self.do(self.codec.start())
+        self.collect(self.codec.start())
 
-    def do(self, steps: Any) -> list[Step]:
+    def collect(self, steps: Any) -> list[Step]:
         others = []
         for step in steps:
             match step:
@@ -47,13 +47,13 @@ class Talk:
                     self.is_closed = True
                 case _:
                     others.append(step)
-        return speaking(others)
+        return without_ignored(others)
 
-    def wants(self, action: AnyAction) -> list[Step]:
-        return self.do(self.codec.request(action))
+    def request(self, action: AnyAction) -> list[Step]:
+        return self.collect(self.codec.request(action))
 
     def prints(self, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
-        return [step for line in lines for step in self.do(self.codec.receive(line_of(line), source))]
+        return [step for line in lines for step in self.collect(self.codec.receive(line_of(line), source))]
 
     def emits(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[Step]:
         return self.prints(event(kind, session=session, **payload))
@@ -63,11 +63,11 @@ class Talk:
         self._asked = self.sent.pop(0)
         return self._asked["method"], self._asked["params"]
 
-    def answers(self, **result: Any) -> list[Step]:
+    def receive_response(self, **result: Any) -> list[Step]:
         """Answer the message that was taken last."""
         return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
 
-    def refuses(self, code: int, message: str) -> list[Step]:
+    def receive_error(self, code: int, message: str) -> list[Step]:
         return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "error": {"code": code, "message": message}})
 
     # -- what happens in every conversation
@@ -75,7 +75,9 @@ class Talk:
     def opens(self, **info: Any) -> list[Step]:
         """Open a new session and build its agent."""
         assert self.takes()[0] == "session.create"
-        steps = self.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"})
+        steps = self.receive_response(
+            session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "fake-model"}
+        )
         return [*steps, *self.is_built(**info)]
 
     def is_built(self, session: str = LIVE, stored: str = STORED, **info: Any) -> list[Step]:
@@ -92,9 +94,9 @@ class Talk:
         return [*steps, *self.is_built()] if is_idle else steps
 
 
-def talk_in_turn(**context: Any) -> Talk:
+def talk_in_turn(**context: Any) -> HermesConversation:
     """Return a talk whose first turn is running."""
-    talk = Talk(**context)
+    talk = HermesConversation(**context)
     talk.opens()
     assert talk.takes()[0] == "prompt.submit"
     talk.begins()

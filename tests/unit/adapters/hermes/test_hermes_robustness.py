@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from hermes_transcript import LIVE, USAGE, Talk, event, line_of, new_codec
+from hermes_transcript import LIVE, USAGE, HermesConversation, event, line_of, new_codec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.adapters.codec_conversation import as_line
 from tests.unit.adapters.damage import ANYTHING, check, damaged, patient
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import as_line
 
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.codec import Effect, Source
@@ -41,7 +41,7 @@ def test_damaged_lines_raise_nothing(protocol: str, data: st.DataObject) -> None
                                                 "stored_session_id", "message"]), ANYTHING))  # fmt: skip
 def test_events_with_any_payload_raise_nothing(kind: str, payload: dict[str, Any]) -> None:
     line = json.dumps(event(kind, LIVE, **payload)).encode()
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     check(list(talk.codec.receive(line, Source.STDOUT)))
     check(list(talk.codec.receive(line, Source.STDOUT)))
@@ -85,7 +85,7 @@ def test_actions_before_the_start_raise_nothing() -> None:
 
 
 def test_a_turn_that_ends_twice_raises_nothing() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     talk.begins()
     talk.ends("Yes.")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hermes_transcript import USAGE, Talk, event, line_of, new_codec, talk_in_turn
+from hermes_transcript import USAGE, HermesConversation, event, line_of, new_codec, talk_in_turn
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk.codec import Exit, Source
@@ -42,15 +42,15 @@ from agent_mux_adapters.hermes.text_codec import TEXT
 from agent_mux_adapters.hermes.wire import is_gateway_line
 
 
-def streams(talk: Talk, *words: str) -> list[Any]:
+def streams(talk: HermesConversation, *words: str) -> list[Any]:
     return [fact for word in words for fact in talk.emits("message.delta", text=word)]
 
 
-def spins(talk: Talk, *shown: str) -> list[Any]:
+def spins(talk: HermesConversation, *shown: str) -> list[Any]:
     return [fact for text in shown for fact in talk.emits("thinking.delta", text=text)]
 
 
-def completes(talk: Talk, name: str, arguments: Any, result: Any, **payload: Any) -> list[Any]:
+def completes(talk: HermesConversation, name: str, arguments: Any, result: Any, **payload: Any) -> list[Any]:
     return talk.emits("tool.complete", tool_id="c1", name=name, args=arguments, result=result, **payload)
 
 
@@ -69,7 +69,7 @@ def test_late_text_of_an_interrupted_call_is_not_repeated() -> None:
 
 
 def test_the_animation_begins_a_model_call_and_emits_no_thinking() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     assert talk.begins() == [TurnBegin(), StepBegin()]
     assert spins(talk, "") == []

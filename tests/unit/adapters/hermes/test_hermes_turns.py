@@ -1,7 +1,7 @@
 """Our requests to the gateway: opening, prompts, steering, interruptions, leaving."""
 
-from hermes_transcript import LIVE, STORED, Talk, talk_in_turn
-from tests.unit.adapters.talking import PLACE
+from hermes_transcript import LIVE, STORED, HermesConversation, talk_in_turn
+from tests.unit.adapters.codec_conversation import PROJECT
 
 from agent_mux.sdk.codec import ApproveAction, Cancel, Close, Interrupt, Refuse, Send, Source, Steer
 from agent_mux.sdk.facts import (
@@ -22,17 +22,17 @@ _STDIN = Source.STDIN
 
 
 def test_a_session_is_created_with_the_model_and_the_effort() -> None:
-    talk = Talk(model="some-model", thinking_effort="max")
+    talk = HermesConversation(model="some-model", thinking_effort="max")
     assert talk.takes() == (
         "session.create",
-        {"cwd": PLACE, "cols": 80, "model": "some-model", "reasoning_effort": "max"},
+        {"cwd": PROJECT, "cols": 80, "model": "some-model", "reasoning_effort": "max"},
     )
 
 
 def test_the_prompt_waits_until_the_agent_is_built() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     assert talk.takes()[0] == "session.create"
-    (known,) = talk.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "m"})
+    (known,) = talk.receive_response(session_id=LIVE, stored_session_id=STORED, message_count=0, info={"model": "m"})
     assert known == SessionKnown(STORED, model="m")
     assert talk.sent == []
     talk.is_built(lazy=True)
@@ -42,40 +42,40 @@ def test_the_prompt_waits_until_the_agent_is_built() -> None:
 
 
 def test_a_session_without_an_id_is_none() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.takes()
-    (failed,) = talk.answers(info={"model": "m"})
+    (failed,) = talk.receive_response(info={"model": "m"})
     assert isinstance(failed, TurnFailed)
     assert failed.failure.message == "hermes opened no session"
     assert talk.is_closed
 
 
 def test_an_agent_that_is_built_before_the_answer_comes_counts() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.takes()
     talk.is_built()
-    talk.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={})
+    talk.receive_response(session_id=LIVE, stored_session_id=STORED, message_count=0, info={})
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_configured_servers_are_started_before_the_prompt() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens(mcp_servers=[{"name": "echo", "status": "configured"}])
     assert talk.takes() == ("reload.mcp", {"session_id": LIVE, "confirm": True})
     talk.is_built(mcp_servers=[{"name": "echo", "status": "connected"}])
     assert talk.sent == []
-    talk.answers(status="reloaded")
+    talk.receive_response(status="reloaded")
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_servers_that_are_being_started_are_left_alone() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens(mcp_servers=[{"name": "slow", "status": "connecting"}])
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_failed_server_is_reported_once() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     failed = [{"name": "dead", "status": "failed", "error": "no such file"}]
     assert talk.opens(mcp_servers=failed)[-1] == Note(
         "hermes could not start the MCP server dead: no such file", "warn"
@@ -84,37 +84,37 @@ def test_a_failed_server_is_reported_once() -> None:
 
 
 def test_images_are_attached_before_the_first_prompt_only() -> None:
-    talk = Talk(images=("/home/dev/a b.png", "data:image/png;base64,AAAA"), interactive=True)
+    talk = HermesConversation(images=("/home/dev/a b.png", "data:image/png;base64,AAAA"), interactive=True)
     talk.opens()
     assert talk.takes() == ("image.attach", {"session_id": LIVE, "path": "/home/dev/a b.png"})
     assert talk.sent == []
-    assert talk.answers(attached=True, name="a b.jpg") == [ImageTaken("image/jpeg")]
+    assert talk.receive_response(attached=True, name="a b.jpg") == [ImageTaken("image/jpeg")]
     assert talk.takes() == (
         "image.attach_bytes",
         {"session_id": LIVE, "content_base64": "data:image/png;base64,AAAA"},
     )
-    assert talk.refuses(4017, "data is not valid base64") == [
+    assert talk.receive_error(4017, "data is not valid base64") == [
         Note("hermes refused image.attach_bytes: data is not valid base64", "warn")
     ]
     assert talk.takes()[0] == "prompt.submit"
     talk.begins()
     talk.ends()
-    talk.wants(Send("more"))
+    talk.request(Send("more"))
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_session_that_cannot_be_created_ends_the_run() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.takes()
-    (failed,) = talk.refuses(4090, "too many sessions")
+    (failed,) = talk.receive_error(4090, "too many sessions")
     assert isinstance(failed, TurnFailed)
     assert talk.is_closed
 
 
 def test_an_agent_that_cannot_be_built_ends_the_run() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.takes()
-    talk.answers(session_id=LIVE, stored_session_id=STORED, message_count=0, info={})
+    talk.receive_response(session_id=LIVE, stored_session_id=STORED, message_count=0, info={})
     (failed,) = talk.emits("error", message="agent init failed: No LLM provider configured. Run `hermes model`.")
     assert isinstance(failed, TurnFailed)
     assert failed.failure.code == "AUTH_ERROR"
@@ -124,61 +124,63 @@ def test_an_agent_that_cannot_be_built_ends_the_run() -> None:
 # -- stored sessions
 
 
-def resumed(talk: Talk, place: str = PLACE, session: str = LIVE) -> list[object]:
+def resumed(talk: HermesConversation, place: str = PROJECT, session: str = LIVE) -> list[object]:
     assert talk.takes() == ("session.resume", {"session_id": "old", "cols": 80})
     messages = [
         {"role": "user", "text": "one"}, {"role": "assistant", "text": "1"},
         {"role": "user", "text": "[System: The active model has changed]"}, {"role": "user", "text": "two"},
     ]  # fmt: skip
     info = {"model": "fake-model", "cwd": place, "lazy": True}
-    return list(talk.answers(session_id=session, resumed="old", message_count=4, messages=messages, info=info))
+    return list(talk.receive_response(session_id=session, resumed="old", message_count=4, messages=messages, info=info))
 
 
 def test_a_resumed_session_keeps_its_id_and_counts_its_turns() -> None:
-    talk = Talk(session_id="old")
+    talk = HermesConversation(session_id="old")
     assert resumed(talk) == [SessionKnown("old", resumed=True, prior_turns=2, model="fake-model")]
     talk.is_built(stored="old")
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_resumed_session_gets_directory_and_model_of_the_run() -> None:
-    talk = Talk(session_id="old", model="other")
+    talk = HermesConversation(session_id="old", model="other")
     resumed(talk, place="/elsewhere")
-    assert talk.takes() == ("session.cwd.set", {"session_id": LIVE, "cwd": PLACE})
-    talk.answers(cwd=PLACE)
+    assert talk.takes() == ("session.cwd.set", {"session_id": LIVE, "cwd": PROJECT})
+    talk.receive_response(cwd=PROJECT)
     talk.is_built(stored="old")
     assert talk.takes() == ("config.set", {"session_id": LIVE, "key": "model", "value": "other --session"})
-    assert talk.answers(key="model", value="other", warning="not in the list") == [Note("not in the list", "warn")]
+    assert talk.receive_response(key="model", value="other", warning="not in the list") == [
+        Note("not in the list", "warn")
+    ]
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_model_that_would_be_taken_for_flags_is_not_set() -> None:
     for model in ("other --global", "--global"):
-        talk = Talk(session_id="old", model=model)
+        talk = HermesConversation(session_id="old", model=model)
         resumed(talk)
         talk.is_built(stored="old")
         assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_missing_session_is_session_not_found() -> None:
-    talk = Talk(session_id="old")
+    talk = HermesConversation(session_id="old")
     talk.takes()
-    (failed,) = talk.refuses(4007, "session not found")
+    (failed,) = talk.receive_error(4007, "session not found")
     assert isinstance(failed, TurnFailed)
     assert failed.failure.code == "SESSION_NOT_FOUND"
     assert talk.is_closed
 
 
 def test_a_fork_is_opened_through_the_session_it_is_made_of() -> None:
-    talk = Talk(fork_session_id="old")
+    talk = HermesConversation(fork_session_id="old")
     assert resumed(talk, session="a1") == []
     assert talk.takes() == ("session.branch", {"session_id": "a1"})
     talk.is_built("a1", stored="old")
     talk.is_built("b2", stored="new")
-    assert talk.answers(session_id="b2", parent="old") == [
+    assert talk.receive_response(session_id="b2", parent="old") == [
         SessionKnown("new", forked_from="old", prior_turns=2, model="fake-model")
     ]
-    assert talk.takes() == ("session.cwd.set", {"session_id": "b2", "cwd": PLACE})
+    assert talk.takes() == ("session.cwd.set", {"session_id": "b2", "cwd": PROJECT})
     assert talk.takes() == ("prompt.submit", {"session_id": "b2", "text": "hello"})
 
 
@@ -193,9 +195,9 @@ def test_a_session_that_must_not_be_kept_is_deleted() -> None:
     talk.ends()
     assert talk.takes() == ("session.close", {"session_id": LIVE})
     assert not talk.is_closed
-    talk.answers(closed=True)
+    talk.receive_response(closed=True)
     assert talk.takes() == ("session.delete", {"session_id": STORED})
-    talk.answers(deleted=STORED)
+    talk.receive_response(deleted=STORED)
     assert talk.is_closed
 
 
@@ -203,7 +205,7 @@ def test_a_session_that_cannot_be_deleted_does_not_hold_the_run() -> None:
     talk = talk_in_turn(no_session=True)
     talk.ends()
     talk.takes()
-    talk.refuses(5000, "no")
+    talk.receive_error(5000, "no")
     assert talk.is_closed
 
 
@@ -220,8 +222,8 @@ def test_a_run_leaves_when_hermes_is_idle_after_its_turn() -> None:
 
 def test_prompts_go_out_one_after_the_other() -> None:
     talk = talk_in_turn(interactive=True)
-    talk.wants(Send("second"))
-    talk.wants(Send("third"))
+    talk.request(Send("second"))
+    talk.request(Send("third"))
     assert talk.sent == []
     talk.ends(is_idle=False)
     assert talk.sent == []  # now it would be queued, and the turn before it interrupted
@@ -234,32 +236,32 @@ def test_prompts_go_out_one_after_the_other() -> None:
 
 def test_close_waits_for_the_prompts_before_it() -> None:
     talk = talk_in_turn(interactive=True)
-    talk.wants(Send("second"))
-    talk.wants(Close())
+    talk.request(Send("second"))
+    talk.request(Close())
     talk.ends()
     talk.takes()
     talk.begins()
     assert not talk.is_closed
     talk.ends()
     assert talk.is_closed
-    (refused,) = talk.wants(Send("too late"))
+    (refused,) = talk.request(Send("too late"))
     assert isinstance(refused, Refuse)
     assert refused.code == "STDIN_NOT_AVAILABLE"
 
 
 def test_a_refused_prompt_is_a_failed_turn_and_not_the_end() -> None:
-    talk = Talk(interactive=True)
+    talk = HermesConversation(interactive=True)
     talk.opens()
     talk.takes()
-    (failed,) = talk.refuses(4009, "session busy")
+    (failed,) = talk.receive_error(4009, "session busy")
     assert isinstance(failed, TurnFailed)
-    talk.wants(Send("again"))
+    talk.request(Send("again"))
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_a_turn_that_hermes_itself_fails_is_followed_by_the_next() -> None:
     talk = talk_in_turn(interactive=True)
-    talk.wants(Send("again"))
+    talk.request(Send("again"))
     (failed,) = talk.emits("error", message="'NoneType' object is not iterable")
     assert isinstance(failed, TurnFailed)
     assert talk.sent == []
@@ -268,7 +270,7 @@ def test_a_turn_that_hermes_itself_fails_is_followed_by_the_next() -> None:
 
 
 def test_a_prompt_that_is_refused_before_its_turn_begins_fails_at_once() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     talk.takes()
     talk.emits("error", message="agent initialization timed out")
@@ -325,7 +327,7 @@ def test_an_interrupted_run_does_not_wait_for_reports() -> None:
     talk = talk_in_turn()
     dispatched = {"mode": "background", "delegation_id": "deleg_1"}
     talk.emits("tool.complete", tool_id="c1", name="delegate_task", args={}, result=dispatched)
-    talk.wants(Interrupt())
+    talk.request(Interrupt())
     talk.ends(status="interrupted")
     assert talk.is_closed
 
@@ -335,9 +337,9 @@ def test_an_interrupted_run_does_not_wait_for_reports() -> None:
 
 def test_a_message_for_the_turn_is_steered_into_it() -> None:
     talk = talk_in_turn()
-    talk.wants(Steer("faster"))
+    talk.request(Steer("faster"))
     assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "faster"})
-    talk.answers(status="queued", text="faster")
+    talk.receive_response(status="queued", text="faster")
     talk.emits("tool.complete", tool_id="c1", name="todo", args={}, result={"todos": []})
     talk.ends()
     assert talk.sent == []
@@ -346,28 +348,28 @@ def test_a_message_for_the_turn_is_steered_into_it() -> None:
 
 def test_a_message_that_no_tool_result_carried_is_the_next_prompt() -> None:
     talk = talk_in_turn()
-    talk.wants(Steer("faster"))
+    talk.request(Steer("faster"))
     talk.takes()
-    talk.answers(status="queued", text="faster")
+    talk.receive_response(status="queued", text="faster")
     talk.ends()
     assert talk.takes() == ("prompt.submit", {"session_id": LIVE, "text": "faster"})
 
 
 def test_a_message_that_hermes_does_not_take_is_the_next_prompt() -> None:
     talk = talk_in_turn()
-    talk.wants(Steer("faster"))
+    talk.request(Steer("faster"))
     talk.takes()
-    (note,) = talk.answers(status="rejected", text="faster")
+    (note,) = talk.receive_response(status="rejected", text="faster")
     assert isinstance(note, Note)
     talk.ends()
     assert talk.takes()[1]["text"] == "faster"
 
 
 def test_steering_waits_until_the_turn_runs() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     talk.takes()
-    talk.wants(Steer("faster"))
+    talk.request(Steer("faster"))
     assert talk.sent == []
     talk.begins()
     assert talk.takes()[0] == "session.steer"
@@ -376,7 +378,7 @@ def test_steering_waits_until_the_turn_runs() -> None:
 def test_steering_without_a_turn_is_a_prompt() -> None:
     talk = talk_in_turn(interactive=True)
     talk.ends()
-    talk.wants(Steer("go on"))
+    talk.request(Steer("go on"))
     assert talk.takes() == ("prompt.submit", {"session_id": LIVE, "text": "go on"})
 
 
@@ -385,19 +387,19 @@ def test_steering_without_a_turn_is_a_prompt() -> None:
 
 def test_an_interruption_stops_the_turn_and_not_the_run() -> None:
     talk = talk_in_turn(interactive=True)
-    talk.wants(Interrupt())
+    talk.request(Interrupt())
     assert talk.takes() == ("session.interrupt", {"session_id": LIVE})
-    talk.answers(status="interrupted")
+    talk.receive_response(status="interrupted")
     assert isinstance(talk.ends("w0 w1", status="interrupted")[-1], TurnStopped)
-    talk.wants(Send("more"))
+    talk.request(Send("more"))
     assert talk.takes()[0] == "prompt.submit"
 
 
 def test_an_interruption_waits_until_the_turn_runs() -> None:
-    talk = Talk()
+    talk = HermesConversation()
     talk.opens()
     talk.takes()
-    talk.wants(Interrupt())
+    talk.request(Interrupt())
     assert talk.sent == []  # hermes would drop the prompt without a word
     talk.begins()
     assert talk.takes()[0] == "session.interrupt"
@@ -406,15 +408,15 @@ def test_an_interruption_waits_until_the_turn_runs() -> None:
 def test_nothing_is_interrupted_between_turns() -> None:
     talk = talk_in_turn(interactive=True)
     talk.ends()
-    (note,) = talk.wants(Interrupt())
+    (note,) = talk.request(Interrupt())
     assert isinstance(note, Note)
     assert talk.sent == []
 
 
 def test_cancel_interrupts_and_leaves() -> None:
     talk = talk_in_turn(interactive=True)
-    talk.wants(Send("never sent"))
-    talk.wants(Cancel())
+    talk.request(Send("never sent"))
+    talk.request(Cancel())
     assert talk.takes()[0] == "session.interrupt"
     talk.ends(status="interrupted")
     assert talk.sent == []
@@ -424,7 +426,7 @@ def test_cancel_interrupts_and_leaves() -> None:
 def test_cancel_leaves_at_once_where_nothing_runs() -> None:
     talk = talk_in_turn(interactive=True)
     talk.ends()
-    talk.wants(Cancel())
+    talk.request(Cancel())
     assert talk.is_closed
 
 
@@ -432,7 +434,7 @@ def test_cancel_leaves_at_once_where_nothing_runs() -> None:
 
 
 def test_an_observer_writes_nothing() -> None:
-    talk = Talk(prompt=None)
+    talk = HermesConversation(prompt=None)
     assert talk.sent == []
     talk.prints({"jsonrpc": "2.0", "id": "r1", "method": "session.create", "params": {}}, source=_STDIN)
     created = {"session_id": LIVE, "stored_session_id": STORED, "message_count": 0, "info": {"model": "m"}}
@@ -448,19 +450,19 @@ def test_an_observer_writes_nothing() -> None:
 
 
 def test_an_observer_knows_the_session_by_its_shape() -> None:
-    talk = Talk(prompt=None)
+    talk = HermesConversation(prompt=None)
     created = {"session_id": LIVE, "stored_session_id": STORED, "message_count": 0, "info": {}}
     assert talk.prints({"jsonrpc": "2.0", "id": "r1", "result": created}) == [SessionKnown(STORED)]
 
 
 def test_an_observer_who_came_late_still_knows_the_session() -> None:
-    talk = Talk(prompt=None)
+    talk = HermesConversation(prompt=None)
     assert talk.is_built() == [SessionKnown(STORED, model="fake-model")]
     assert talk.begins() == [TurnBegin(), StepBegin()]
 
 
 def test_an_observer_distinguishes_a_fork_from_its_origin() -> None:
-    talk = Talk(prompt=None)
+    talk = HermesConversation(prompt=None)
     talk.prints({"jsonrpc": "2.0", "id": 1, "method": "session.resume", "params": {"session_id": "old"}}, source=_STDIN)
     opened = {"session_id": "a1", "resumed": "old", "message_count": 0, "messages": [], "info": {}}
     assert talk.prints({"jsonrpc": "2.0", "id": 1, "result": opened}) == []
@@ -472,6 +474,6 @@ def test_an_observer_distinguishes_a_fork_from_its_origin() -> None:
 
 
 def test_an_approval_without_a_request_is_refused() -> None:
-    (refused,) = talk_in_turn().wants(ApproveAction("approval-7"))
+    (refused,) = talk_in_turn().request(ApproveAction("approval-7"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from tests.unit.adapters.codec_conversation import PROJECT, codec_of, facts_of, receive
 from tests.unit.adapters.pi_family import result
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Codec
@@ -68,9 +68,9 @@ def test_command_facts_match_rpc_mode() -> None:
 
 
 def test_file_facts_match_rpc_mode() -> None:
-    came = result("ok", path=f"{PLACE}/a.txt", oldText="a\n", newText="b\n", op="update")
+    came = result("ok", path=f"{PROJECT}/a.txt", oldText="a\n", newText="b\n", op="update")
     [_, done] = called("edit", {"input": "..."}, came)
-    assert done.files == (facts.FilePatched(f"{PLACE}/a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n"),)
+    assert done.files == (facts.FilePatched(f"{PROJECT}/a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n"),)
     assert done.output == "ok"
 
 

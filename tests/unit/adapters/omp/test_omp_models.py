@@ -1,6 +1,6 @@
 """`omp models --json` of 18.2.3: offline, with keys of three providers."""
 
-from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+from tests.unit.adapters.listings import assert_refused, assert_truncated_listing_is_safe, listed, parsed
 
 from agent_mux.sdk.models import Price
 
@@ -22,8 +22,8 @@ def test_without_keys_there_are_no_models() -> None:
 
 def test_invalid_output() -> None:
     assert list(parsed("omp", 'warning\n{"models":[{"selector":"a/b"},{"id":"c"},7]}')) == ["a/b"]
-    refuses("omp", "", "not a JSON object")
-    refuses("omp", '{"models": {}}', "no list 'models'")
-    refuses("omp", '{"models": [', "Expecting")
-    refuses("omp", '{"models":' + "[" * 100_000, "nested too deeply")
-    survives_every_cut("omp", "18.2.3.json")
+    assert_refused("omp", "", "not a JSON object")
+    assert_refused("omp", '{"models": {}}', "no list 'models'")
+    assert_refused("omp", '{"models": [', "Expecting")
+    assert_refused("omp", '{"models":' + "[" * 100_000, "nested too deeply")
+    assert_truncated_listing_is_safe("omp", "18.2.3.json")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.unit.adapters.pi_family import BEGINS, agent_end, answer, call_block, ends, result, starts
+from tests.unit.adapters.codec_conversation import codec_of, facts_of, receive
+from tests.unit.adapters.pi_family import AGENT_START, agent_end, answer, call_block, result, tool_end, tool_start
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Codec
@@ -20,7 +20,7 @@ def working(job: str = "KindFox") -> Codec:
     """Return a codec with a sub-agent that runs in the background."""
     codec = codec_of(ADAPTER, "rpc")
     background = result("started", **{"async": {"jobId": job, "state": "running"}})
-    receive(codec, BEGINS, answer(TASK), starts("c", "task"), ends("c", "task", background))
+    receive(codec, AGENT_START, answer(TASK), tool_start("c", "task"), tool_end("c", "task", background))
     return codec
 
 
@@ -40,13 +40,13 @@ def inside(event: dict[str, Any], job: str = "KindFox") -> dict[str, Any]:
 def test_task_call_begins_a_sub_agent() -> None:
     codec = codec_of(ADAPTER, "rpc")
     assert facts_of(receive(codec, answer(TASK))) == [facts.SubagentBegin("c", "explore", "look around")]
-    assert facts_of(receive(codec, ends("c", "task", result("found it")))) == [facts.SubagentDone("c", "found it")]
+    assert facts_of(receive(codec, tool_end("c", "task", result("found it")))) == [facts.SubagentDone("c", "found it")]
 
 
 def test_failed_task_call_ends_the_sub_agent() -> None:
     codec = codec_of(ADAPTER, "rpc")
     receive(codec, answer(TASK))
-    failed = ends("c", "task", result("no such agent"), is_error=True)
+    failed = tool_end("c", "task", result("no such agent"), is_error=True)
     assert facts_of(receive(codec, failed)) == [facts.SubagentDone("c", "no such agent", "no such agent")]
 
 
@@ -57,7 +57,7 @@ def test_background_job_ends_with_its_report() -> None:
 
 
 def test_fetched_report_ends_the_sub_agent() -> None:
-    fetched = ends("w", "hub", result(f"done:\n{task_result('found it')}"))
+    fetched = tool_end("w", "hub", result(f"done:\n{task_result('found it')}"))
     assert facts_of(receive(working(), fetched), *KINDS) == [facts.SubagentDone("c", "found it")]
 
 
@@ -86,8 +86,8 @@ def test_facts_of_a_sub_agent_are_wrapped() -> None:
     lines = [
         inside({"type": "agent_start"}),
         inside(answer("looking", call_block("i", "read", path="a"))),
-        inside({**starts("i", "read", path="a")}),
-        inside(ends("i", "read", result("x"))),
+        inside({**tool_start("i", "read", path="a")}),
+        inside(tool_end("i", "read", result("x"))),
         inside({"type": "message_end", "message": {"role": "user"}}),
     ]
     done = facts.ToolDone("i", output="x", name="read")
@@ -111,7 +111,7 @@ def test_sub_agent_calls_add_cost_but_no_main_usage() -> None:
 def test_lifecycle_line_links_job_and_call() -> None:
     codec = codec_of(ADAPTER, "rpc")
     started = {"id": "KindFox", "parentToolCallId": "c", "status": "started"}
-    receive(codec, BEGINS, answer(TASK), {"type": "subagent_lifecycle", "payload": started})
+    receive(codec, AGENT_START, answer(TASK), {"type": "subagent_lifecycle", "payload": started})
     [text] = facts_of(receive(codec, inside(answer("hi"))), facts.InSubagent)
     assert text == facts.InSubagent("c", facts.Text("hi"))
 

@@ -4,20 +4,20 @@ import base64
 from typing import Any
 
 import pytest
+from tests.unit.adapters.codec_conversation import PROJECT, as_line, codec_of, facts_of, receive
 from tests.unit.adapters.pi_family import (
-    BEGINS,
-    Talk,
+    AGENT_START,
+    PiConversation,
     agent_end,
     answer,
     call_block,
-    ends,
     failed,
-    goes_on,
     result,
-    starts,
+    tool_end,
+    tool_start,
+    tool_update,
 )
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import PLACE, as_line, codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, Codec, DenyAction, Exit, Interrupt, Refuse, Send
@@ -34,11 +34,11 @@ def codec(protocol: str = "json", **context: Any) -> Codec:
     return codec_of(ADAPTER, protocol, **context)
 
 
-def running(**context: Any) -> Talk:
-    talk = Talk(ADAPTER, interactive=True, **context)
-    talk.answers("mux-1", "set_subagent_subscription")
-    talk.answers("mux-2", "get_session_stats", sessionId="s", userMessages=0)
-    talk.says(BEGINS)
+def running(**context: Any) -> PiConversation:
+    talk = PiConversation(ADAPTER, interactive=True, **context)
+    talk.receive_response("mux-1", "set_subagent_subscription")
+    talk.receive_response("mux-2", "get_session_stats", sessionId="s", userMessages=0)
+    talk.receive(AGENT_START)
     talk.sent()
     return talk
 
@@ -48,66 +48,68 @@ def running(**context: Any) -> Talk:
 
 def test_is_terminal_marks_the_final_end() -> None:
     one = codec()
-    assert facts_of(receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [facts.TurnBegin()]
-    assert facts_of(receive(one, BEGINS, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
+    assert facts_of(receive(one, AGENT_START, answer("wait"), agent_end(isTerminal=False)), *TURNS) == [
+        facts.TurnBegin()
+    ]
+    assert facts_of(receive(one, AGENT_START, answer("done"), LAST), *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
 
 
 @pytest.mark.parametrize(("ending", "last"), [(Exit(code=0), [facts.TurnDone()]), (Exit(signal=9), [])])
 def test_exit_code_0_ends_the_turn(ending: Exit, last: list[Any]) -> None:
     one = codec()
-    receive(one, BEGINS, answer("wait"), agent_end(isTerminal=False))
+    receive(one, AGENT_START, answer("wait"), agent_end(isTerminal=False))
     assert facts_of(one.finish(ending), *TURNS) == last
 
 
 def test_api_error_fails_the_turn() -> None:
     failure = facts.Failure("RATE_LIMITED", "nope")
-    lines = [BEGINS, failed("nope", errorStatus=429), LAST]
+    lines = [AGENT_START, failed("nope", errorStatus=429), LAST]
     assert facts_of(receive(codec(), *lines), *TURNS)[1:] == [facts.TurnFailed(failure)]
 
 
 def test_run_requests_statistics_instead_of_the_state() -> None:
-    talk = Talk(ADAPTER)
+    talk = PiConversation(ADAPTER)
     assert talk.sent() == [
         {"id": "mux-1", "type": "set_subagent_subscription", "level": "events"},
         {"id": "mux-2", "type": "get_session_stats"},
     ]
-    talk.answers("mux-1", "set_subagent_subscription")
-    assert facts_of(talk.answers("mux-2", "get_session_stats", sessionId="s")) == [facts.SessionKnown("s")]
+    talk.receive_response("mux-1", "set_subagent_subscription")
+    assert facts_of(talk.receive_response("mux-2", "get_session_stats", sessionId="s")) == [facts.SessionKnown("s")]
     assert talk.sent() == [{"id": "mux-3", "type": "prompt", "message": "hello"}]
-    talk.answers("mux-3", "prompt")
-    talk.says(BEGINS, answer("hi"), LAST)
+    talk.receive_response("mux-3", "prompt")
+    talk.receive(AGENT_START, answer("hi"), LAST)
     assert talk.sent() == ["EOF"]
 
 
 def test_continued_session_reports_its_turn_count() -> None:
-    talk = Talk(ADAPTER, session_id="s")
-    [known] = facts_of(talk.answers("mux-2", "get_session_stats", sessionId="s", userMessages=2))
+    talk = PiConversation(ADAPTER, session_id="s")
+    [known] = facts_of(talk.receive_response("mux-2", "get_session_stats", sessionId="s", userMessages=2))
     assert known == facts.SessionKnown("s", resumed=True, prior_turns=2)
 
 
 def test_second_response_to_a_prompt_is_ignored() -> None:
     talk = running()
-    talk.answers("mux-3", "prompt")
-    assert facts_of(talk.refuses("mux-3", "prompt", "Agent is already processing.")) == [
+    talk.receive_response("mux-3", "prompt")
+    assert facts_of(talk.receive_error("mux-3", "prompt", "Agent is already processing.")) == [
         facts.Note("omp refused prompt: Agent is already processing.", "warn")
     ]
 
 
 @pytest.mark.parametrize("told_with_the_response", [True, False])
 def test_command_without_model_call_is_a_turn(told_with_the_response: bool) -> None:
-    talk = Talk(ADAPTER, prompt="/name x")
-    talk.answers("mux-2", "get_session_stats", sessionId="s")
+    talk = PiConversation(ADAPTER, prompt="/name x")
+    talk.receive_response("mux-2", "get_session_stats", sessionId="s")
     if told_with_the_response:
-        steps = talk.answers("mux-3", "prompt", agentInvoked=False)
+        steps = talk.receive_response("mux-3", "prompt", agentInvoked=False)
     else:
-        talk.answers("mux-3", "prompt")
-        steps = talk.says({"type": "prompt_result", "id": "mux-3", "agentInvoked": False})
+        talk.receive_response("mux-3", "prompt")
+        steps = talk.receive({"type": "prompt_result", "id": "mux-3", "agentInvoked": False})
     assert facts_of(steps, *TURNS) == [facts.TurnBegin(), facts.TurnDone()]
     assert talk.sent()[-1] == "EOF"
 
 
 def test_prompt_result_with_model_call_is_ignored() -> None:
-    assert facts_of(running().says({"type": "prompt_result", "id": "mux-3", "agentInvoked": True})) == []
+    assert facts_of(running().receive({"type": "prompt_result", "id": "mux-3", "agentInvoked": True})) == []
 
 
 def test_fallback_model_is_a_warning() -> None:
@@ -139,8 +141,8 @@ def test_chunked_lines_are_reassembled() -> None:
 
 
 def of_call(name: str, arguments: dict[str, Any], *came: dict[str, Any], is_error: bool = False) -> list[Any]:
-    lines = [starts("c", name, **arguments), *(goes_on("c", name, part) for part in came[:-1])]
-    steps = receive(codec(), *lines, ends("c", name, came[-1], is_error=is_error))
+    lines = [tool_start("c", name, **arguments), *(tool_update("c", name, part) for part in came[:-1])]
+    steps = receive(codec(), *lines, tool_end("c", name, came[-1], is_error=is_error))
     return facts_of(steps, facts.ToolReady, facts.ToolOutput, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.Note)
 
 
@@ -181,21 +183,21 @@ def test_background_command_has_no_exit_code() -> None:
 
 
 def test_read_file_is_named_by_the_result() -> None:
-    source = {"source": {"type": "path", "value": f"{PLACE}/a.txt"}}
-    assert files("read", {"path": "a.txt:3-5"}, result("x", meta=source)) == (facts.FileRead(f"{PLACE}/a.txt"),)
+    source = {"source": {"type": "path", "value": f"{PROJECT}/a.txt"}}
+    assert files("read", {"path": "a.txt:3-5"}, result("x", meta=source)) == (facts.FileRead(f"{PROJECT}/a.txt"),)
     assert files("read", {"path": "."}, result("x", meta=source, isDirectory=True)) == ()
     assert files("read", {"path": "https://x"}, result("x", meta={"source": {"type": "url", "value": "x"}})) == ()
 
 
 def test_written_file_is_named_by_the_result() -> None:
-    written = facts.FileWritten(f"{PLACE}/a.txt", 2, True)
-    came = result("ok", resolvedPath=f"{PLACE}/a.txt", existedBefore=False)
+    written = facts.FileWritten(f"{PROJECT}/a.txt", 2, True)
+    came = result("ok", resolvedPath=f"{PROJECT}/a.txt", existedBefore=False)
     assert files("write", {"path": "a.txt", "content": "hi"}, came) == (written,)
     assert files("write", {"path": "xd://github", "content": "{}"}, result("ok")) == ()
 
 
 def test_edits_deletions_and_moves_become_file_effects() -> None:
-    place = f"{PLACE}/a.txt"
+    place = f"{PROJECT}/a.txt"
     known = result("ok", path=place, oldText="a\nb\n", newText="a\nB\n", op="update")
     assert files("edit", {}, known) == (
         facts.FilePatched(place, "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n"),
@@ -206,7 +208,7 @@ def test_edits_deletions_and_moves_become_file_effects() -> None:
     assert files("edit", {}, created) == (facts.FileWritten(place, 2, True),)
     gone, moved = (
         {"path": place, "op": "delete"},
-        {"path": place, "move": f"{PLACE}/b.txt", "oldText": "a", "newText": "b"},
+        {"path": place, "move": f"{PROJECT}/b.txt", "oldText": "a", "newText": "b"},
     )
     several = result("ok", perFileResults=[gone, moved, {"path": place, "isError": True}, {}])
     assert [type(effect).__name__ for effect in files("edit", {}, several)] == [
@@ -237,12 +239,12 @@ def test_known_servers_split_mcp_tool_names(name: str, servers: tuple[str, ...],
 
 def test_mcp_calls_are_recognized() -> None:
     one = codec("rpc", mcp_servers=(McpServer(name="my-server", command="x"),))
-    lines = [answer(call_block("c", "mcp__my_server_do_it", a=1)), ends("c", "mcp__my_server_do_it", result("ok"))]
+    lines = [answer(call_block("c", "mcp__my_server_do_it", a=1)), tool_end("c", "mcp__my_server_do_it", result("ok"))]
     assert facts_of(receive(one, *lines)) == [
         facts.McpBegin("c", "my-server", "do_it", {"a": 1}),
         facts.McpDone("c", "ok"),
     ]
-    failing = ends("d", "mcp__my_server_do_it", result("boom"), is_error=True)
+    failing = tool_end("d", "mcp__my_server_do_it", result("boom"), is_error=True)
     assert facts_of(receive(one, failing)) == [facts.McpDone("d", error="boom")]
 
 
@@ -263,7 +265,7 @@ def gate(tool: str, *details: str) -> dict[str, Any]:
     ],
 )
 def test_approval_dialog_is_recognized(title: dict[str, Any], action: str, detail: str, risk: str) -> None:
-    [request] = facts_of(running().asks("r", "select", **title))
+    [request] = facts_of(running().receive_request("r", "select", **title))
     assert (request.action, request.detail, request.risk) == (action, detail, risk)
 
 
@@ -277,63 +279,63 @@ def test_approval_dialog_is_recognized(title: dict[str, Any], action: str, detai
     ],
 )
 def test_dialog_shows_detail_and_paths(title: dict[str, Any], command: str | None, paths: tuple[str, ...]) -> None:
-    [request] = facts_of(running().asks("r", "select", **title))
+    [request] = facts_of(running().receive_request("r", "select", **title))
     assert (request.command, request.paths) == (command, paths)
 
 
 def test_approval_belongs_to_first_pending_call_of_its_tool() -> None:
     talk = running()
-    talk.says(answer(call_block("a", "bash", command="x"), call_block("b", "bash", command="y")))
-    [first] = facts_of(talk.asks("r", "select", **gate("bash", "Command: x")))
-    [second] = facts_of(talk.asks("s", "select", **gate("bash", "Command: y")))
-    [third] = facts_of(talk.asks("t", "select", **gate("bash", "Command: z")))
+    talk.receive(answer(call_block("a", "bash", command="x"), call_block("b", "bash", command="y")))
+    [first] = facts_of(talk.receive_request("r", "select", **gate("bash", "Command: x")))
+    [second] = facts_of(talk.receive_request("s", "select", **gate("bash", "Command: y")))
+    [third] = facts_of(talk.receive_request("t", "select", **gate("bash", "Command: z")))
     assert (first.call_id, second.call_id, third.call_id) == ("a", "b", None)
 
 
 def test_dialog_without_detail_shows_the_call_input() -> None:
     talk = running()
-    talk.says(answer(call_block("a", "mcp__echo_echo", text="hi")))
-    [request] = facts_of(talk.asks("r", "select", **gate("mcp__echo_echo")))
+    talk.receive(answer(call_block("a", "mcp__echo_echo", text="hi")))
+    [request] = facts_of(talk.receive_request("r", "select", **gate("mcp__echo_echo")))
     assert (request.call_id, request.detail) == ("a", '{"text":"hi"}')
 
 
 @pytest.mark.parametrize(("action", "value"), [(ApproveAction("r"), "Approve"), (DenyAction("r", "no"), "Deny")])
 def test_decision_selects_an_option(action: Any, value: str) -> None:
     talk = running()
-    talk.asks("r", "select", **gate("bash", "Command: x"))
-    talk.want(action)
+    talk.receive_request("r", "select", **gate("bash", "Command: x"))
+    talk.request(action)
     assert talk.sent() == [{"type": "extension_ui_response", "id": "r", "value": value}]
 
 
 def test_tool_allowed_for_the_run_is_not_asked_again() -> None:
     talk = running()
-    talk.asks("r", "select", **gate("bash", "Command: x"))
-    talk.want(ApproveAction("r", always=True))
+    talk.receive_request("r", "select", **gate("bash", "Command: x"))
+    talk.request(ApproveAction("r", always=True))
     talk.sent()
-    assert facts_of(talk.asks("s", "select", **gate("bash", "Command: y"))) == [
+    assert facts_of(talk.receive_request("s", "select", **gate("bash", "Command: y"))) == [
         facts.Note("bash was allowed for the rest of the run", "verbose")
     ]
     assert talk.sent() == [{"type": "extension_ui_response", "id": "s", "value": "Approve"}]
-    assert facts_of(talk.asks("t", "select", **gate("write")), facts.ApprovalAsked)
+    assert facts_of(talk.receive_request("t", "select", **gate("write")), facts.ApprovalAsked)
 
 
 def test_free_text_answer_goes_through_the_editor() -> None:
     talk = running()
-    request = facts_of(talk.asks("q", "select", title="Which?", options=["red", "Other (type your own)"]))
+    request = facts_of(talk.receive_request("q", "select", title="Which?", options=["red", "Other (type your own)"]))
     assert request == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
-    talk.want(AnswerAction("q", "blue"))
+    talk.request(AnswerAction("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
-    assert facts_of(talk.asks("e", "editor", title="Which?")) == []
+    assert facts_of(talk.receive_request("e", "editor", title="Which?")) == []
     assert talk.sent() == [{"type": "extension_ui_response", "id": "e", "value": "blue"}]
 
 
 def test_interrupt_sends_abort() -> None:
     talk = running()
-    talk.want(Interrupt())
+    talk.request(Interrupt())
     assert talk.sent() == [{"id": "mux-4", "type": "abort"}]
-    steps = talk.says(answer("so fa", stopReason="aborted"), LAST)
+    steps = talk.receive(answer("so fa", stopReason="aborted"), LAST)
     assert facts_of(steps, *TURNS) == [facts.TurnStopped()]
-    talk.want(Send("go on"))
+    talk.request(Send("go on"))
     assert talk.sent() == [{"id": "mux-5", "type": "prompt", "message": "go on"}]
 
 

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tests.unit.adapters import talking
-from tests.unit.adapters.talking import codec_of
+from tests.unit.adapters import codec_conversation
+from tests.unit.adapters.codec_conversation import codec_of
 
 from agent_mux.sdk.codec import Codec, Step
 from agent_mux.sdk.facts import Fact
 from agent_mux_adapters.openclaw import ADAPTER
 from agent_mux_adapters.openclaw.argv import ACP, EXEC
 
-__all__ = ["ACP", "ADAPTER", "EXEC", "SESSION", "Talk", "facts", "new_codec"]
+__all__ = ["ACP", "ADAPTER", "EXEC", "SESSION", "OpenclawConversation", "facts", "new_codec"]
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 RUN = "99999999-2222-4333-8444-555555555555"
@@ -24,34 +24,34 @@ def facts(steps: list[Step]) -> list[Fact]:
     return [step for step in steps if isinstance(step, Fact)]
 
 
-class Talk(talking.Talk):
+class OpenclawConversation(codec_conversation.CodecConversation):
     """A live codec, a bridge and a gateway whose output the test chooses."""
 
     def __init__(self, *, has_gateway: bool = True, **context: Any) -> None:
         super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
         self._at = 1_000_000
         if has_gateway:
-            self.notifies("listening")
+            self.receive_notification("listening")
 
     # -- the bridge
 
-    def says(self, *lines: Any) -> list[Step]:
-        return super().says(*({"jsonrpc": "2.0", **line} for line in lines))
+    def receive(self, *lines: Any) -> list[Step]:
+        return super().receive(*({"jsonrpc": "2.0", **line} for line in lines))
 
-    def answers(self, request_id: int, result: Any) -> list[Step]:
-        return self.says({"id": request_id, "result": result})
+    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+        return self.receive({"id": request_id, "result": result})
 
-    def updates(self, kind: str, /, **update: Any) -> list[Step]:
+    def receive_update(self, kind: str, /, **update: Any) -> list[Step]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": kind, **update}}
-        return self.says({"method": "session/update", "params": params})
+        return self.receive({"method": "session/update", "params": params})
 
     def chunk(self, text: str) -> list[Step]:
-        return self.updates("agent_message_chunk", content={"type": "text", "text": text})
+        return self.receive_update("agent_message_chunk", content={"type": "text", "text": text})
 
     def calls(self, call_id: str, name: str, kind: str = "other", **given: Any) -> list[Step]:
         pairs = ", ".join(f"{key}: {value}" for key, value in given.items())
         title = f"{name}: {pairs}" if pairs else name
-        return self.updates(
+        return self.receive_update(
             "tool_call", toolCallId=call_id, title=title, status="in_progress", rawInput=given, kind=kind
         )
 
@@ -59,7 +59,7 @@ class Talk(talking.Talk):
         return self.calls(call_id, "exec", "execute", command=command, **given)
 
     def prints(self, call_id: str, text: str, ended: str = "in_progress", /, **details: Any) -> list[Step]:
-        return self.updates(
+        return self.receive_update(
             "tool_call_update",
             toolCallId=call_id,
             status=ended,
@@ -71,37 +71,37 @@ class Talk(talking.Talk):
         return self.prints(call_id, text, "completed", status="completed", exitCode=code, aggregated=text)
 
     def ends(self, request_id: int = 3, reason: str = "end_turn") -> list[Step]:
-        return self.answers(request_id, {"stopReason": reason})
+        return self.receive_response(request_id, {"stopReason": reason})
 
-    def opened(self) -> "Talk":
+    def opened(self) -> "OpenclawConversation":
         """Open the session and skip what was written, the first prompt included."""
         sessions: dict[str, Any] = {"list": {}, "resume": {}, "close": {}}
         able = {"loadSession": True, "promptCapabilities": {"image": True}, "sessionCapabilities": sessions}
-        self.answers(1, {"protocolVersion": 1, "agentCapabilities": able})
-        self.answers(2, {"sessionId": SESSION})
+        self.receive_response(1, {"protocolVersion": 1, "agentCapabilities": able})
+        self.receive_response(2, {"sessionId": SESSION})
         self.sent()
         return self
 
     # -- the gateway
 
-    def notifies(self, what: str, **params: Any) -> list[Step]:
-        return self.says({"method": f"_agent_mux/{what}", "params": params})
+    def receive_notification(self, what: str, **params: Any) -> list[Step]:
+        return self.receive({"method": f"_agent_mux/{what}", "params": params})
 
     def writes(self, text: str, thought: str = "", run: str = RUN, at: int | None = None) -> list[Step]:
         """Record a whole answer."""
         self._at += 1
         entry = {"event": "assistant_message_end", "runId": run, "rawText": text, "rawThinking": thought}
-        return self.notifies("answer", ts=self._at if at is None else at, **entry)
+        return self.receive_notification("answer", ts=self._at if at is None else at, **entry)
 
     def thinks(self, thought: str) -> list[Step]:
         self._at += 1
         entry = {"event": "assistant_thinking_stream", "evtType": "thinking_end", "runId": RUN, "content": thought}
-        return self.notifies("answer", ts=self._at, **entry)
+        return self.receive_notification("answer", ts=self._at, **entry)
 
     def logs(self, message: str = "", **entry: Any) -> list[Step]:
         self._at += 1
         time = f"1970-01-01T00:{self._at // 60_000:02}:{self._at // 1000 % 60:02}.{self._at % 1000:03}+00:00"
-        return self.notifies("log", time=time, message=message, **entry)
+        return self.receive_notification("log", time=time, message=message, **entry)
 
     def fails(self, error: str, **entry: Any) -> list[Step]:
         return self.logs("embedded run agent end", event="embedded_run_agent_end", isError=True, error=error, **entry)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from openclaw_transcript import EXEC, facts, new_codec
-from tests.unit.adapters.talking import receive
+from tests.unit.adapters.codec_conversation import receive
 
 from agent_mux.sdk.codec import (
     AnswerAction,

@@ -1,6 +1,6 @@
 """`openclaw models list --all --refresh --json` of 2026.9.6: offline, with keys of three providers, and without any."""
 
-from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+from tests.unit.adapters.listings import assert_refused, assert_truncated_listing_is_safe, listed, parsed
 
 
 def test_models_are_named_with_their_provider() -> None:
@@ -17,5 +17,5 @@ def test_what_there_is_no_key_for_is_not_offered() -> None:
 
 def test_noise() -> None:
     assert list(parsed("openclaw", 'note\n{"models":[{"key":"a/b","input":7},{"name":"c"}]}')) == ["a/b"]
-    refuses("openclaw", "no", "not a JSON object")
-    survives_every_cut("openclaw", "2026.9.6.json")
+    assert_refused("openclaw", "no", "not a JSON object")
+    assert_truncated_listing_is_safe("openclaw", "2026.9.6.json")

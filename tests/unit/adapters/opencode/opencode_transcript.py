@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.unit.adapters import talking
-from tests.unit.adapters.talking import codec_of
+from tests.unit.adapters import codec_conversation
+from tests.unit.adapters.codec_conversation import codec_of
 
 from agent_mux.sdk.codec import Codec, Effect, Step, WriteStdin
 from agent_mux_adapters.opencode import ADAPTER
@@ -73,43 +73,43 @@ ANSWERED = [message("m1"), text_part("m1", "done"), step_finish("m1"), message("
 """A model call that answers."""
 
 
-class Talk(talking.Talk):
+class OpencodeConversation(codec_conversation.CodecConversation):
     """A live codec, with a server whose lines the test provides."""
 
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec("serve", **{"prompt": "hello", **context}))
 
-    def answers(self, request_id: int, body: Any = None, status: int = 200) -> list[Step]:
-        return self.says({"id": request_id, "status": status, "body": body})
+    def receive_response(self, request_id: int, body: Any = None, status: int = 200) -> list[Step]:
+        return self.receive({"id": request_id, "status": status, "body": body})
 
     def connects(self) -> list[Step]:
-        return self.says(event("server.connected", {}))
+        return self.receive(event("server.connected", {}))
 
-    def opened(self) -> "Talk":
+    def opened(self) -> "OpencodeConversation":
         """Open the session; the first prompt, if any, is sent."""
         self.connects()
-        self.answers(1, {"fake": {"status": "connected"}})
-        self.answers(2, {"id": SESSION})
+        self.receive_response(1, {"fake": {"status": "connected"}})
+        self.receive_response(2, {"id": SESSION})
         return self
 
-    def running(self) -> "Talk":
+    def running(self) -> "OpencodeConversation":
         """Let the first turn run."""
         self.opened()
         self.shows("hello")
-        self.says(status("busy"))
+        self.receive(status("busy"))
         self.sent()
         return self
 
     def shows(self, prompt: str, message_id: str = "msg_user") -> list[Step]:
         """Let the session contain a prompt."""
-        return self.says(message(message_id, "user"), part(message_id, "text", text=prompt))
+        return self.receive(message(message_id, "user"), part(message_id, "text", text=prompt))
 
     def rests(self) -> list[Step]:
-        return self.says(status("idle"), event("session.idle", {"sessionID": SESSION}))
+        return self.receive(status("idle"), event("session.idle", {"sessionID": SESSION}))
 
-    def shown(self, effect: Effect) -> Any:
+    def format_effect(self, effect: Effect) -> Any:
         """Return the requests, each as `METHOD path` with its body if it has one."""
-        line = super().shown(effect)
+        line = super().format_effect(effect)
         if not isinstance(effect, WriteStdin):
             return line
         what = f"{line['method']} {line['path']}"

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from opencode_transcript import ABORT, SESSION, Talk, event, status, tool
-from tests.unit.adapters.talking import facts_of
+from opencode_transcript import ABORT, SESSION, OpencodeConversation, event, status, tool
+from tests.unit.adapters.codec_conversation import facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse
@@ -13,8 +13,8 @@ ALWAYS = ["echo *"]
 
 
 @pytest.fixture
-def talk() -> Talk:
-    return Talk(approval_mode="prompt").running()
+def talk() -> OpencodeConversation:
+    return OpencodeConversation(approval_mode="prompt").running()
 
 
 def permission(key: str = "per_1", name: str = "bash", call_id: str = "c1", **fields: Any) -> dict[str, Any]:
@@ -34,15 +34,15 @@ def question(*parts: dict[str, Any], key: str = "que_1") -> dict[str, Any]:
 COLOUR = {"question": "Which?", "header": "Colour", "options": [{"label": "Red", "description": "warm"}]}
 
 
-def test_command_approval_shows_the_whole_command(talk: Talk) -> None:
-    [asked] = facts_of(talk.says(permission(metadata={"command": "sudo make"})))
+def test_command_approval_shows_the_whole_command(talk: OpencodeConversation) -> None:
+    [asked] = facts_of(talk.receive(permission(metadata={"command": "sudo make"})))
     assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
 
 
-def test_edit_approval_shows_diff_and_tool(talk: Talk) -> None:
-    talk.says(tool("c1", "write", "running", input={}))
+def test_edit_approval_shows_diff_and_tool(talk: OpencodeConversation) -> None:
+    talk.receive(tool("c1", "write", "running", input={}))
     diff = "Index: /home/dev/project/a\n====\n--- /home/dev/project/a\n+++ /home/dev/project/a\n@@ -0,0 +1,1 @@\n+x\n"
-    [asked] = facts_of(talk.says(permission(name="edit", metadata={"diff": diff})))
+    [asked] = facts_of(talk.receive(permission(name="edit", metadata={"diff": diff})))
     shown = "--- a/a\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"
     assert asked == facts.ApprovalAsked("per_1", "Change files", shown, "medium", "write", "c1")
 
@@ -57,15 +57,17 @@ def test_edit_approval_shows_diff_and_tool(talk: Talk) -> None:
         ("novelty", None, "Use novelty", "{}", "medium"),
     ],
 )
-def test_other_permissions(talk: Talk, name: str, patterns: Any, action: str, detail: str, risk: str) -> None:
-    [asked] = facts_of(talk.says(permission(name=name, patterns=patterns)))
+def test_other_permissions(
+    talk: OpencodeConversation, name: str, patterns: Any, action: str, detail: str, risk: str
+) -> None:
+    [asked] = facts_of(talk.receive(permission(name=name, patterns=patterns)))
     assert isinstance(asked, facts.ApprovalAsked)
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
-def test_sub_agent_approval_has_no_call_id(talk: Talk) -> None:
-    talk.says(event("session.created", {"info": {"id": "ses_child", "parentID": SESSION}}))
-    [asked] = facts_of(talk.says(permission(sessionID="ses_child")))
+def test_sub_agent_approval_has_no_call_id(talk: OpencodeConversation) -> None:
+    talk.receive(event("session.created", {"info": {"id": "ses_child", "parentID": SESSION}}))
+    [asked] = facts_of(talk.receive(permission(sessionID="ses_child")))
     assert isinstance(asked, facts.ApprovalAsked)
     assert asked.call_id is None
 
@@ -82,102 +84,102 @@ def test_sub_agent_approval_has_no_call_id(talk: Talk) -> None:
         ),
     ],
 )
-def test_replies(talk: Talk, action: Any, body: dict[str, str], settled: facts.Fact) -> None:
-    talk.says(permission())
-    assert facts_of(talk.want(action)) == [settled]
+def test_replies(talk: OpencodeConversation, action: Any, body: dict[str, str], settled: facts.Fact) -> None:
+    talk.receive(permission())
+    assert facts_of(talk.request(action)) == [settled]
     assert talk.sent() == [("POST /permission/per_1/reply", body)]
-    assert facts_of(talk.says(replied("per_1", body["reply"]))) == []
-    [refused] = talk.want(ApproveAction("per_1"))
+    assert facts_of(talk.receive(replied("per_1", body["reply"]))) == []
+    [refused] = talk.request(ApproveAction("per_1"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
-def test_denial_has_a_message_so_that_the_turn_continues(talk: Talk) -> None:
-    talk.says(permission())
-    talk.want(DenyAction("per_1"))
+def test_denial_has_a_message_so_that_the_turn_continues(talk: OpencodeConversation) -> None:
+    talk.receive(permission())
+    talk.request(DenyAction("per_1"))
     [(_, body)] = talk.sent()
     assert body == {"reply": "reject", "message": "The user denied this call."}
 
 
-def test_rejections_by_opencode_settle_the_other_requests(talk: Talk) -> None:
-    talk.says(permission("per_1"), permission("per_2"))
-    talk.want(DenyAction("per_1"))
+def test_rejections_by_opencode_settle_the_other_requests(talk: OpencodeConversation) -> None:
+    talk.receive(permission("per_1"), permission("per_2"))
+    talk.request(DenyAction("per_1"))
     talk.sent()
-    assert facts_of(talk.says(replied("per_1", "reject"), replied("per_2", "reject"))) == [
+    assert facts_of(talk.receive(replied("per_1", "reject"), replied("per_2", "reject"))) == [
         facts.RequestSettled("per_2", False)
     ]
 
 
-def test_late_reply_is_ignored(talk: Talk) -> None:
-    talk.says(permission())
-    talk.want(ApproveAction("per_1"))
-    assert facts_of(talk.answers(4, {"_tag": "PermissionNotFoundError", "message": "gone"}, 404)) == []
+def test_late_reply_is_ignored(talk: OpencodeConversation) -> None:
+    talk.receive(permission())
+    talk.request(ApproveAction("per_1"))
+    assert facts_of(talk.receive_response(4, {"_tag": "PermissionNotFoundError", "message": "gone"}, 404)) == []
 
 
-def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: Talk) -> None:
+def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: OpencodeConversation) -> None:
     # OpenCode would still run what is granted after the abort.
-    talk.says(permission(), question(COLOUR))
-    assert facts_of(talk.want(Interrupt())) == [
+    talk.receive(permission(), question(COLOUR))
+    assert facts_of(talk.request(Interrupt())) == [
         facts.RequestSettled("per_1", False, "the turn was stopped"),
         facts.RequestSettled("que_1/0", False, "the turn was stopped"),
     ]
     assert talk.sent() == [ABORT, ("POST /permission/per_1/reply", {"reply": "reject"}), "POST /question/que_1/reject"]
-    assert isinstance(talk.want(ApproveAction("per_1"))[0], Refuse)
-    assert facts_of(talk.says(replied("per_1", "reject"))) == []
+    assert isinstance(talk.request(ApproveAction("per_1"))[0], Refuse)
+    assert facts_of(talk.receive(replied("per_1", "reject"))) == []
 
 
-def test_end_of_turn_settles_open_requests(talk: Talk) -> None:
-    talk.says(permission())
+def test_end_of_turn_settles_open_requests(talk: OpencodeConversation) -> None:
+    talk.receive(permission())
     assert facts_of(talk.rests())[0] == facts.RequestSettled("per_1", False, "the turn ended")
 
 
-def test_question_is_sent_when_all_parts_are_answered(talk: Talk) -> None:
+def test_question_is_sent_when_all_parts_are_answered(talk: OpencodeConversation) -> None:
     many = {"question": "Sizes?", "header": "", "options": [{"label": "S"}, {"label": "L"}], "multiple": True}
-    assert facts_of(talk.says(question(COLOUR, many))) == [
+    assert facts_of(talk.receive(question(COLOUR, many))) == [
         facts.InputAsked("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
         facts.InputAsked("que_1/1", "Sizes?", None, ("S", "L")),
     ]
-    assert talk.want(AnswerAction("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
-    assert isinstance(talk.want(AnswerAction("que_1/1", "S"))[0], Refuse)
-    talk.want(AnswerAction("que_1/0", "Blue"))
+    assert talk.request(AnswerAction("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
+    assert isinstance(talk.request(AnswerAction("que_1/1", "S"))[0], Refuse)
+    talk.request(AnswerAction("que_1/0", "Blue"))
     assert talk.sent()[-1] == ("POST /question/que_1/reply", {"answers": [["Blue"], ["S", "L"]]})
     answered = {"sessionID": SESSION, "requestID": "que_1", "answers": [["Blue"], ["S", "L"]]}
-    assert facts_of(talk.says(event("question.replied", answered))) == []
+    assert facts_of(talk.receive(event("question.replied", answered))) == []
 
 
-def test_declined_question_gets_an_empty_answer(talk: Talk) -> None:
-    talk.says(question(COLOUR))
-    assert facts_of(talk.want(DenyAction("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
+def test_declined_question_gets_an_empty_answer(talk: OpencodeConversation) -> None:
+    talk.receive(question(COLOUR))
+    assert facts_of(talk.request(DenyAction("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
     assert talk.sent() == [("POST /question/que_1/reply", {"answers": [[]]})]
 
 
 @pytest.mark.parametrize("action", [AnswerAction("per_1", "x"), ApproveAction("que_1/0"), AnswerAction("que_1/9", "x")])
-def test_reply_of_the_wrong_kind_is_refused(talk: Talk, action: Any) -> None:
-    talk.says(permission(), question(COLOUR))
-    [refused] = talk.want(action)
+def test_reply_of_the_wrong_kind_is_refused(talk: OpencodeConversation, action: Any) -> None:
+    talk.receive(permission(), question(COLOUR))
+    [refused] = talk.request(action)
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
 
 @pytest.mark.parametrize(("reply", "granted"), [("once", True), ("always", True), ("reject", False)])
-def test_replies_of_other_clients_are_emitted(talk: Talk, reply: str, granted: bool) -> None:
-    talk.says(permission())
-    assert facts_of(talk.says(replied("per_1", reply))) == [facts.RequestSettled("per_1", granted)]
+def test_replies_of_other_clients_are_emitted(talk: OpencodeConversation, reply: str, granted: bool) -> None:
+    talk.receive(permission())
+    assert facts_of(talk.receive(replied("per_1", reply))) == [facts.RequestSettled("per_1", granted)]
 
 
-def test_question_replies_of_other_clients_are_emitted(talk: Talk) -> None:
-    talk.says(question(COLOUR), question(COLOUR, key="que_2"))
+def test_question_replies_of_other_clients_are_emitted(talk: OpencodeConversation) -> None:
+    talk.receive(question(COLOUR), question(COLOUR, key="que_2"))
     gone = [event(f"question.{how}", {"sessionID": SESSION, "requestID": key})
             for how, key in (("replied", "que_1"), ("rejected", "que_2"))]  # fmt: skip
-    assert facts_of(talk.says(*gone)) == [
+    assert facts_of(talk.receive(*gone)) == [
         facts.RequestSettled("que_1/0", True), facts.RequestSettled("que_2/0", False),
     ]  # fmt: skip
 
 
-def test_question_without_parts_is_unknown(talk: Talk) -> None:
-    [emitted] = talk.says(question())
+def test_question_without_parts_is_unknown(talk: OpencodeConversation) -> None:
+    [emitted] = talk.receive(question())
     assert isinstance(emitted, facts.Unknown)
 
 
-def test_requests_of_other_sessions_are_ignored(talk: Talk) -> None:
-    assert facts_of(talk.says(permission(sessionID="ses_x"), status("idle", "ses_x"))) == []
+def test_requests_of_other_sessions_are_ignored(talk: OpencodeConversation) -> None:
+    assert facts_of(talk.receive(permission(sessionID="ses_x"), status("idle", "ses_x"))) == []

@@ -8,7 +8,7 @@ from opencode_transcript import (
     ABORT,
     ANSWERED,
     SESSION,
-    Talk,
+    OpencodeConversation,
     event,
     failure,
     message,
@@ -19,7 +19,7 @@ from opencode_transcript import (
     step_finish,
     text_part,
 )
-from tests.unit.adapters.talking import facts_of
+from tests.unit.adapters.codec_conversation import facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Cancel, Close, Interrupt, Refuse, Send, Source, Steer
@@ -29,16 +29,16 @@ OVERFLOW = failure("ContextOverflowError", message="maximum context length is 10
 
 
 def test_one_turn_run_from_first_event_to_end_of_input() -> None:
-    talk = Talk()
+    talk = OpencodeConversation()
     assert talk.sent() == []
     talk.connects()
     assert talk.sent() == ["GET /mcp", CREATE]
-    talk.answers(1, {})
-    talk.answers(2, {"id": SESSION})
+    talk.receive_response(1, {})
+    talk.receive_response(2, {"id": SESSION})
     assert talk.sent() == [prompt("hello")]
-    talk.answers(3, None, 204)
+    talk.receive_response(3, None, 204)
     talk.shows("hello")
-    talk.says(status("busy"), *ANSWERED)
+    talk.receive(status("busy"), *ANSWERED)
     assert talk.sent() == []
     talk.rests()
     assert talk.sent() == ["EOF"]
@@ -52,7 +52,7 @@ def test_one_turn_run_from_first_event_to_end_of_input() -> None:
 
 
 def test_options_are_in_the_requests() -> None:
-    talk = Talk(
+    talk = OpencodeConversation(
         model="openrouter/acme/coder",
         system_prompt="be brief",
         thinking_effort="max",
@@ -77,185 +77,185 @@ def test_options_are_in_the_requests() -> None:
 
 
 def test_files_are_sent_with_first_prompt_only() -> None:
-    talk = Talk(images=("file:///a.txt",), interactive=True).running()
-    talk.says(*ANSWERED)
+    talk = OpencodeConversation(images=("file:///a.txt",), interactive=True).running()
+    talk.receive(*ANSWERED)
     talk.rests()
-    talk.want(Send("more"))
+    talk.request(Send("more"))
     assert talk.sent() == [prompt("more")]
 
 
 @pytest.mark.parametrize("context", [{"approval_mode": "deny"}, {"asks_everything": True}])
 def test_deny_mode_session_asks_for_everything(context: dict[str, Any]) -> None:
-    talk = Talk(**context)
+    talk = OpencodeConversation(**context)
     talk.connects()
     assert talk.sent()[-1] == ("POST /session", {"permission": [{"permission": "*", "pattern": "*", "action": "ask"}]})
 
 
 def test_session_is_continued() -> None:
-    talk = Talk(session_id="ses_old/../x")
+    talk = OpencodeConversation(session_id="ses_old/../x")
     talk.connects()
     assert talk.sent() == ["GET /mcp", "GET /session/ses_old%2F..%2Fx"]
-    assert facts_of(talk.answers(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, resumed=True)]
+    assert facts_of(talk.receive_response(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, resumed=True)]
 
 
 def test_forked_session_does_not_repeat_its_history() -> None:
-    talk = Talk(fork_session_id="ses_old")
+    talk = OpencodeConversation(fork_session_id="ses_old")
     talk.connects()
     assert talk.sent() == ["GET /mcp", ("POST /session/ses_old/fork", {})]
     history = [message("m0"), text_part("m0", "what was said before"), step_finish("m0")]
-    talk.says(event("session.created", {"info": {"id": SESSION}}), *history)
-    assert facts_of(talk.answers(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, forked_from="ses_old")]
-    assert facts_of(talk.says(*history)) == []
+    talk.receive(event("session.created", {"info": {"id": SESSION}}), *history)
+    assert facts_of(talk.receive_response(2, {"id": SESSION})) == [facts.SessionKnown(SESSION, forked_from="ses_old")]
+    assert facts_of(talk.receive(*history)) == []
 
 
 def test_missing_session_fails_the_run() -> None:
-    talk = Talk(session_id="ses_none")
+    talk = OpencodeConversation(session_id="ses_none")
     talk.connects()
     talk.sent()
-    steps = talk.answers(2, {"name": "NotFoundError", "data": {"message": "Session not found: ses_none"}}, 404)
+    steps = talk.receive_response(2, {"name": "NotFoundError", "data": {"message": "Session not found: ses_none"}}, 404)
     assert facts_of(steps) == [facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", "Session not found: ses_none"))]
     assert talk.sent() == ["EOF"]
 
 
 def test_refused_prompt_fails_its_turn() -> None:
-    talk = Talk().opened()
+    talk = OpencodeConversation().opened()
     talk.sent()
-    steps = talk.answers(3, {"_tag": "InvalidRequestError", "message": "bad schema"}, 400)
+    steps = talk.receive_response(3, {"_tag": "InvalidRequestError", "message": "bad schema"}, 400)
     assert facts_of(steps) == [facts.TurnFailed(facts.Failure("AGENT_CRASH", "bad schema"))]
     assert talk.sent() == ["EOF"]
 
 
 def test_server_without_response_fails_the_run() -> None:
-    talk = Talk()
+    talk = OpencodeConversation()
     talk.connects()
-    [failed, *_] = talk.says({"id": 2, "status": 0, "error": "ConnectionRefusedError: refused"})
+    [failed, *_] = talk.receive({"id": 2, "status": 0, "error": "ConnectionRefusedError: refused"})
     assert failed == facts.TurnFailed(facts.Failure("AGENT_CRASH", "ConnectionRefusedError: refused"))
 
 
 def test_prompts_wait_for_the_previous_turn() -> None:
-    talk = Talk(interactive=True).running()
-    talk.want(Send("two"))
-    talk.want(Send("three"))
+    talk = OpencodeConversation(interactive=True).running()
+    talk.request(Send("two"))
+    talk.request(Send("three"))
     assert talk.sent() == []
-    talk.says(*ANSWERED)
+    talk.receive(*ANSWERED)
     talk.rests()
     assert talk.sent() == [prompt("two")]
     talk.rests()  # the second `idle` of the first turn
     assert talk.sent() == []
-    talk.says(status("busy"), *ANSWERED)
+    talk.receive(status("busy"), *ANSWERED)
     talk.rests()
     assert talk.sent() == [prompt("three")]
-    talk.want(Close())
+    talk.request(Close())
     assert talk.sent() == []
-    talk.says(status("busy"), *ANSWERED)
+    talk.receive(status("busy"), *ANSWERED)
     talk.rests()
     assert talk.sent() == ["EOF"]
-    assert talk.want(Send("four")) == [
+    assert talk.request(Send("four")) == [
         Refuse("STDIN_NOT_AVAILABLE", "opencode has finished and is exiting: start another run")
     ]
 
 
 def test_message_is_sent_into_the_running_turn() -> None:
-    talk = Talk().running()
-    talk.want(Steer("faster"))
+    talk = OpencodeConversation().running()
+    talk.request(Steer("faster"))
     assert talk.sent() == [prompt("faster")]
     talk.shows("faster", "msg_2")
-    talk.says(*ANSWERED)
+    talk.receive(*ANSWERED)
     talk.rests()
     assert talk.sent() == ["EOF"]
 
 
 def test_message_waits_until_the_turn_runs() -> None:
-    talk = Talk().opened()
+    talk = OpencodeConversation().opened()
     talk.sent()
-    talk.want(Steer("faster"))
+    talk.request(Steer("faster"))
     assert talk.sent() == []
-    talk.says(status("busy"))
+    talk.receive(status("busy"))
     assert talk.sent() == [prompt("faster")]
 
 
 def test_late_message_gets_its_own_turn() -> None:
-    talk = Talk().running()
-    talk.says(*ANSWERED)
-    talk.want(Steer("and this"))
+    talk = OpencodeConversation().running()
+    talk.receive(*ANSWERED)
+    talk.request(Steer("and this"))
     talk.sent()
     talk.rests()
     assert talk.sent() == []  # the message is already sent
     talk.shows("and this", "msg_2")
-    talk.says(status("busy"), *ANSWERED)
+    talk.receive(status("busy"), *ANSWERED)
     talk.rests()
     assert talk.sent() == ["EOF"]
     assert sum(isinstance(step, facts.TurnDone) for step in talk.steps) == 2
 
 
 def test_message_without_a_turn_is_a_prompt() -> None:
-    talk = Talk(prompt="", interactive=True).opened()
+    talk = OpencodeConversation(prompt="", interactive=True).opened()
     talk.sent()
-    talk.want(Steer("go"))
+    talk.request(Steer("go"))
     assert talk.sent() == [prompt("go")]
 
 
 def test_interrupt_ends_the_turn_and_the_next_prompt_follows() -> None:
-    talk = Talk(interactive=True).running()
-    talk.says(message("m1"), text_part("m1", "half", complete=False))
-    talk.want(Interrupt())
+    talk = OpencodeConversation(interactive=True).running()
+    talk.receive(message("m1"), text_part("m1", "half", complete=False))
+    talk.request(Interrupt())
     assert talk.sent() == [ABORT]
     aborted = {"name": "MessageAbortedError", "data": {"message": "Aborted"}}
-    talk.says(failure("MessageAbortedError", message="Aborted"))
+    talk.receive(failure("MessageAbortedError", message="Aborted"))
     talk.rests()
     assert not any(isinstance(step, facts.TurnStopped) for step in talk.steps)  # the answer is not complete yet
-    talk.says(message("m1", error=aborted, completed=True))
+    talk.receive(message("m1", error=aborted, completed=True))
     assert facts.TurnStopped(None) in talk.rests()
-    talk.want(Send("go on"))
+    talk.request(Send("go on"))
     assert talk.sent() == [prompt("go on")]
 
 
 def test_interrupt_waits_until_the_turn_runs() -> None:
-    talk = Talk().opened()
+    talk = OpencodeConversation().opened()
     talk.sent()
-    talk.want(Interrupt())
+    talk.request(Interrupt())
     assert talk.sent() == []
-    talk.says(status("busy"))
+    talk.receive(status("busy"))
     assert talk.sent() == [ABORT]
     assert facts.TurnStopped(None) in talk.rests()  # before there was any answer
 
 
 def test_late_interrupt_changes_nothing() -> None:
-    talk = Talk().running()
-    talk.says(*ANSWERED)
-    talk.want(Interrupt())
+    talk = OpencodeConversation().running()
+    talk.receive(*ANSWERED)
+    talk.request(Interrupt())
     assert any(isinstance(step, facts.TurnDone) for step in talk.rests())
 
 
 def test_interrupt_between_turns_is_noted() -> None:
-    talk = Talk(prompt="", interactive=True).opened()
+    talk = OpencodeConversation(prompt="", interactive=True).opened()
     talk.sent()
-    assert talk.want(Interrupt()) == [facts.Note("nothing to interrupt: opencode is waiting for a prompt")]
+    assert talk.request(Interrupt()) == [facts.Note("nothing to interrupt: opencode is waiting for a prompt")]
 
 
 def test_cancel_aborts_and_drops_waiting_prompts() -> None:
-    talk = Talk(interactive=True, no_session=True).running()
-    talk.want(Send("two"))
-    talk.want(Cancel())
+    talk = OpencodeConversation(interactive=True, no_session=True).running()
+    talk.request(Send("two"))
+    talk.request(Cancel())
     assert talk.sent() == [ABORT, f"DELETE /session/{SESSION}"]
 
 
 def test_no_session_deletes_the_session_before_the_end() -> None:
-    talk = Talk(no_session=True).running()
-    talk.says(*ANSWERED)
+    talk = OpencodeConversation(no_session=True).running()
+    talk.receive(*ANSWERED)
     talk.rests()
     assert talk.sent() == [f"DELETE /session/{SESSION}", "EOF"]
 
 
 def test_repeated_compaction_is_stopped() -> None:
-    talk = Talk().running()
+    talk = OpencodeConversation().running()
     summary = [message("s1", summary=True), text_part("s1", "short"), step_finish("s1")]
-    talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"), *summary)
-    talk.says(event("session.compacted", {"sessionID": SESSION}), status("busy"), message("m2"))
+    talk.receive(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"), *summary)
+    talk.receive(event("session.compacted", {"sessionID": SESSION}), status("busy"), message("m2"))
     assert talk.sent() == []
-    talk.says(OVERFLOW)
+    talk.receive(OVERFLOW)
     assert talk.sent() == [ABORT]
-    talk.says(message("m2", completed=True))
+    talk.receive(message("m2", completed=True))
     failed = next(step for step in talk.rests() if isinstance(step, facts.TurnFailed))
     assert (failed.failure.code, failed.failure.used_tokens, failed.failure.max_tokens) == ("CONTEXT_EXCEEDED", 99, 10)
     assert facts.ContextCompacted("short") in talk.steps
@@ -263,25 +263,27 @@ def test_repeated_compaction_is_stopped() -> None:
 
 
 def test_single_compaction_is_no_failure() -> None:
-    talk = Talk().running()
-    talk.says(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"))
-    talk.says(message("m2"), step_finish("m2"), message("m2", finish="tool-calls", completed=True), status("busy"))
-    talk.says(message("m3"), OVERFLOW, message("m3", completed=True), status("busy"), *ANSWERED)
+    talk = OpencodeConversation().running()
+    talk.receive(message("m1"), OVERFLOW, message("m1", completed=True), status("busy"))
+    talk.receive(message("m2"), step_finish("m2"), message("m2", finish="tool-calls", completed=True), status("busy"))
+    talk.receive(message("m3"), OVERFLOW, message("m3", completed=True), status("busy"), *ANSWERED)
     assert talk.sent() == []
     assert isinstance(talk.rests()[0], facts.TurnDone)
     assert sum(isinstance(step, facts.Trouble) for step in talk.steps) == 2
 
 
 def test_broken_mcp_server_is_noted() -> None:
-    talk = Talk()
+    talk = OpencodeConversation()
     talk.connects()
-    [note] = talk.answers(1, {"good": {"status": "connected"}, "bad": {"status": "failed", "error": "no such file"}})
+    [note] = talk.receive_response(
+        1, {"good": {"status": "connected"}, "bad": {"status": "failed", "error": "no such file"}}
+    )
     assert note == facts.Note("MCP server bad does not work: no such file", "warn")
 
 
 def test_other_clients_of_the_server_are_ignored() -> None:
-    talk = Talk().running()
-    assert facts_of(talk.says(status("busy", "ses_other"), part("x", "text", "ses_other", text="hi"))) == []
+    talk = OpencodeConversation().running()
+    assert facts_of(talk.receive(status("busy", "ses_other"), part("x", "text", "ses_other", text="hi"))) == []
 
 
 def test_observer_sends_nothing_and_reads_session_from_responses() -> None:
@@ -306,16 +308,18 @@ def test_invalid_line_to_the_bridge_is_noted(line: bytes) -> None:
 
 
 def test_prompt_without_a_turn_fails() -> None:
-    talk = Talk().opened()
+    talk = OpencodeConversation().opened()
     talk.sent()
-    steps = talk.says(failure("UnknownError", message='Agent not found: "nobody".'))
+    steps = talk.receive(failure("UnknownError", message='Agent not found: "nobody".'))
     assert facts_of(steps) == [facts.TurnFailed(facts.Failure("AGENT_CRASH", 'Agent not found: "nobody".'))]
     assert talk.sent() == ["EOF"]
 
 
 def test_invalid_session_id_is_reported_as_not_found() -> None:
-    talk = Talk(fork_session_id="a/7")
+    talk = OpencodeConversation(fork_session_id="a/7")
     talk.connects()
-    [failed, *_] = talk.answers(2, {"name": "UnknownError", "data": {"message": "Unexpected server error."}}, 500)
+    [failed, *_] = talk.receive_response(
+        2, {"name": "UnknownError", "data": {"message": "Unexpected server error."}}, 500
+    )
     why = "'a/7' is not an id of an opencode session"
     assert failed == facts.TurnFailed(facts.Failure("SESSION_NOT_FOUND", why))

@@ -1,6 +1,6 @@
 """`opencode models --verbose` of 1.18.33, offline, with a key of Anthropic; without `--verbose`, without a key."""
 
-from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+from tests.unit.adapters.listings import assert_refused, assert_truncated_listing_is_safe, listed, parsed
 
 from agent_mux.sdk.models import Price
 
@@ -43,5 +43,5 @@ maker/m-2
 def test_invalid_output() -> None:
     assert parsed("opencode", "") == {}
     assert list(parsed("opencode", "maker/m-1\n{broken\nmaker/m-2\n[]\n")) == ["maker/m-1", "maker/m-2"]
-    refuses("opencode", "Error: it went wrong\n", "the output contains no model name")
-    survives_every_cut("opencode", "1.18.33.txt")
+    assert_refused("opencode", "Error: it went wrong\n", "the output contains no model name")
+    assert_truncated_listing_is_safe("opencode", "1.18.33.txt")

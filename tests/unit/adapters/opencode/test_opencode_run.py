@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from opencode_transcript import new_codec
-from tests.unit.adapters.talking import facts_of
+from tests.unit.adapters.codec_conversation import facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Exit, Refuse, Send, Source, Step

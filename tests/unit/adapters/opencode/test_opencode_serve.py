@@ -6,7 +6,7 @@ import pytest
 from opencode_transcript import (
     ANSWERED,
     SESSION,
-    Talk,
+    OpencodeConversation,
     delta,
     event,
     failure,
@@ -17,7 +17,7 @@ from opencode_transcript import (
     text_part,
     tool,
 )
-from tests.unit.adapters.talking import PLACE, facts_of
+from tests.unit.adapters.codec_conversation import PROJECT, facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Source
@@ -29,18 +29,18 @@ COMMAND = {"command": "make", "description": "Build"}
 
 
 @pytest.fixture
-def talk() -> Talk:
-    return Talk(approval_mode="yolo").running()
+def talk() -> OpencodeConversation:
+    return OpencodeConversation(approval_mode="yolo").running()
 
 
-def facts_after(talk: Talk, *lines: Any) -> list[facts.Fact]:
-    return facts_of(talk.says(*lines))
+def facts_after(talk: OpencodeConversation, *lines: Any) -> list[facts.Fact]:
+    return facts_of(talk.receive(*lines))
 
 
 # -- text
 
 
-def test_complete_part_adds_what_deltas_missed(talk: Talk) -> None:
+def test_complete_part_adds_what_deltas_missed(talk: OpencodeConversation) -> None:
     assert facts_after(
         talk,
         message("m1"),
@@ -51,14 +51,14 @@ def test_complete_part_adds_what_deltas_missed(talk: Talk) -> None:
     ) == [facts.TextDelta("Hel"), facts.TextDelta("lo"), facts.TextDelta(" you"), facts.TextEnd()]
 
 
-def test_reasoning_is_emitted_as_thinking(talk: Talk) -> None:
+def test_reasoning_is_emitted_as_thinking(talk: OpencodeConversation) -> None:
     begun = [message("m1"), text_part("m1", "", complete=False, kind="reasoning")]
     assert facts_after(talk, *begun, delta("m1", "hm", "reasoning"), text_part("m1", "hm", kind="reasoning")) == [
         facts.ThinkingDelta("hm"), facts.ThinkingEnd(),
     ]  # fmt: skip
 
 
-def test_text_ends_where_a_call_begins(talk: Talk) -> None:
+def test_text_ends_where_a_call_begins(talk: OpencodeConversation) -> None:
     emitted = facts_after(
         talk,
         message("m1"),
@@ -70,21 +70,21 @@ def test_text_ends_where_a_call_begins(talk: Talk) -> None:
     assert emitted == [facts.TextDelta("I run it."), facts.TextEnd(), facts.ToolBegin("c1", "bash")]
 
 
-def test_trimmed_text_is_not_reported_as_different(talk: Talk) -> None:
+def test_trimmed_text_is_not_reported_as_different(talk: OpencodeConversation) -> None:
     emitted = facts_after(
         talk, message("m1"), text_part("m1", "", complete=False), delta("m1", "x \n"), text_part("m1", "x")
     )
     assert emitted == [facts.TextDelta("x \n"), facts.TextEnd()]
 
 
-def test_text_that_differs_from_its_deltas_is_noted(talk: Talk) -> None:
+def test_text_that_differs_from_its_deltas_is_noted(talk: OpencodeConversation) -> None:
     emitted = facts_after(
         talk, message("m1"), text_part("m1", "", complete=False), delta("m1", "x"), text_part("m1", "y")
     )
     assert [type(fact) for fact in emitted] == [facts.TextDelta, facts.Note, facts.TextEnd]
 
 
-def test_prompts_and_synthetic_texts_are_ignored(talk: Talk) -> None:
+def test_prompts_and_synthetic_texts_are_ignored(talk: OpencodeConversation) -> None:
     assert (
         facts_after(talk, message("u1", "user"), text_part("u1", "go on"), text_part("m1", "Continue", synthetic=True))
         == []
@@ -94,7 +94,7 @@ def test_prompts_and_synthetic_texts_are_ignored(talk: Talk) -> None:
 # -- tools
 
 
-def test_command_from_start_to_exit(talk: Talk) -> None:
+def test_command_from_start_to_exit(talk: OpencodeConversation) -> None:
     run = {"input": COMMAND, "time": {"start": 1000}}
     assert facts_after(
         talk,
@@ -114,7 +114,7 @@ def test_command_from_start_to_exit(talk: Talk) -> None:
     ]  # fmt: skip
 
 
-def done(talk: Talk, name: str, given: dict[str, Any], **state: Any) -> facts.ToolDone:
+def done(talk: OpencodeConversation, name: str, given: dict[str, Any], **state: Any) -> facts.ToolDone:
     """Return the end of a call that was emitted whole."""
     return next(
         f
@@ -123,18 +123,18 @@ def done(talk: Talk, name: str, given: dict[str, Any], **state: Any) -> facts.To
     )
 
 
-def test_failed_command_without_output_has_its_exit_code_as_error(talk: Talk) -> None:
+def test_failed_command_without_output_has_its_exit_code_as_error(talk: OpencodeConversation) -> None:
     ended = done(talk, "bash", COMMAND, output="(no output)", metadata={"output": "(no output)", "exit": 4})
     assert (ended.error, ended.stdout, ended.exit_code) == ("exit code 4", "", 4)
 
 
-def test_stopped_command_is_an_error(talk: Talk) -> None:
+def test_stopped_command_is_an_error(talk: OpencodeConversation) -> None:
     remark = "some\n\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>"
     ended = done(talk, "bash", COMMAND, output=remark, metadata={"output": remark, "exit": None})
     assert (ended.error, ended.stdout, ended.exit_code) == (remark, "some\n", -1)
 
 
-def test_truncated_output_is_not_emitted_twice(talk: Talk) -> None:
+def test_truncated_output_is_not_emitted_twice(talk: OpencodeConversation) -> None:
     run = {"input": COMMAND}
     emitted = facts_after(
         talk,
@@ -148,13 +148,13 @@ def test_truncated_output_is_not_emitted_twice(talk: Talk) -> None:
     ]
 
 
-def test_rejected_call_is_an_error(talk: Talk) -> None:
+def test_rejected_call_is_an_error(talk: OpencodeConversation) -> None:
     why = "The user rejected permission to use this specific tool call."
     emitted = facts_after(talk, tool("c1", "bash", "error", input=COMMAND, error=why))
     assert emitted[-1] == facts.ToolDone("c1", "", why, stdout="")
 
 
-def test_unknown_tool_keeps_its_name_and_fails(talk: Talk) -> None:
+def test_unknown_tool_keeps_its_name_and_fails(talk: OpencodeConversation) -> None:
     given = {"tool": "fly", "error": "Model tried to call unavailable tool 'fly'."}
     emitted = facts_after(
         talk, tool("c1", "invalid", "completed", input=given, output="The arguments are invalid: fly")
@@ -165,8 +165,8 @@ def test_unknown_tool_keeps_its_name_and_fails(talk: Talk) -> None:
     ]
 
 
-def test_file_tools_have_effects(talk: Talk) -> None:
-    path = f"{PLACE}/a.txt"
+def test_file_tools_have_effects(talk: OpencodeConversation) -> None:
+    path = f"{PROJECT}/a.txt"
     written = done(talk, "write", {"filePath": path, "content": "ä\n"}, metadata={"filepath": path, "exists": True})
     assert written.files == (facts.FileWritten(path, 3, created=False),)
 
@@ -188,15 +188,15 @@ EDITED = "--- a/a.txt\n+++ b/a.txt\n"
         ),
         (
             "edit",
-            {"filePath": f"{PLACE}/a.txt", "oldString": "x", "newString": "y"},
+            {"filePath": f"{PROJECT}/a.txt", "oldString": "x", "newString": "y"},
             {"diff": f"{EDIT}@@ -1 +1 @@\n-x\n+y\n"},
-            (facts.FilePatched(f"{PLACE}/a.txt", f"{EDITED}@@ -1 +1 @@\n-x\n+y\n"),),
+            (facts.FilePatched(f"{PROJECT}/a.txt", f"{EDITED}@@ -1 +1 @@\n-x\n+y\n"),),
         ),
         (
             "edit",  # OpenCode removed the common indentation
-            {"filePath": f"{PLACE}/a.txt", "oldString": "if x:\n        y\n", "newString": "if x:\n        z\n"},
+            {"filePath": f"{PROJECT}/a.txt", "oldString": "if x:\n        y\n", "newString": "if x:\n        z\n"},
             {"diff": f"{EDIT}@@ -1,2 +1,2 @@\n if x:\n-    y\n+    z\n"},
-            (facts.FilePatched(f"{PLACE}/a.txt", f"{EDITED}@@ -1,2 +1,2 @@\n     if x:\n-        y\n+        z\n"),),
+            (facts.FilePatched(f"{PROJECT}/a.txt", f"{EDITED}@@ -1,2 +1,2 @@\n     if x:\n-        y\n+        z\n"),),
         ),
         (
             "apply_patch",
@@ -221,12 +221,16 @@ EDITED = "--- a/a.txt\n+++ b/a.txt\n"
     ],
 )
 def test_effects_on_files(
-    talk: Talk, name: str, given: dict[str, Any], metadata: dict[str, Any], files: tuple[facts.FileEffect, ...]
+    talk: OpencodeConversation,
+    name: str,
+    given: dict[str, Any],
+    metadata: dict[str, Any],
+    files: tuple[facts.FileEffect, ...],
 ) -> None:
     assert done(talk, name, given, output="ok", metadata=metadata).files == files
 
 
-def test_skill_call_invokes_the_skill(talk: Talk) -> None:
+def test_skill_call_invokes_the_skill(talk: OpencodeConversation) -> None:
     emitted = facts_after(talk, tool("c1", "skill", "completed", input={"name": "pdf"}, output="..."))
     assert emitted[-1] == facts.SkillInvoked("pdf")
 
@@ -235,11 +239,11 @@ def test_skill_call_invokes_the_skill(talk: Talk) -> None:
 
 
 def test_mcp_tools_are_recognized_by_known_servers() -> None:
-    talk = Talk()
+    talk = OpencodeConversation()
     talk.connects()
-    talk.answers(1, {"my_db": {"status": "connected"}, "my": {"status": "connected"}})
-    talk.answers(2, {"id": SESSION})
-    talk.says(status("busy"))
+    talk.receive_response(1, {"my_db": {"status": "connected"}, "my": {"status": "connected"}})
+    talk.receive_response(2, {"id": SESSION})
+    talk.receive(status("busy"))
     assert facts_after(talk, tool("c1", "my_db_query", "pending", input={})) == []
     assert facts_after(talk, tool("c1", "my_db_query", "running", input={"q": 1})) == [
         facts.McpBegin("c1", "my_db", "query", {"q": 1})
@@ -262,7 +266,7 @@ def child(message_id: str, text: str) -> list[dict[str, Any]]:
     return [message(message_id, session=CHILD), text_part(message_id, text, session=CHILD)]
 
 
-def test_sub_agent_facts_are_wrapped_and_cost_counts_for_the_run(talk: Talk) -> None:
+def test_sub_agent_facts_are_wrapped_and_cost_counts_for_the_run(talk: OpencodeConversation) -> None:
     created = event("session.created", {"info": {"id": CHILD, "parentID": SESSION, "title": "look"}})
     emitted = facts_after(
         talk,
@@ -282,8 +286,8 @@ def test_sub_agent_facts_are_wrapped_and_cost_counts_for_the_run(talk: Talk) -> 
     assert not any(isinstance(fact, facts.Usage) for fact in emitted)
 
 
-def test_sub_agent_without_call_begins_with_its_first_fact(talk: Talk) -> None:
-    talk.says(event("session.created", {"info": {"id": CHILD, "parentID": SESSION, "title": "look (@x)"}}))
+def test_sub_agent_without_call_begins_with_its_first_fact(talk: OpencodeConversation) -> None:
+    talk.receive(event("session.created", {"info": {"id": CHILD, "parentID": SESSION, "title": "look (@x)"}}))
     emitted = facts_after(talk, *child("i1", "Hi"))
     assert emitted[:2] == [facts.SubagentBegin(CHILD, "look (@x)", ""), facts.InSubagent(CHILD, facts.TextDelta("Hi"))]
 
@@ -291,7 +295,7 @@ def test_sub_agent_without_call_begins_with_its_first_fact(talk: Talk) -> None:
 # -- usage, retries, errors
 
 
-def test_tokens_and_dollars_of_a_model_call(talk: Talk) -> None:
+def test_tokens_and_dollars_of_a_model_call(talk: OpencodeConversation) -> None:
     usage, cost, done_ = facts_after(talk, message("m1"), step_finish("m1"))
     assert usage == facts.Usage(100, 15, thinking_tokens=5, cached_tokens=30, cache_creation_tokens=2)
     assert isinstance(cost, facts.RunCost)
@@ -299,23 +303,23 @@ def test_tokens_and_dollars_of_a_model_call(talk: Talk) -> None:
     assert done_ == facts.StepDone()
 
 
-def test_a_model_without_a_price_has_no_cost(talk: Talk) -> None:
+def test_a_model_without_a_price_has_no_cost(talk: OpencodeConversation) -> None:
     _, cost, _ = facts_after(talk, message("m1"), step_finish("m1", cost=0))
     assert isinstance(cost, facts.RunCost)
     assert cost.cost.source == "unknown"
 
 
 def test_each_turn_has_its_own_cost() -> None:
-    talk = Talk(interactive=True).running()
-    talk.says(*ANSWERED)
+    talk = OpencodeConversation(interactive=True).running()
+    talk.receive(*ANSWERED)
     talk.rests()
-    talk.says(status("busy"), *ANSWERED)
+    talk.receive(status("busy"), *ANSWERED)
     talk.rests()
     costs = [step.cost.total_usd for step in talk.steps if isinstance(step, facts.TurnDone) and step.cost is not None]
     assert costs == [0.5, 0.5]
 
 
-def test_retry_has_its_delay(talk: Talk) -> None:
+def test_retry_has_its_delay(talk: OpencodeConversation) -> None:
     retry = status("retry", attempt=2, message="Too Many Requests", next=1795294324991)
     retry["id"] = "evt_1ffe16592001YtmbHc6XIgkLZ7"  # at 1795294324114
     assert facts_after(talk, retry) == [facts.RateLimited(877), facts.Retrying(2, 5, "Too Many Requests", 877)]
@@ -339,34 +343,34 @@ def test_unknown_delay_is_zero(event_id: str) -> None:
         ({"weird": 1}, "AGENT_CRASH", '{"weird":1}'),
     ],
 )
-def test_failed_turn_has_its_reason(talk: Talk, error: Any, code: str, message_: str | None) -> None:
-    talk.says(message("m1"), event("session.error", {"sessionID": SESSION, "error": error}))
+def test_failed_turn_has_its_reason(talk: OpencodeConversation, error: Any, code: str, message_: str | None) -> None:
+    talk.receive(message("m1"), event("session.error", {"sessionID": SESSION, "error": error}))
     talk.rests()
-    talk.says(message("m1", error=error, completed=True))
+    talk.receive(message("m1", error=error, completed=True))
     [failed] = facts_of(talk.rests())
     assert isinstance(failed, facts.TurnFailed)
     assert failed.failure.code == code
     assert message_ in (None, failed.failure.message)
 
 
-def test_error_with_recovery_is_a_trouble(talk: Talk) -> None:
-    talk.says(message("m1"), failure("APIError", message="hiccup"))
+def test_error_with_recovery_is_a_trouble(talk: OpencodeConversation) -> None:
+    talk.receive(message("m1"), failure("APIError", message="hiccup"))
     assert facts_after(talk, status("busy")) == [facts.Trouble("AGENT_CRASH", "hiccup")]
-    talk.says(*ANSWERED)
+    talk.receive(*ANSWERED)
     assert isinstance(facts_of(talk.rests())[0], facts.TurnDone)
 
 
-def test_truncated_answer_is_noted(talk: Talk) -> None:
-    talk.says(message("m1", finish="length", completed=True))
+def test_truncated_answer_is_noted(talk: OpencodeConversation) -> None:
+    talk.receive(message("m1", finish="length", completed=True))
     assert [type(fact) for fact in facts_of(talk.rests())] == [facts.Note, facts.TurnDone]
 
 
-def test_structured_output_comes_with_the_turn(talk: Talk) -> None:
-    talk.says(message("m1", finish="tool-calls", structured={"x": 5}, completed=True))
+def test_structured_output_comes_with_the_turn(talk: OpencodeConversation) -> None:
+    talk.receive(message("m1", finish="tool-calls", structured={"x": 5}, completed=True))
     assert facts_of(talk.rests()) == [facts.TurnDone(structured_output={"x": 5})]
 
 
-def test_summary_is_emitted_with_the_compaction(talk: Talk) -> None:
+def test_summary_is_emitted_with_the_compaction(talk: OpencodeConversation) -> None:
     summary = [message("s1", summary=True), text_part("s1", "", complete=False), delta("s1", "sh")]
     assert facts_after(talk, *summary, text_part("s1", "short")) == []
     assert facts_after(talk, event("session.compacted", {"sessionID": SESSION})) == [facts.ContextCompacted("short")]
@@ -374,15 +378,15 @@ def test_summary_is_emitted_with_the_compaction(talk: Talk) -> None:
 
 def test_events_of_the_next_engine_are_ignored() -> None:
     line = event("session.next.text.delta", {"sessionID": SESSION, "delta": "x"})
-    [emitted] = Talk().says(line)
+    [emitted] = OpencodeConversation().receive(line)
     assert isinstance(emitted, facts.Ignored)
 
 
 def test_server_stderr_is_logged() -> None:
-    assert list(Talk().codec.receive(b"Warning", Source.STDERR)) == [facts.LogLine("Warning", "stderr")]
+    assert list(OpencodeConversation().codec.receive(b"Warning", Source.STDERR)) == [facts.LogLine("Warning", "stderr")]
 
 
-def test_part_of_unknown_type_is_reported(talk: Talk) -> None:
-    [emitted] = talk.says(part("m1", "hologram"))
+def test_part_of_unknown_type_is_reported(talk: OpencodeConversation) -> None:
+    [emitted] = talk.receive(part("m1", "hologram"))
     assert isinstance(emitted, facts.Unknown)
     assert emitted.kind == "message.part.updated:hologram"

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer
+from tests.unit.adapters.codec_conversation import codec_of, facts_of, receive
+from tests.unit.adapters.pi_family import AGENT_START, SETTLED, PiConversation, agent_end, answer
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
@@ -17,10 +17,10 @@ ALL = Recordings(ADAPTER, "json")
 CALL = {"id": "c", "name": "bash", "input": {"command": "rm -rf build"}}
 
 
-def running() -> Talk:
-    talk = Talk(ADAPTER, interactive=True)
-    talk.answers("mux-1", "get_state", sessionId="s")
-    talk.says(BEGINS)
+def running() -> PiConversation:
+    talk = PiConversation(ADAPTER, interactive=True)
+    talk.receive_response("mux-1", "get_state", sessionId="s")
+    talk.receive(AGENT_START)
     talk.sent()
     return talk
 
@@ -43,7 +43,7 @@ def decided(line: dict[str, Any]) -> Any:
 
 
 def test_extension_dialog_contains_the_call() -> None:
-    assert facts_of(running().asks("r", **gate())) == [
+    assert facts_of(running().receive_request("r", **gate())) == [
         facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
     ]
 
@@ -57,7 +57,7 @@ def test_extension_dialog_contains_the_call() -> None:
     ],
 )
 def test_approval_shows_action_detail_and_risk(name: str, arguments: Any, action: str, detail: str) -> None:
-    [request] = facts_of(running().asks("r", **gate({"id": "c", "name": name, "input": arguments})))
+    [request] = facts_of(running().receive_request("r", **gate({"id": "c", "name": name, "input": arguments})))
     assert (request.action, request.detail.replace(" ", ""), request.risk) == (
         action,
         detail.replace(" ", ""),
@@ -66,7 +66,7 @@ def test_approval_shows_action_detail_and_risk(name: str, arguments: Any, action
 
 
 def test_unreadable_call_still_asks() -> None:
-    [request] = facts_of(running().asks("r", method="input", title=TITLE, placeholder="{"))
+    [request] = facts_of(running().receive_request("r", method="input", title=TITLE, placeholder="{"))
     assert (request.action, request.call_id, request.tool_name) == ("Use a tool", None, None)
 
 
@@ -86,8 +86,8 @@ def test_unreadable_call_still_asks() -> None:
 )
 def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
     talk = running()
-    talk.asks("r", **gate())
-    assert facts_of(talk.want(action)) == [facts.RequestSettled("r", granted, reason)]
+    talk.receive_request("r", **gate())
+    assert facts_of(talk.request(action)) == [facts.RequestSettled("r", granted, reason)]
     [line] = talk.sent()
     assert line == reply("r", value=line["value"])
     assert decided(line) == decision
@@ -95,34 +95,34 @@ def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: 
 
 def test_request_is_settled_once() -> None:
     talk = running()
-    talk.asks("r", **gate())
-    talk.want(ApproveAction("r"))
-    [refused] = talk.want(DenyAction("r"))
+    talk.receive_request("r", **gate())
+    talk.request(ApproveAction("r"))
+    [refused] = talk.request(DenyAction("r"))
     assert isinstance(refused, Refuse)
     assert refused.code == "INTERACTION_NOT_FOUND"
 
 
 def test_text_answer_to_an_approval_is_refused() -> None:
     talk = running()
-    talk.asks("r", **gate())
-    [refused] = talk.want(AnswerAction("r", "yes"))
+    talk.receive_request("r", **gate())
+    [refused] = talk.request(AnswerAction("r", "yes"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
 
 
 def test_interrupt_cancels_open_dialogs_before_the_abort() -> None:
     talk = running()
-    talk.asks("r", **gate())
-    settled = facts_of(talk.want(Interrupt()), facts.RequestSettled)
+    talk.receive_request("r", **gate())
+    settled = facts_of(talk.request(Interrupt()), facts.RequestSettled)
     assert settled == [facts.RequestSettled("r", granted=False, reason="interrupted")]
     assert talk.sent() == [reply("r", cancelled=True), {"id": "mux-3", "type": "abort"}]
 
 
 def test_end_of_turn_closes_open_requests() -> None:
     talk = running()
-    talk.asks("r", **gate())
-    talk.says(answer("hi"), agent_end(willRetry=False), SETTLED)
-    [refused] = talk.want(ApproveAction("r"))
+    talk.receive_request("r", **gate())
+    talk.receive(answer("hi"), agent_end(willRetry=False), SETTLED)
+    [refused] = talk.request(ApproveAction("r"))
     assert isinstance(refused, Refuse)
 
 
@@ -152,72 +152,72 @@ def test_extension_code_contains_its_settings() -> None:
 
 def test_select_dialog_is_a_question_with_options() -> None:
     talk = running()
-    request = facts_of(talk.asks("q", "select", title="Which?", options=["a", "b"]))
+    request = facts_of(talk.receive_request("q", "select", title="Which?", options=["a", "b"]))
     assert request == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
-    [refused] = talk.want(AnswerAction("q", "c"))
+    [refused] = talk.request(AnswerAction("q", "c"))
     assert isinstance(refused, Refuse)
-    assert facts_of(talk.want(AnswerAction("q", "b"))) == [facts.RequestSettled("q", granted=True)]
+    assert facts_of(talk.request(AnswerAction("q", "b"))) == [facts.RequestSettled("q", granted=True)]
     assert talk.sent()[-1] == reply("q", value="b")
 
 
 @pytest.mark.parametrize(("word", "confirmed"), [("yes", True), (" Y ", True), ("no", False), ("cancel", False)])
 def test_confirm_dialog_accepts_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
-    request = facts_of(talk.asks("q", "confirm", title="Sure?", message="really"))
+    request = facts_of(talk.receive_request("q", "confirm", title="Sure?", message="really"))
     assert request == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
-    talk.want(AnswerAction("q", word))
+    talk.request(AnswerAction("q", word))
     assert talk.sent() == [reply("q", confirmed=confirmed)]
 
 
 def test_confirm_dialog_refuses_other_answers() -> None:
     talk = running()
-    talk.asks("q", "confirm", title="Sure?")
-    [refused] = talk.want(AnswerAction("q", "perhaps"))
+    talk.receive_request("q", "confirm", title="Sure?")
+    [refused] = talk.request(AnswerAction("q", "perhaps"))
     assert isinstance(refused, Refuse)
 
 
 @pytest.mark.parametrize(("method", "field"), [("input", "placeholder"), ("editor", "prefill")])
 def test_input_dialog_accepts_any_text(method: str, field: str) -> None:
     talk = running()
-    request = facts_of(talk.asks("q", method, title="Name?", **{field: "like this"}))
+    request = facts_of(talk.receive_request("q", method, title="Name?", **{field: "like this"}))
     assert request == [facts.InputAsked("q", "Name?", "like this", source="tool")]
-    talk.want(AnswerAction("q", "any"))
+    talk.request(AnswerAction("q", "any"))
     assert talk.sent() == [reply("q", value="any")]
 
 
 def test_question_may_be_declined() -> None:
     talk = running()
-    talk.asks("q", "input", title="Name?")
-    assert facts_of(talk.want(DenyAction("q"))) == [facts.RequestSettled("q", granted=False)]
+    talk.receive_request("q", "input", title="Name?")
+    assert facts_of(talk.request(DenyAction("q"))) == [facts.RequestSettled("q", granted=False)]
     assert talk.sent() == [reply("q", cancelled=True)]
 
 
 @pytest.mark.parametrize("method", ["setStatus", "setWidget", "setTitle", "set_editor_text"])
 def test_screen_dialogs_are_ignored(method: str) -> None:
-    assert facts_of(running().asks("q", method)) == []
+    assert facts_of(running().receive_request("q", method)) == []
 
 
 def test_notices_become_notes() -> None:
     talk = running()
-    assert facts_of(talk.asks("q", "notify", message="hello")) == [facts.Note("hello", "info")]
-    assert facts_of(talk.asks("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
-    assert facts_of(talk.asks("q", "open_url", url="https://x")) == [
+    assert facts_of(talk.receive_request("q", "notify", message="hello")) == [facts.Note("hello", "info")]
+    assert facts_of(talk.receive_request("q", "notify", message="oh", notifyType="error")) == [facts.Note("oh", "warn")]
+    assert facts_of(talk.receive_request("q", "open_url", url="https://x")) == [
         facts.Note("the agent asks to open this URL in a browser: https://x")
     ]
 
 
 def test_unknown_dialog_is_reported() -> None:
-    [unknown] = facts_of(running().asks("q", "hologram"))
+    [unknown] = facts_of(running().receive_request("q", "hologram"))
     assert isinstance(unknown, facts.Unknown)
 
 
 def test_agent_may_withdraw_a_dialog() -> None:
     talk = running()
-    talk.asks("q", "input", title="Name?")
+    talk.receive_request("q", "input", title="Name?")
     withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
-    [settled] = facts_of(talk.says(withdrawn))
+    [settled] = facts_of(talk.receive(withdrawn))
     assert settled == facts.RequestSettled("q", granted=False, reason="the agent withdrew the request")
-    assert facts_of(talk.says(withdrawn)) == []
+    assert facts_of(talk.receive(withdrawn)) == []
 
 
 @pytest.mark.parametrize("answer_first", [True, False])

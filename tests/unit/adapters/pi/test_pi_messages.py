@@ -4,9 +4,9 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import BEGINS, answer, call_block, update
+from tests.unit.adapters.codec_conversation import as_line, codec_of, facts_of, receive
+from tests.unit.adapters.pi_family import AGENT_START, answer, call_block, update
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import as_line, codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Source
@@ -19,7 +19,7 @@ MESSAGE_STARTS = {"type": "message_start", "message": {"role": "assistant", "con
 
 
 def emitted(*lines: Any) -> list[Any]:
-    return facts_of(receive(codec_of(ADAPTER, "json"), BEGINS, MESSAGE_STARTS, *lines), *SAID, *CALLS)
+    return facts_of(receive(codec_of(ADAPTER, "json"), AGENT_START, MESSAGE_STARTS, *lines), *SAID, *CALLS)
 
 
 def test_deltas_are_emitted_once() -> None:

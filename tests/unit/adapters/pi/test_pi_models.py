@@ -1,7 +1,7 @@
 """`pi --list-models` of 0.87.1 (standard output) and 0.73.1 (standard error): offline, with keys of three providers."""
 
 import pytest
-from tests.unit.adapters.listings import listed, parsed, refuses, survives_every_cut
+from tests.unit.adapters.listings import assert_refused, assert_truncated_listing_is_safe, listed, parsed
 
 
 @pytest.mark.parametrize(("name", "count"), [("0.87.1.txt", 78), ("0.73.1.txt", 92)])
@@ -29,6 +29,6 @@ def test_invalid_output() -> None:
     assert list(parsed("pi", f"warning\n{table}\nthe end\n")) == ["a/b"]
     long = parsed("pi", table.replace("1K", "9" * 400 + "M"))["a/b"]
     assert (long.context_window, long.max_output_tokens) == (None, None)
-    refuses("pi", "", "no table of models")
-    refuses("pi", "Error: it went wrong", "no table of models")
-    survives_every_cut("pi", "0.87.1.txt")
+    assert_refused("pi", "", "no table of models")
+    assert_refused("pi", "Error: it went wrong", "no table of models")
+    assert_truncated_listing_is_safe("pi", "0.87.1.txt")

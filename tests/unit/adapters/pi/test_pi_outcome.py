@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.talking import codec_of, facts_of, receive
+from tests.unit.adapters.codec_conversation import codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.outcome import code_of, failure_of

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import ends, goes_on, result, starts
-from tests.unit.adapters.talking import PLACE, codec_of, facts_of, receive
+from tests.unit.adapters.codec_conversation import PROJECT, codec_of, facts_of, receive
+from tests.unit.adapters.pi_family import result, tool_end, tool_start, tool_update
 
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.pi.tool_results import from_numbered
@@ -13,8 +13,8 @@ from agent_mux_adapters.pi import ADAPTER
 
 def of_call(name: str, arguments: dict[str, Any], *came: dict[str, Any], is_error: bool = False) -> list[Any]:
     """Return the facts of a call from its start to its end; the last result is the final one."""
-    lines = [starts("c", name, **arguments), *(goes_on("c", name, part) for part in came[:-1])]
-    steps = receive(codec_of(ADAPTER, "json"), *lines, ends("c", name, came[-1], is_error=is_error))
+    lines = [tool_start("c", name, **arguments), *(tool_update("c", name, part) for part in came[:-1])]
+    steps = receive(codec_of(ADAPTER, "json"), *lines, tool_end("c", name, came[-1], is_error=is_error))
     return facts_of(steps, facts.ToolOutput, facts.ToolDone, facts.Note)
 
 
@@ -83,8 +83,8 @@ def test_gap_in_long_output_is_noted() -> None:
 
 @pytest.mark.parametrize(("existed", "created"), [(False, True), (True, False)])
 def test_extension_reports_whether_a_file_is_new(existed: bool, created: bool) -> None:
-    arguments = {"path": f"{PLACE}/a.txt", "content": "größe"}
-    written = facts.FileWritten(f"{PLACE}/a.txt", 7, created)
+    arguments = {"path": f"{PROJECT}/a.txt", "content": "größe"}
+    written = facts.FileWritten(f"{PROJECT}/a.txt", 7, created)
     assert files("write", arguments, result("ok", existedBefore=existed)) == (written,)
 
 
@@ -112,8 +112,8 @@ def test_without_a_diff_replacements_make_one() -> None:
 
 
 def test_diff_paths_are_relative_to_cwd() -> None:
-    patch = f"--- {PLACE}/a.py\n+++ {PLACE}/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
-    [patched] = files("edit", {"path": f"{PLACE}/a.py"}, result("ok", patch=patch))
+    patch = f"--- {PROJECT}/a.py\n+++ {PROJECT}/a.py\n@@ -1,1 +1,1 @@\n-a\n+b\n"
+    [patched] = files("edit", {"path": f"{PROJECT}/a.py"}, result("ok", patch=patch))
     assert patched.diff.startswith("--- a/a.py\n+++ b/a.py\n")
 
 

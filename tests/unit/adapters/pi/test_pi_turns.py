@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.unit.adapters.pi_family import BEGINS, SETTLED, Talk, agent_end, answer, failed
+from tests.unit.adapters.codec_conversation import codec_of, facts_of, receive
+from tests.unit.adapters.pi_family import AGENT_START, SETTLED, PiConversation, agent_end, answer, failed
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import codec_of, facts_of, receive
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Codec, Exit, Interrupt, Source
@@ -30,13 +30,13 @@ def turns(*lines: Any, ending: Exit | None = None) -> list[Any]:
 
 def test_since_0_87_agent_settled_ends_the_turn() -> None:
     one = codec()
-    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
+    assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end(willRetry=False)), *ENDS) == []
     assert facts_of(receive(one, SETTLED), *ENDS) == [facts.TurnDone()]
 
 
 def test_retried_attempt_stays_in_its_turn() -> None:
     retry = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000, "errorMessage": "500 oops"}
-    lines = [BEGINS, failed("500 oops"), agent_end(willRetry=True), retry, BEGINS, answer("hi")]
+    lines = [AGENT_START, failed("500 oops"), agent_end(willRetry=True), retry, AGENT_START, answer("hi")]
     assert turns(*lines, agent_end(willRetry=False), {"type": "auto_retry_end", "success": True}, SETTLED) == [
         facts.TurnBegin(),
         facts.TurnBegin(),  # the assembler merges it into the running turn
@@ -47,52 +47,52 @@ def test_retried_attempt_stays_in_its_turn() -> None:
 
 def test_exhausted_retries_fail_the_turn_with_the_last_error() -> None:
     gave_up = {"type": "auto_retry_end", "success": False, "attempt": 3, "finalError": "429: too many requests"}
-    lines = [BEGINS, failed("429: too many requests"), agent_end(willRetry=False), gave_up, SETTLED]
+    lines = [AGENT_START, failed("429: too many requests"), agent_end(willRetry=False), gave_up, SETTLED]
     assert turns(*lines)[1:] == [facts.TurnFailed(facts.Failure("RATE_LIMITED", "429: too many requests"))]
 
 
 def test_until_0_73_the_next_start_ends_the_turn() -> None:
     one = codec()
-    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end()), *ENDS) == []
-    assert facts_of(receive(one, BEGINS), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
+    assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end()), *ENDS) == []
+    assert facts_of(receive(one, AGENT_START), *TURNS) == [facts.TurnDone(), facts.TurnBegin()]
 
 
 def test_until_0_73_the_exit_ends_the_last_turn() -> None:
-    assert turns(BEGINS, answer("hi"), agent_end()) == [facts.TurnBegin(), facts.TurnDone()]
+    assert turns(AGENT_START, answer("hi"), agent_end()) == [facts.TurnBegin(), facts.TurnDone()]
 
 
 def test_until_0_73_a_live_run_probes_for_idle() -> None:
-    talk = Talk(ADAPTER, interactive=True)
-    talk.answers("mux-1", "get_state", sessionId="s")
-    talk.answers("mux-2", "prompt")
-    talk.says(BEGINS)
+    talk = PiConversation(ADAPTER, interactive=True)
+    talk.receive_response("mux-1", "get_state", sessionId="s")
+    talk.receive_response("mux-2", "prompt")
+    talk.receive(AGENT_START)
     talk.sent()
-    talk.says(answer("hi"), agent_end())
+    talk.receive(answer("hi"), agent_end())
     assert talk.sent() == [{"id": "mux-3", "type": "get_state"}]
-    assert facts_of(talk.answers("mux-3", "get_state", isStreaming=False, isCompacting=False), *ENDS) == [
+    assert facts_of(talk.receive_response("mux-3", "get_state", isStreaming=False, isCompacting=False), *ENDS) == [
         facts.TurnDone()
     ]
 
 
 @pytest.mark.parametrize("busy", [{"isStreaming": True}, {"isCompacting": True}])
 def test_until_0_73_a_busy_agent_keeps_its_turn_open(busy: dict[str, bool]) -> None:
-    talk = Talk(ADAPTER, interactive=True)
-    talk.answers("mux-1", "get_state", sessionId="s")
-    talk.says(BEGINS, failed("500 oops"), agent_end())
-    assert facts_of(talk.answers("mux-3", "get_state", **busy), *ENDS) == []
+    talk = PiConversation(ADAPTER, interactive=True)
+    talk.receive_response("mux-1", "get_state", sessionId="s")
+    talk.receive(AGENT_START, failed("500 oops"), agent_end())
+    assert facts_of(talk.receive_response("mux-3", "get_state", **busy), *ENDS) == []
     talk.sent()
-    talk.says({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1, "errorMessage": "500 oops"})
-    talk.says(BEGINS, answer("hi"), agent_end())
+    talk.receive({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1, "errorMessage": "500 oops"})
+    talk.receive(AGENT_START, answer("hi"), agent_end())
     assert talk.sent() == [{"id": "mux-4", "type": "get_state"}]
 
 
 def test_compaction_before_a_retry_stays_in_the_turn() -> None:
     compaction = {"type": "compaction_end", "reason": "overflow", "willRetry": True,
                   "result": {"summary": "all so far", "tokensBefore": 900, "estimatedTokensAfter": 100}}  # fmt: skip
-    lines = [BEGINS, failed("prompt is too long"), agent_end(), {"type": "compaction_start"}, compaction]
+    lines = [AGENT_START, failed("prompt is too long"), agent_end(), {"type": "compaction_start"}, compaction]
     one = codec()
     assert facts_of(receive(one, *lines), *ENDS, facts.ContextCompacted) == [facts.ContextCompacted("all so far", 800)]
-    assert facts_of(receive(one, BEGINS, answer("hi"), agent_end()), *TURNS) == [facts.TurnBegin()]
+    assert facts_of(receive(one, AGENT_START, answer("hi"), agent_end()), *TURNS) == [facts.TurnBegin()]
     assert facts_of(one.finish(Exit(code=0)), *ENDS) == [facts.TurnDone()]
 
 
@@ -116,7 +116,7 @@ def test_repeated_summary_is_a_retry() -> None:
 
 
 def test_api_error_fails_the_turn_despite_exit_code_0() -> None:
-    lines = [BEGINS, failed("401 Incorrect API key provided"), agent_end(willRetry=False), SETTLED]
+    lines = [AGENT_START, failed("401 Incorrect API key provided"), agent_end(willRetry=False), SETTLED]
     failure = facts.Failure("AUTH_ERROR", "401 Incorrect API key provided")
     assert turns(*lines, ending=Exit(code=0)) == [facts.TurnBegin(), facts.TurnFailed(failure)]
 
@@ -131,21 +131,21 @@ def test_api_error_fails_the_turn_despite_exit_code_0() -> None:
     ],
 )
 def test_abort_messages_stop_the_turn(message: dict[str, Any]) -> None:
-    assert turns(BEGINS, message, agent_end(willRetry=False), SETTLED)[1:] == [facts.TurnStopped()]
+    assert turns(AGENT_START, message, agent_end(willRetry=False), SETTLED)[1:] == [facts.TurnStopped()]
 
 
 def test_error_after_an_interrupt_stops_the_turn() -> None:
-    talk = Talk(ADAPTER, interactive=True)
-    talk.answers("mux-1", "get_state", sessionId="s")
-    talk.says(BEGINS)
-    talk.want(Interrupt())
-    assert facts_of(talk.says(failed("terminated"), agent_end(willRetry=False), SETTLED), *ENDS) == [
+    talk = PiConversation(ADAPTER, interactive=True)
+    talk.receive_response("mux-1", "get_state", sessionId="s")
+    talk.receive(AGENT_START)
+    talk.request(Interrupt())
+    assert facts_of(talk.receive(failed("terminated"), agent_end(willRetry=False), SETTLED), *ENDS) == [
         facts.TurnStopped()
     ]
 
 
 def test_truncated_answer_completes_with_a_warning() -> None:
-    lines = [BEGINS, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
+    lines = [AGENT_START, answer("so fa", stopReason="length"), agent_end(willRetry=False), SETTLED]
     assert facts_of(receive(codec(), *lines), facts.Note, *ENDS) == [
         facts.Note("the answer was truncated at the model's output token limit", "warn"),
         facts.TurnDone(),
@@ -153,12 +153,12 @@ def test_truncated_answer_completes_with_a_warning() -> None:
 
 
 def test_error_without_message_fails_the_turn() -> None:
-    [failure] = turns(BEGINS, answer(stopReason="error"), agent_end(willRetry=False), SETTLED)[1:]
+    [failure] = turns(AGENT_START, answer(stopReason="error"), agent_end(willRetry=False), SETTLED)[1:]
     assert failure == facts.TurnFailed(facts.Failure("AGENT_CRASH", "the agent reported a failure without a reason"))
 
 
 def test_exit_during_a_turn_emits_no_closing() -> None:
-    assert turns(BEGINS, answer("hi"), ending=Exit(signal=9)) == [facts.TurnBegin()]
+    assert turns(AGENT_START, answer("hi"), ending=Exit(signal=9)) == [facts.TurnBegin()]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_unknown_stderr_emits_no_failure(complaint: str) -> None:
 
 def test_turn_cost_is_the_native_sum_of_its_calls() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 3, "cacheWrite": 0, "cost": {"total": 0.25}}
-    lines = [BEGINS, answer("a", usage=usage), answer("b", usage=usage), agent_end(willRetry=False), SETTLED]
+    lines = [AGENT_START, answer("a", usage=usage), answer("b", usage=usage), agent_end(willRetry=False), SETTLED]
     steps = receive(codec(), *lines)
     assert facts_of(steps, facts.Usage) == [facts.Usage(10, 5, None, 3, 0)] * 2
     [done] = facts_of(steps, facts.TurnDone)
@@ -197,13 +197,13 @@ def test_turn_cost_is_the_native_sum_of_its_calls() -> None:
 
 def test_model_without_price_has_unknown_cost() -> None:
     usage = {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
-    [cost] = facts_of(receive(codec(), BEGINS, answer("a", usage=usage)), facts.RunCost)
+    [cost] = facts_of(receive(codec(), AGENT_START, answer("a", usage=usage)), facts.RunCost)
     assert (cost.cost.total_usd, cost.cost.source) == (0.0, "unknown")
 
 
 def test_failed_call_has_no_usage() -> None:
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
-    assert facts_of(receive(codec(), BEGINS, failed("500 oops", usage=usage)), facts.Usage, facts.RunCost) == []
+    assert facts_of(receive(codec(), AGENT_START, failed("500 oops", usage=usage)), facts.Usage, facts.RunCost) == []
 
 
 def test_reasoning_tokens_are_emitted_where_counted() -> None:

@@ -37,14 +37,14 @@ PROFILE = parse_profile({
 })  # fmt: skip
 
 
-class Talk:
+class TerminalConversation:
     """A codec under test, with the facts and keys that it returned."""
 
     def __init__(self, prompt: str | None = "hello", profile: Any = PROFILE, **context: Any) -> None:
         self.codec = TerminalCodec(profile, CodecContext(agent="terminal", protocol="test", prompt=prompt, **context))
         assert list(self.codec.start()) == []
 
-    def draw(self, text: str) -> "Talk":
+    def draw(self, text: str) -> "TerminalConversation":
         steps = list(self.codec.receive(text.encode(), Source.STDOUT))
         assert isinstance(steps[0], facts.Ignored)
         return self
@@ -69,14 +69,14 @@ def facts_in(steps: Iterable[Step]) -> Sequence[facts.Fact]:
 
 
 def test_nothing_is_typed_before_the_program_is_ready() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     assert talk.rest("loading") == []
     assert talk.rest("Thinking\n> ") == []
     assert talk.rest("> ") == [facts.TurnBegin(), WriteStdin(b"hello\r")]
 
 
 def test_answer_is_between_echo_and_prompt() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     talk.rest("Welcome\n> ")
     assert talk.rest("Welcome\n: hello\nThinking\n> ") == []
     assert talk.rest("Welcome\n: hello\n> ") == []  # no prompt is answered yet
@@ -85,7 +85,7 @@ def test_answer_is_between_echo_and_prompt() -> None:
 
 
 def test_prompts_are_typed_one_at_a_time() -> None:
-    talk = Talk("one", interactive=True)
+    talk = TerminalConversation("one", interactive=True)
     talk.rest("> ")
     assert talk.ask(codec.Send("two")) == []
     steps = talk.rest("one\nfirst\n> ")
@@ -97,7 +97,7 @@ def test_prompts_are_typed_one_at_a_time() -> None:
 
 
 def test_repeated_prompt_has_its_own_answer() -> None:
-    talk = Talk("go", interactive=True)
+    talk = TerminalConversation("go", interactive=True)
     talk.rest("> ")
     talk.rest("go\nfirst\n> ")
     talk.ask(codec.Send("go"))
@@ -120,20 +120,20 @@ def test_repeated_prompt_has_its_own_answer() -> None:
     ],
 )
 def test_echo_is_not_part_of_the_answer(prompt: str, screen: str, answer: str) -> None:
-    talk = Talk(prompt)
+    talk = TerminalConversation(prompt)
     talk.rest("Welcome\n> ")
     assert facts_in(talk.rest(screen))[0] == facts.Text(answer)
 
 
 def test_control_characters_in_a_prompt_are_removed() -> None:
-    assert typed(Talk("a\x03b\x1b[201~c\td\re").rest("> ")) == "ab[201~cd e\r"
+    assert typed(TerminalConversation("a\x03b\x1b[201~c\td\re").rest("> ")) == "ab[201~cd e\r"
 
 
 def test_lines_are_pasted_where_the_program_supports_it() -> None:
-    assert typed(Talk("one\ntwo").rest("> ")) == "one two\r"
-    assert typed(Talk("one\ntwo").draw("\x1b[?2004h").rest("> ")) == "\x1b[200~one\rtwo\x1b[201~\r"
-    assert typed(Talk("one").draw("\x1b[?2004h").rest("> ")) == "one\r"
-    assert typed(Talk("one\ntwo").draw("\x1b[?2004h\x1b[?2004l").rest("> ")) == "one two\r"
+    assert typed(TerminalConversation("one\ntwo").rest("> ")) == "one two\r"
+    assert typed(TerminalConversation("one\ntwo").draw("\x1b[?2004h").rest("> ")) == "\x1b[200~one\rtwo\x1b[201~\r"
+    assert typed(TerminalConversation("one").draw("\x1b[?2004h").rest("> ")) == "one\r"
+    assert typed(TerminalConversation("one\ntwo").draw("\x1b[?2004h\x1b[?2004l").rest("> ")) == "one two\r"
 
 
 # -- dialogs
@@ -142,8 +142,8 @@ def test_lines_are_pasted_where_the_program_supports_it() -> None:
 DIALOG = "Allow a command?\n  rm -rf build\n> "
 
 
-def dialog() -> Talk:
-    talk = Talk()
+def dialog() -> TerminalConversation:
+    talk = TerminalConversation()
     talk.rest("> ")
     assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
     return talk
@@ -165,7 +165,7 @@ def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> No
 
 
 def test_always_falls_back_to_approve() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     asked = talk.rest("Bare dialog\n> ")
     assert asked == [facts.ApprovalAsked("1", "Bare dialog", "Bare dialog", "medium")]
     assert typed(talk.ask(codec.ApproveAction("1", always=True))) == "y\r"
@@ -188,7 +188,7 @@ def test_dialog_that_disappears_is_settled() -> None:
 
 
 def test_questions_are_answered_with_text() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     assert talk.rest("Name: which colour?") == [facts.InputAsked("1", "which colour")]
     assert talk.ask(codec.AnswerAction("1", "blue\x03\ngreen")) == [
         facts.RequestSettled("1", True), WriteStdin(b"blue green\r"),
@@ -196,7 +196,7 @@ def test_questions_are_answered_with_text() -> None:
 
 
 def test_questions_are_declined_with_a_key() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     talk.rest("Name: which colour?")
     assert typed(talk.ask(codec.DenyAction("1"))) == "\x1b"
 
@@ -212,13 +212,13 @@ def test_questions_are_declined_with_a_key() -> None:
     ],
 )
 def test_failure_text_is_not_an_answer(screen: str, failure: facts.Failure) -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     talk.rest("> ")
     assert facts_in(talk.rest(f"hello\n{screen}\n> ")) == [facts.TurnFailed(failure)]
 
 
 def test_interrupt_ends_the_turn_with_partial_answer() -> None:
-    talk = Talk(interactive=True)
+    talk = TerminalConversation(interactive=True)
     talk.rest("> ")
     assert typed(talk.ask(codec.Interrupt())) == "\x1b"
     assert facts_in(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
@@ -228,7 +228,7 @@ def test_interrupt_ends_the_turn_with_partial_answer() -> None:
 
 
 def test_steering_a_turn_is_refused_and_without_one_is_a_prompt() -> None:
-    talk = Talk(interactive=True)
+    talk = TerminalConversation(interactive=True)
     talk.rest("> ")
     steps = talk.ask(codec.Steer("faster"))
     assert [step.code for step in steps if isinstance(step, Refuse)] == ["CAPABILITY_ERROR"]
@@ -237,7 +237,7 @@ def test_steering_a_turn_is_refused_and_without_one_is_a_prompt() -> None:
 
 
 def test_cancel_quits_at_once() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     talk.rest("> ")
     talk.ask(codec.Send("more"))
     assert talk.ask(codec.Cancel()) == [WriteStdin(b"/quit\r"), CloseStdin()]
@@ -246,21 +246,21 @@ def test_cancel_quits_at_once() -> None:
 
 
 def test_last_rows_are_logged_after_a_crash() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     talk.draw("module not found\r\n")
     assert list(talk.codec.finish(Exit(code=1))) == [facts.LogLine("module not found")]
-    talk = Talk()
+    talk = TerminalConversation()
     talk.rest("> ")
     talk.draw("────\r\nat work >")
     assert list(talk.codec.finish(Exit(code=0))) == [facts.LogLine("at work >")]
-    talk = Talk(interactive=True)
+    talk = TerminalConversation(interactive=True)
     talk.rest("> ")
     talk.rest("hello\nyes\n> ")
     assert list(talk.codec.finish(Exit(code=0))) == []
 
 
 def test_resize_is_noted_and_the_screen_rewrapped() -> None:
-    talk = Talk()
+    talk = TerminalConversation()
     assert facts_in(talk.codec.resized(TerminalSize(10, 4))) == [
         facts.Note("the terminal now has 10 columns and 4 rows", "verbose")
     ]
@@ -273,7 +273,7 @@ def test_resize_is_noted_and_the_screen_rewrapped() -> None:
 
 
 def test_observer_types_nothing_and_reads_recorded_keys() -> None:
-    talk = Talk(prompt=None)
+    talk = TerminalConversation(prompt=None)
     assert talk.draw("\x1b[c").rest("> ") == []
     assert isinstance(talk.hear("\x1b[?6c")[0], facts.Ignored)
     assert talk.hear("\x1b[200~one\rtwo\x1b[201~\r") == [facts.TurnBegin()]
@@ -308,16 +308,16 @@ def test_recording_without_profile_uses_the_line_profile() -> None:
     ],
 )
 def test_common_dialogs_are_recognized(profile: str, screen: str, expected: facts.Fact) -> None:
-    assert Talk(profile=built_in()[profile]).rest(screen) == [expected]
+    assert TerminalConversation(profile=built_in()[profile]).rest(screen) == [expected]
 
 
 @pytest.mark.parametrize("busy", ["Working (esc to interrupt)", "⠋ thinking", "press Ctrl+C to stop", "Esc to cancel"])
 def test_screen_profile_recognizes_busy_programs(busy: str) -> None:
-    talk = Talk(profile=built_in()["screen"])
+    talk = TerminalConversation(profile=built_in()["screen"])
     assert talk.rest(f"hello\n{busy}") == []
     assert typed(talk.rest("Welcome\n│ >   │")) == "hello\r"
 
 
 @pytest.mark.parametrize("prompt", ["$ ", ">>> ", "user@host:~$ ", "sqlite> ", "\u276f "])
 def test_line_profile_recognizes_prompts(prompt: str) -> None:
-    assert typed(Talk(profile=built_in()["line"]).rest(f"Welcome\n{prompt}")) == "hello\r"
+    assert typed(TerminalConversation(profile=built_in()["line"]).rest(f"Welcome\n{prompt}")) == "hello\r"

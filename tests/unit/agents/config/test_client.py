@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.made_up import AGENT, HOME, homes
+from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents.config.client import AgentConfigs
@@ -31,7 +31,7 @@ def configs(tmp_path: Path) -> AgentConfigs:
     path = tmp_path / "home" / ".wombat" / "config.toml"
     path.parent.mkdir(parents=True)
     path.write_text(GLOBAL, "utf-8")
-    found = homes(tmp_path)
+    found = sample_resolver(tmp_path)
     (tmp_path / "project" / "wombat.json").write_text(PROJECT, "utf-8")
     return AgentConfigs(found)
 
@@ -98,7 +98,7 @@ def test_symlink_and_permissions_are_preserved(configs: AgentConfigs, tmp_path: 
 
 
 def test_new_file_is_private_except_in_projects(tmp_path: Path) -> None:
-    configs = AgentConfigs(homes(tmp_path))
+    configs = AgentConfigs(sample_resolver(tmp_path))
     old = os.umask(0o022)
     try:
         configs.set_field(AGENT, "dry", True)
@@ -110,7 +110,7 @@ def test_new_file_is_private_except_in_projects(tmp_path: Path) -> None:
 
 
 def test_reading_creates_no_files(tmp_path: Path) -> None:
-    configs = AgentConfigs(homes(tmp_path))
+    configs = AgentConfigs(sample_resolver(tmp_path))
     assert configs.get(AGENT) == {}
     assert configs.validate(AGENT) == []
     assert configs.model(AGENT) is None
@@ -156,7 +156,7 @@ def test_schema_contains_the_fields(configs: AgentConfigs) -> None:
 
 def test_missing_part_raises_capability_error(tmp_path: Path, configs: AgentConfigs) -> None:
     with pytest.raises(CapabilityError, match="wombat does not support configuration through agent-mux"):
-        AgentConfigs(homes(tmp_path, AgentInstallation())).get(AGENT)
+        AgentConfigs(sample_resolver(tmp_path, AgentInstallation())).get(AGENT)
     with pytest.raises(CapabilityError, match="scope 'local'; it has: global, project"):
         configs.set_field(AGENT, "dry", True, scope="local")
     with pytest.raises(ValidationError, match="a dotted name"):
@@ -169,10 +169,12 @@ def test_written_model_can_depend_on_the_file(tmp_path: Path) -> None:
     def write(model: str, data: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
         return {("model",) if isinstance(data.get("model"), str) else ("model", "name"): model}
 
-    assert HOME.config is not None
-    assert HOME.config.model is not None
-    field = replace(HOME.config.model, read=lambda data: str(data.get("model")), write=write)
-    configs = AgentConfigs(homes(tmp_path, replace(HOME, config=replace(HOME.config, model=field))))
+    assert INSTALLATION.config is not None
+    assert INSTALLATION.config.model is not None
+    field = replace(INSTALLATION.config.model, read=lambda data: str(data.get("model")), write=write)
+    configs = AgentConfigs(
+        sample_resolver(tmp_path, replace(INSTALLATION, config=replace(INSTALLATION.config, model=field)))
+    )
     (tmp_path / "project" / "wombat.json").write_text('{"model": "old"}', "utf-8")
     configs.set_model(AGENT, "new", scope="project")
     configs.set_model(AGENT, "new")
@@ -186,7 +188,7 @@ def test_last_existing_file_of_a_scope_is_changed(tmp_path: Path) -> None:
 
     files = (file("old.json", is_optional=True), file("new.json", is_optional=False), file("x.json", is_optional=True))
     fields = {"a": Field(kind="string", or_kinds=("table",), meaning="whatever")}
-    configs = AgentConfigs(homes(tmp_path, AgentInstallation(config=AgentConfig(files=files, fields=fields))))
+    configs = AgentConfigs(sample_resolver(tmp_path, AgentInstallation(config=AgentConfig(files=files, fields=fields))))
     home = tmp_path / "home"
     home.mkdir()
     assert [source.path.name for source in configs.sources(AGENT)] == ["new.json"]

@@ -53,14 +53,14 @@ LOSES = ("the output of commands while they run", "stderr of commands apart from
 
 
 def is_one_shot(line: Mapping[str, Any]) -> bool:
-    """Only Qwen prints such a line: of the others, the shape could be Claude Code's, too."""
+    """Return whether a line is one that only Qwen Code prints; other lines have the format of Claude Code, too."""
     if line.get("type") == "system":
         return "qwen_code_version" in line
     return line.get("type") == "result" and "total_tokens" in (line.get("usage") or {})
 
 
 def is_two_way(line: Mapping[str, Any]) -> bool:
-    """The answer to our handshake."""
+    """Return whether a line is Qwen Code's response to our handshake."""
     response = line.get("response")
     return line.get("type") == "control_response" and "can_handle_can_use_tool" in str(response)
 
@@ -81,7 +81,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=True,
             sniff=is_two_way,
-            chosen_for="runs in which somebody may be asked or says more, and a thinking effort",
+            chosen_for="runs with approvals, questions or further prompts, and runs with a thinking effort",
             loses=LOSES,
         ),
         ONE_SHOT: NativeProtocol(
@@ -90,7 +90,7 @@ ADAPTER = Adapter(
             streams=STREAMS,
             two_way=False,
             sniff=is_one_shot,
-            chosen_for="one prompt in mode `yolo`, with nobody to ask",
+            chosen_for="one prompt in mode `yolo`, without approvals or questions",
             loses=LOSES,
         ),
         ACP: acp_protocol(

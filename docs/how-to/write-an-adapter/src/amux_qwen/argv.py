@@ -1,7 +1,7 @@
-"""How to start Qwen Code for given options. Pure; every flag was tried on 0.24.4.
+"""The command line of Qwen Code for the options of a run. Pure functions; every flag was tested with 0.24.4.
 
-One-shot, the prompt on stdin, where nobody may ask back; two-way where somebody may, or where only its handshake takes
-a setting; the Agent Client Protocol where images are to be sent, which it alone takes.
+Runs without interactions use one-shot with the prompt on stdin. Runs with interactions, or with a setting that only the
+handshake accepts, use two-way. Runs with images use the Agent Client Protocol, the only one that accepts them.
 """
 
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ FLAGS = {
 }
 QUIET = {"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
 NOT_IN_ACP = ("output_schema", "thinking_effort")
-NO_KNOB = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
+UNSUPPORTED_OPTIONS = ("temperature", "top_p", "top_k", "thinking_budget_tokens")
 
 
 def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
-    """The command line, files and remarks for these options."""
+    """Return the command line, files and notes for these options."""
     protocol = protocol_of(options)
     mode = "yolo" if options.approval_mode == "yolo" and options.on_approval_request is None else "default"
     flags = (*FLAGS[protocol], f"--approval-mode={mode}", *_flags(options, environment.temp_dir))
@@ -45,7 +45,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
 
 
 def protocol_of(options: RunOptions) -> str:
-    """The cheapest protocol that does what the options ask for."""
+    """Return the cheapest protocol that supports the options."""
     if options.attachments:
         return ACP
     may_ask = options.on_approval_request is not None or options.on_input_required is not None
@@ -55,7 +55,7 @@ def protocol_of(options: RunOptions) -> str:
 
 
 def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
-    """What the codec needs to know."""
+    """Return the context of the codec."""
     make = acp_context if spawn.protocol == ACP else default_context
     return make("qwen", options, spawn)
 
@@ -75,7 +75,7 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
 
 
 def _flags_of_session(options: RunOptions, temp_dir: str) -> Iterator[str]:
-    """What in the Agent Client Protocol the client says when it opens a session."""
+    """Yield flags of a session; over the Agent Client Protocol, the client sends these settings instead."""
     session = options.session_id or options.fork_session_id
     if session is not None:
         yield f"--resume={session}"
@@ -102,8 +102,8 @@ def _files(options: RunOptions) -> dict[str, str]:
 def _mcp_entry(server: McpServer) -> dict[str, Any]:
     if server.transport == "stdio":
         return {"command": server.command, "args": list(server.args), "env": dict(server.env)}
-    place = "url" if server.transport == "sse" else "httpUrl"
-    return {place: server.url, "headers": dict(server.headers)}
+    url_field = "url" if server.transport == "sse" else "httpUrl"
+    return {url_field: server.url, "headers": dict(server.headers)}
 
 
 def _notes(options: RunOptions) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _notes(options: RunOptions) -> Iterator[str]:
         for name in NOT_IN_ACP:
             if getattr(options, name) is not None:
                 yield f"qwen takes no {name} together with attachments; it was ignored."
-    for name in NO_KNOB:
+    for name in UNSUPPORTED_OPTIONS:
         if getattr(options, name) is not None:
             yield f"qwen has no setting for {name}; it was ignored."
     if options.output_limit is not None:

@@ -1,4 +1,4 @@
-"""Qwen Code's stream-json, one-shot and two-way: the dialect's codec, made of Qwen's parts."""
+"""Qwen Code's stream-json, one-shot and two-way: the dialect's codec with the parts of Qwen Code."""
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import CodecContext, Exit, Source, Step
@@ -8,8 +8,8 @@ from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
 from amux_qwen.reader import Reader
 from amux_qwen.tools import TOOLS
 
-LONGEST_WAIT_MS = 600_000
-"""For a person's answer; without being told, Qwen waits a minute, and then denies."""
+APPROVAL_TIMEOUT_MS = 600_000
+"""The timeout for approvals; by default Qwen Code denies after a minute."""
 
 
 class QwenCodec(StreamJsonCodec):
@@ -19,23 +19,26 @@ class QwenCodec(StreamJsonCodec):
         conversation = StreamJsonInput(keep_open=context.interactive)
         requests = StreamJsonApprovals(TOOLS, live=is_live(context))
         effort = {"effort": context.thinking_effort} if context.thinking_effort else {}
-        hello = {"hooks": None, "timeout": {"canUseTool": LONGEST_WAIT_MS}, **effort}
+        hello = {"hooks": None, "timeout": {"canUseTool": APPROVAL_TIMEOUT_MS}, **effort}
         self._lines = Reader(context, conversation)
-        self._last_words = ""
+        self._last_stderr_line = ""
         super().__init__(context, self._lines, requests, conversation, hello)
 
     def receive(self, line: bytes, source: Source) -> tuple[Step, ...]:
-        """One line."""
+        """Parse one line; keep the last one of stderr for `finish`."""
         if source is Source.STDERR:
-            self._last_words = line.decode("utf-8", "replace")
+            self._last_stderr_line = line.decode("utf-8", "replace")
         return super().receive(line, source)
 
     def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
-        """The process is gone. What went wrong before any turn is told on stderr alone, the limit by the exit code."""
-        told = super().finish(exit)
+        """Return the facts of the exit.
+
+        Failures before the first turn are reported only on stderr, the turn limit only by the exit code.
+        """
+        closing = super().finish(exit)
         if exit.code == TURN_LIMIT_EXIT:
-            return (*told, facts.TurnLimitHit(self._context.max_turns or 0))
-        failure = failure_of(self._last_words)
+            return (*closing, facts.TurnLimitHit(self._context.max_turns or 0))
+        failure = failure_of(self._last_stderr_line)
         if exit.code and failure.code != "AGENT_CRASH" and not self._lines.has_closed:
-            return (*told, facts.TurnFailed(failure))
-        return told
+            return (*closing, facts.TurnFailed(failure))
+        return closing

@@ -1,4 +1,4 @@
-"""How a turn of Qwen Code ended: from a `result` line to the fact that closes the turn."""
+"""The outcome of a turn of Qwen Code: from a `result` line to the fact that ends the turn."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 API_ERROR = "[API Error: "
-"""How an API error begins, which the CLI prints as if the model had said it."""
+"""The beginning of an API error, which the CLI prints as text of the model."""
 CANCELLED = "Operation cancelled"
 TURN_LIMIT_EXIT = 53
-"""The exit code for `--max-session-turns`; there is no `result` line then."""
+"""The exit code for `--max-session-turns`; in this case the CLI prints no `result` line."""
 AUTH_GUIDANCE = "Run `qwen` and choose a provider with /auth, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL."
 
 _BY_STATUS: Mapping[str, ErrorCode] = {"401": "AUTH_ERROR", "403": "AUTH_ERROR", "429": "RATE_LIMITED"}
-# Lower case; the first that occurs decides.
+# In lower case; the first match decides.
 _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
     ("context length", "CONTEXT_EXCEEDED"),
     ("context window", "CONTEXT_EXCEEDED"),
@@ -27,7 +27,7 @@ _PHRASES: tuple[tuple[str, ErrorCode], ...] = (
 
 
 def closing_fact(line: Mapping[str, Any]) -> facts.Fact:
-    """What closes the turn."""
+    """Return the fact that ends the turn of a `result` line."""
     if line.get("is_error") is not True:
         return facts.TurnDone(structured_output=line.get("structured_result"))
     message = text(mapping(line.get("error")).get("message")) or text(line.get("subtype")) or "the agent failed"
@@ -37,7 +37,7 @@ def closing_fact(line: Mapping[str, Any]) -> facts.Fact:
 
 
 def failure_of(message: str) -> facts.Failure:
-    """A failure, by its HTTP status, else by its words."""
+    """Return the failure of a message, classified by its HTTP status, else by its words."""
     if message.startswith(API_ERROR):
         message = message.removeprefix(API_ERROR).removesuffix("]")
     words = message.lower()

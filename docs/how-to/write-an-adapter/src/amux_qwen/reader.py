@@ -1,8 +1,7 @@
-"""The lines of Qwen Code: the shape is the dialect's, and this is what Qwen does differently.
+"""The reader of Qwen Code's lines, as far as they differ from the dialect.
 
-Every `assistant` line has an id of its own, so ids do not tell model calls apart; the tokens of a call stand in its
-last `assistant` line; blocks are numbered from 0 again when their kind changes; and an API error is printed as if the
-model had said it.
+Every `assistant` line has its own id, so ids do not distinguish model calls; the tokens of a call are in its last
+`assistant` line; block numbers restart at 0 when the kind changes; an API error is printed as text of the model.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ from agent_mux_adapters._dialects.stream_json.messages import (
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls, StreamJsonSubagents, ToolResultBlock
 from agent_mux_adapters._dialects.stream_json.wire import StreamDelta
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text, whole
-from amux_qwen.meter import Meter, counts_of, told
+from amux_qwen.meter import Meter, counts_of, usage_facts
 from amux_qwen.outcome import API_ERROR, closing_fact
 from amux_qwen.tools import TOOLS
 
@@ -29,59 +28,59 @@ Facts = tuple[facts.Fact, ...]
 LAUNCHED = "Background agent launched"
 OWN_EVENTS = frozenset({"goal_state", "tool_progress"})
 IGNORED: Mapping[str, str] = {
-    "task_started": "the call of the sub-agent is told",
-    "session_start": "a display matter",
-    "session_end": "a display matter",
-    "worktree_restored": "a display matter",
+    "task_started": "the call of the sub-agent is reported",
+    "session_start": "only for display",
+    "session_end": "only for display",
+    "worktree_restored": "only for display",
 }
-_ERROR = (facts.Ignored("stream_event/content_block_delta", "an API error: the closing message tells it"),)
+_ERROR = (facts.Ignored("stream_event/content_block_delta", "an API error: the closing message contains it"),)
 
 
 class QwenMessages(MessageReader):
-    """The messages of one agent."""
+    """Reads the messages of one agent."""
 
     _in_call = False
-    """Whole lines of a model call have come, and its last one has not."""
+    """Whether complete lines of a model call were read, but not its last one."""
 
     def fragment(self, index: int, delta: StreamDelta) -> Facts | None:
-        """One fragment, the hot path."""
+        """Return the facts of one delta (the hot path)."""
         if delta.type == "text_delta" and delta.text is not None and delta.text.startswith(API_ERROR):
             return _ERROR
         return super().fragment(index, delta)
 
     def event(self, event: Mapping[str, Any], line: Mapping[str, Any]) -> Facts:
-        """Any event of the stream."""
+        """Return the facts of a stream event."""
         return () if text(event.get("type")) in OWN_EVENTS else super().event(event, line)
 
     def whole_message(self, message: Mapping[str, Any]) -> Facts:
-        """An `assistant` line."""
+        """Return the facts of an `assistant` line."""
         blocks = [block for block in rows(message.get("content")) if not _is_api_error(block)]
-        said = super().whole_message({**message, "content": blocks})
+        read = super().whole_message({**message, "content": blocks})
         usage = mapping(message.get("usage"))
         self.count(usage)
         self._in_call = not any(counts_of(usage))
-        return said if self.is_streaming else (*said, *self.spent())
+        return read if self.is_streaming else (*read, *self.spent())
 
-    def is_another(self, message_id: str) -> bool:  # noqa: ARG002  # each line has another one
-        """A whole line is of another model call than the line before."""
+    def is_another(self, message_id: str) -> bool:  # noqa: ARG002  # every line has a different one
+        """Return whether a complete line belongs to another model call than the line before."""
         return not (self.is_streaming or self._in_call)
 
 
 class BackgroundDelegation(StreamJsonSubagents):
-    """Sub-agents. By default they run in the background: their result says that they were launched."""
+    """Tracks sub-agents, which by default run in the background; the result of their call only reports the launch."""
 
     def result(self, result: ToolResultBlock) -> Facts:
-        """The result of the call."""
+        """Return the facts of a call's result; none when it only reports the launch."""
         if result.shown.startswith(LAUNCHED):
             return ()
         return super().result(result)
 
     def notified(self, line: Mapping[str, Any]) -> Facts:
-        """`system/task_notification`: the end of one in the background. What it found, only the model is told."""
+        """Return the end of a background sub-agent (`system/task_notification`), which does not contain its report."""
         data = mapping(line.get("data"))
         call_id, status = text(data.get("tool_use_id")), text(data.get("status"))
         if call_id not in self._waiting:
-            return (facts.Ignored("system/task_notification", "a task that is no sub-agent, or was over"),)
+            return (facts.Ignored("system/task_notification", "a task that is not a sub-agent, or that has ended"),)
         self._waiting.discard(call_id)
         if status == "completed":
             return (facts.SubagentDone(call_id),)
@@ -89,7 +88,7 @@ class BackgroundDelegation(StreamJsonSubagents):
 
 
 class Reader:
-    """Reads the lines of one run; the control protocol and the hot path are the codec's own."""
+    """Reads the lines of one run, except for the control protocol and the hot path of the codec."""
 
     def __init__(self, context: CodecContext, conversation: StreamJsonInput) -> None:
         self._context = context
@@ -100,11 +99,11 @@ class Reader:
         self._calls = calls = StreamJsonCalls(TOOLS, self._delegation)
         self.main = QwenMessages(calls, self._meter.model_call, is_main=True)
         self._scopes = MessageReaders(
-            self.main, lambda: QwenMessages(calls, lambda raw: told(counts_of(raw)), is_main=False)
+            self.main, lambda: QwenMessages(calls, lambda raw: usage_facts(counts_of(raw)), is_main=False)
         )
         self._retry_announced = False
         self.has_closed = False
-        """A turn has its closing message."""
+        """Whether a turn has ended with its closing message."""
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts]] = {
             "system/init": self._init,
             "system/retry": self._retry,
@@ -117,7 +116,7 @@ class Reader:
         }
 
     def read(self, line: Mapping[str, Any]) -> Facts | None:
-        """The facts of a line, at least one; None when its type is not known. Raises `WrongShapeError`."""
+        """Return the facts of a line, at least one, or None for an unknown type. Raise `WrongShapeError`."""
         reader = self._readers.get(text(line.get("type"))) or self._readers.get(kind_of(line))
         if reader is not None:
             return without_ignored(reader(line))
@@ -125,7 +124,7 @@ class Reader:
         return (facts.Ignored(kind_of(line), why),) if why else None
 
     def finish(self) -> Facts:
-        """Nothing more will come."""
+        """Return the facts at the end of the output: none."""
         return ()
 
     # -- line types
@@ -139,18 +138,18 @@ class Reader:
 
     def _user(self, line: Mapping[str, Any]) -> Facts:
         content = need_mapping(line, "message").get("content")
-        self._meter.saw_more |= bool(parent_of(line))
+        self._meter.has_unreported |= bool(parent_of(line))
         results = self._calls.results(content, None)
-        nothing = facts.Ignored("user", "a prompt, or words that the agent injected")
+        nothing = facts.Ignored("user", "a prompt, or text that the agent injected")
         return in_subagent(parent_of(line), results) or (nothing,)
 
     def _retry(self, line: Mapping[str, Any]) -> Facts:
-        """Told when the agent begins to wait, with figures, and when the next attempt begins, without."""
+        """Return the retry when the agent begins to wait; ignore the line without numbers at the next attempt."""
         data = mapping(line.get("data"))
-        self._meter.saw_more = True
+        self._meter.has_unreported = True
         announced, self._retry_announced = self._retry_announced, "attempt" in data
         if announced and "attempt" not in data:
-            return (facts.Ignored("system/retry", "the attempt that was announced begins"),)
+            return (facts.Ignored("system/retry", "the announced attempt begins"),)
         attempt, most, delay = (whole(data.get(field)) for field in ("attempt", "maxRetries", "delayMs"))
         return (facts.Retrying(attempt or 1, most, text(data.get("reason")) or "retry", delay),)
 
@@ -161,7 +160,7 @@ class Reader:
 
     def _result(self, line: Mapping[str, Any]) -> Facts:
         if parent_of(line):
-            return (facts.Ignored(kind_of(line), "the end of a sub-agent: the result of its call tells it"),)
+            return (facts.Ignored(kind_of(line), "the end of a sub-agent: the result of its call reports it"),)
         self.has_closed = True
         self._conversation.prompt_answered()
         return (*self._meter.turn(mapping(line.get("usage"))), closing_fact(line))

@@ -1,4 +1,4 @@
-"""What the tools of Qwen Code are to us: a table, and what their results bring to light."""
+"""The tools of Qwen Code: their actions, details and risks, and the facts of their results."""
 
 import re
 from collections.abc import Mapping
@@ -46,13 +46,13 @@ RISKS: Mapping[str, facts.Risk] = {
     **dict.fromkeys((SHELL, "web_fetch", "web_search"), "high"),
 }
 
-# How the CLI shows the model a command that failed.
+# The format of the result of a failed command.
 _REPORT = re.compile(r"Command: .*?\nOutput: (?P<output>.*)\nError: .*\nExit Code: (?P<code>\d{1,3})\n", re.DOTALL)
 _EMPTY = "(empty)"
 
 
 def shell_of(name: str, arguments: Mapping[str, Any]) -> facts.Shell | None:
-    """The command, where the call runs one in the foreground."""
+    """Return the command of a call in the foreground, else None."""
     command = command_of(name, arguments)
     if command is None or arguments.get("is_background") is True:
         return None
@@ -60,12 +60,12 @@ def shell_of(name: str, arguments: Mapping[str, Any]) -> facts.Shell | None:
 
 
 def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command line that a call runs."""
+    """Return the command line of a call, or None."""
     return (text(arguments.get("command")) or None) if name == SHELL else None
 
 
 def done(call: OpenCall | None, result: ToolResultBlock) -> tuple[facts.Fact, ...]:
-    """The end of a native call, and what it brought to light."""
+    """Return the end of a native call, with its images, file changes and skills."""
     name = call.name if call is not None else None
     ended = facts.ToolDone(result.call_id, output=result.output, name=name)
     if name == SHELL:
@@ -83,7 +83,7 @@ def _shell_done(result: ToolResultBlock) -> facts.ToolDone:
     if not result.failed:
         return facts.ToolDone(result.call_id, output=result.output, stdout=result.shown, exit_code=0, name=SHELL)
     report = _REPORT.match(result.shown)
-    if report is None:  # denied, cancelled, or out of time
+    if report is None:  # denied, cancelled or timed out
         return facts.ToolDone(result.call_id, error=result.error, name=SHELL)
     printed, code = report["output"].removeprefix(_EMPTY), int(report["code"])
     error = printed or f"exit code {code}"
@@ -113,7 +113,7 @@ def _size(content: Any) -> int:
 
 
 def action_of(name: str) -> str:
-    """What a person is asked to approve."""
+    """Return the action to approve, in words."""
     server_and_tool = split_mcp_name(name)
     if server_and_tool is not None:
         return f"Use {server_and_tool[1]} of the MCP server {server_and_tool[0]}"
@@ -121,7 +121,7 @@ def action_of(name: str) -> str:
 
 
 def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """The one thing to look at before approving."""
+    """Return the detail of an approval request: the most important argument, else all of them."""
     return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
 
 

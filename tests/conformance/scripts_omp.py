@@ -1,5 +1,5 @@
 """omp uses pi's dialect, and the same scripts."""
 
-from tests.conformance.truth_pi import DIALECT, native_results
+from tests.conformance.scripts_pi import DIALECT, native_results
 
 __all__ = ["DIALECT", "native_results"]

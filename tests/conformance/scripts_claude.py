@@ -5,23 +5,23 @@ from functools import partial
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import natives
-from tests.conformance.truth import Dialect
+from tests.conformance.native_output import native_lines
+from tests.conformance.script_comparison import Dialect
 
 from agent_mux_testing.fixtures import Fixture
 
 
-def called(name: str, given: Any) -> Iterator[Any]:
+def call_parts(name: str, given: Any) -> Iterator[Any]:
     yield name, {"prompt": given["prompt"]} if name == "Task" and "prompt" in given else given
 
 
-DIALECT = Dialect(parts=partial(block_parts, called=called), call=partial(named_call, delegate="Task"))
+DIALECT = Dialect(parts=partial(block_parts, call_parts=call_parts), call=partial(named_call, delegate="Task"))
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Return what the CLI showed the model, by call id, for the calls of the main agent."""
+    """Return call id -> the result that the model received, for the calls of the main agent."""
     found: dict[str, str] = {}
-    for native in natives(fixture):
+    for native in native_lines(fixture):
         content = native.get("message", {}).get("content") if native.get("type") == "user" else None
         if native.get("parent_tool_use_id") or not isinstance(content, list):
             continue

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
-from tests.conformance.truth import Dialect, Said
+from tests.conformance.native_output import ENDED, acp_texts, acp_update, native_lines
+from tests.conformance.script_comparison import Dialect, TranscriptPart
 
 from agent_mux.events import AgentEvent, InputRequiredEvent
 from agent_mux_testing.fixtures import Fixture
@@ -25,14 +25,14 @@ NAMES = {
 }
 FIELDS = {"old": "old_string", "new": "new_string"}
 FRAME = re.compile(r"- \*\*(?:output|result):\*\* (.*?)(?:\n- \*\*exit_code:\*\* \d+)?", re.DOTALL)
-"""How results look over ACP, under a title."""
+"""The format of results over ACP, after a title."""
 UNKNOWN = "no_such_tool"
-"""Hermes shows no call of a tool that it does not have."""
+"""Hermes does not report calls of unknown tools."""
 NO_CALLS = frozenset({"delegate_task", "clarify"})
-"""Sub-agents and questions, which have events of their own."""
+"""Delegations and questions, which have their own events."""
 
 
-def called(name: str, given: Any) -> Iterator[Any]:
+def call_parts(name: str, given: Any) -> Iterator[Any]:
     name = NAMES.get(name, name)
     match name, given or {}:
         case "clarify", {"question": question}:
@@ -45,20 +45,20 @@ def called(name: str, given: Any) -> Iterator[Any]:
             yield name, {FIELDS.get(field, field): value for field, value in fields.items()}
 
 
-def call(event: AgentEvent) -> Said | None:
+def call(event: AgentEvent) -> TranscriptPart | None:
     if isinstance(event, InputRequiredEvent):
-        return Said("call", ("clarify", event.question))
+        return TranscriptPart("call", ("clarify", event.question))
     return named_call(event, delegate="delegate_task")
 
 
-# The sub-agents of one call begin in any order.
-DIALECT = Dialect(parts=partial(block_parts, called=called), call=call, keeps_order=False)
+# The sub-agents of one call start in any order.
+DIALECT = Dialect(parts=partial(block_parts, call_parts=call_parts), call=call, keeps_order=False)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> the result that the model received; empty where it is no text."""
+    """Return call id -> the result that the model received; empty where it is no text."""
     results: dict[str, str] = {}
-    for native in natives(fixture):
+    for native in native_lines(fixture):
         params, update = native.get("params", {}), acp_update(native)
         if params.get("type") == "tool.complete" and params["payload"]["name"] not in NO_CALLS:
             results[params["payload"]["tool_id"]] = _result(params["payload"])

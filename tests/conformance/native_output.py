@@ -1,4 +1,4 @@
-"""What a CLI printed, read by other means than its adapter's."""
+"""Output of CLIs, parsed independently of their adapters."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,8 @@ from agent_mux_testing.fixtures import Fixture
 ENDED = frozenset({"completed", "failed"})
 
 
-def natives(fixture: Fixture) -> Iterator[dict[str, Any]]:
-    """The lines that are JSON objects."""
+def native_lines(fixture: Fixture) -> Iterator[dict[str, Any]]:
+    """Yield the lines that are JSON objects."""
     for line in fixture.stdout_lines:
         try:
             native = json.loads(line)
@@ -21,16 +21,16 @@ def natives(fixture: Fixture) -> Iterator[dict[str, Any]]:
 
 
 def acp_update(native: Mapping[str, Any]) -> dict[str, Any]:
-    """The update of an ACP session; empty when a line is none."""
+    """Return the update of an ACP session; empty for other messages."""
     update: dict[str, Any] = (native.get("params") or {}).get("update") or {}
     return update
 
 
 def acp_ends(fixture: Fixture) -> Iterator[dict[str, Any]]:
-    """The updates that end calls."""
-    return (update for update in map(acp_update, natives(fixture)) if update.get("status") in ENDED)
+    """Yield the updates that end tool calls."""
+    return (update for update in map(acp_update, native_lines(fixture)) if update.get("status") in ENDED)
 
 
 def acp_texts(update: Mapping[str, Any]) -> str:
-    """What a call shows."""
+    """Return the texts of a tool call's content, joined by newlines."""
     return "\n".join(item["content"]["text"] for item in update.get("content", ()) if item["type"] == "content")

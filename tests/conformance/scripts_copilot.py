@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.conformance.content_blocks import named_call
-from tests.conformance.printed import ENDED, acp_update, natives
-from tests.conformance.truth import Dialect, Said
+from tests.conformance.native_output import ENDED, acp_update, native_lines
+from tests.conformance.script_comparison import Dialect, TranscriptPart
 
 from agent_mux.events import AgentEvent, InputRequiredEvent, ToolCallReadyEvent
 from agent_mux_testing.fixtures import Fixture
@@ -20,15 +20,15 @@ MADE_BY_CLI = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4.*")
 """Ids of calls by Copilot itself, not by a model: it reads the output of a background command when that ends."""
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
+def parts(step: Mapping[str, Any]) -> Iterator[TranscriptPart]:
     for part in (*(step.get("blocks") or ()), *(step.get("items") or ())):
         match part:
             case {"type": "text" | "message", "text": str(text)} if text:
-                yield Said("text", text)
+                yield TranscriptPart("text", text)
             case {"type": "thinking", "thinking": str(text)} | {"type": "reasoning", "text": str(text)} if text:
-                yield Said("thought", text)
+                yield TranscriptPart("thinking", text)
             case {"type": "tool_use" | "custom_tool_call", "name": name}:
-                yield Said("call", _called(name, part.get("input") or {}))
+                yield TranscriptPart("call", _called(name, part.get("input") or {}))
 
 
 def _called(name: str, given: Any) -> tuple[str, Any]:
@@ -40,9 +40,9 @@ def _called(name: str, given: Any) -> tuple[str, Any]:
     return name, given
 
 
-def call(event: AgentEvent) -> Said | None:
+def call(event: AgentEvent) -> TranscriptPart | None:
     if isinstance(event, InputRequiredEvent):
-        return Said("call", ("ask_user", {"question": event.question}))
+        return TranscriptPart("call", ("ask_user", {"question": event.question}))
     if isinstance(event, ToolCallReadyEvent) and MADE_BY_CLI.fullmatch(event.tool_call_id):
         return None
     return named_call(event, mcp="{server}-{tool}", delegate="task")
@@ -55,7 +55,7 @@ def native_results(fixture: Fixture) -> dict[str, str]:
     """Return the text that the model got for each call by its id. Answers to questions are not results of calls."""
     results: dict[str, str] = {}
     questions: set[str] = set()
-    for message in natives(fixture):
+    for message in native_lines(fixture):
         event = (message.get("params") or {}).get("event") or message
         update = acp_update(message)
         match event:

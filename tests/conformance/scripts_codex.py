@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.conformance.printed import natives
-from tests.conformance.truth import Dialect, Said
+from tests.conformance.native_output import native_lines
+from tests.conformance.script_comparison import Dialect, TranscriptPart
 
 from agent_mux.events import (
     AgentEvent,
@@ -26,21 +26,21 @@ IN_CODE = re.compile(r"tools\.(exec_command|apply_patch)\((?:\{cmd:)?'(.*?)'\}?\
 ABOUT_ANOTHER = frozenset({"write_stdin", "wait_agent"})
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
+def parts(step: Mapping[str, Any]) -> Iterator[TranscriptPart]:
     for item in step.get("items") or ():
         match item:
             case {"type": "message", "text": str(text)} if text:
-                yield Said("text", text)
+                yield TranscriptPart("text", text)
             case {"type": "reasoning", "text": str(text)}:
-                yield Said("thought", text)
+                yield TranscriptPart("thinking", text)
             case {"type": "web_search_call", "action": {"query": query}}:
-                yield Said("call", ("search", query))
+                yield TranscriptPart("call", ("search", query))
             case {"type": "custom_tool_call", "name": "exec", "input": code}:
-                yield from (Said("call", _command(name, text)) for name, text in IN_CODE.findall(code))
+                yield from (TranscriptPart("call", _command(name, text)) for name, text in IN_CODE.findall(code))
             case {"type": "custom_tool_call", "input": text}:
-                yield Said("call", ("patch", frozenset(PATCHED.findall(text))))
+                yield TranscriptPart("call", ("patch", frozenset(PATCHED.findall(text))))
             case {"type": "function_call", "name": name} if name not in ABOUT_ANOTHER:
-                yield Said("call", _function(item))
+                yield TranscriptPart("call", _function(item))
     # A truncated answer fails the turn, but is still a step.
 
 
@@ -64,16 +64,16 @@ def _command(name: str, text: str) -> tuple[Any, ...]:
     return ("patch", frozenset(PATCHED.findall(text))) if is_patch else ("run", text)
 
 
-def call(event: AgentEvent) -> Said | None:
+def call(event: AgentEvent) -> TranscriptPart | None:
     match event:
         case ToolCallReadyEvent():
-            return Said("call", _native(event))
+            return TranscriptPart("call", _native(event))
         case McpToolCallStartEvent():
-            return Said("call", ("mcp", event.server, event.tool_name, event.input))
+            return TranscriptPart("call", ("mcp", event.server, event.tool_name, event.input))
         case SubagentSpawnEvent():
-            return Said("call", ("delegate", event.prompt))
+            return TranscriptPart("call", ("delegate", event.prompt))
         case InputRequiredEvent():
-            return Said("call", ("ask", event.question))
+            return TranscriptPart("call", ("ask", event.question))
     return None
 
 
@@ -96,7 +96,7 @@ DIALECT = Dialect(parts=parts, call=call, keeps_order=False)
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Return the output of each finished command of the main thread by its item id, in both protocols."""
     found = {}
-    for native in natives(fixture):
+    for native in native_lines(fixture):
         item = native.get("params", native).get("item", {})
         is_done = native.get("type", native.get("method")) in {"item.completed", "item/completed"}
         output = item.get("aggregated_output", item.get("aggregatedOutput"))

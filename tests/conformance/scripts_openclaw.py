@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts
-from tests.conformance.printed import acp_ends, acp_texts
-from tests.conformance.truth import Dialect, Said
+from tests.conformance.native_output import acp_ends, acp_texts
+from tests.conformance.script_comparison import Dialect, TranscriptPart
 
 from agent_mux.events import AgentEvent, McpToolCallStartEvent, ToolCallReadyEvent
 from agent_mux_testing.fixtures import Fixture
@@ -17,17 +17,19 @@ from agent_mux_testing.fixtures import Fixture
 CATALOG_TOOL = "tool_call"
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
+def parts(step: Mapping[str, Any]) -> Iterator[TranscriptPart]:
     for part in block_parts(step):
-        yield replace(part, what=part.what.rstrip()) if part.kind == "text" else part
+        yield replace(part, content=part.content.rstrip()) if part.kind == "text" else part
 
 
-def call(event: AgentEvent) -> Said | None:
+def call(event: AgentEvent) -> TranscriptPart | None:
     match event:
         case ToolCallReadyEvent():
-            return Said("call", (event.tool_name, event.input))
+            return TranscriptPart("call", (event.tool_name, event.input))
         case McpToolCallStartEvent():
-            return Said("call", (CATALOG_TOOL, {"id": f"{event.server}__{event.tool_name}", "args": event.input}))
+            return TranscriptPart(
+                "call", (CATALOG_TOOL, {"id": f"{event.server}__{event.tool_name}", "args": event.input})
+            )
     return None
 
 
@@ -35,7 +37,7 @@ DIALECT = Dialect(parts=parts, call=call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the bridge showed of its result; without the calls that only made another call."""
+    """Return call id -> the result that the bridge printed, without calls that only wrap another call."""
     found = {update["toolCallId"]: acp_texts(update) for update in acp_ends(fixture)}
     makers = {call_id.split(":")[1] for call_id in found if call_id.startswith("tool_search_code:")}
     return {call_id: shown for call_id, shown in found.items() if call_id not in makers}

@@ -1,4 +1,4 @@
-"""Every adapter's home keeps to its contract, whichever agent it is of."""
+"""The installation of every adapter conforms to the contract of `AgentInstallation`."""
 
 import contextlib
 import subprocess
@@ -27,31 +27,31 @@ SERVERS = [
     McpServer("two", "streamable-http", url="https://h.example/mcp", headers={"X-Key": "v"}),
     McpServer("three", "sse", url="https://h.example/sse"),
 ]
-every_home = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.agent)
+every_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.agent)
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> InstallationResolver:
+def resolver(tmp_path: Path) -> InstallationResolver:
     (tmp_path / "project").mkdir()
     return InstallationResolver(environ={"HOME": str(tmp_path / "home")}, project=tmp_path / "project")
 
 
 def files_of(home: AgentInstallation) -> list[ConfigFile]:
     found: list[ConfigFile] = []
-    for piece in (home.config, home.mcp, home.hooks):
-        found += piece.files if piece is not None else ()
+    for section in (home.config, home.mcp, home.hooks):
+        found += section.files if section is not None else ()
     return found
 
 
-@every_home
-def test_places_are_absolute_and_need_no_project(adapter: Adapter, tmp_path: Path) -> None:
+@every_adapter
+def test_paths_are_absolute_and_global_ones_need_no_project(adapter: Adapter, tmp_path: Path) -> None:
     anywhere = AgentPaths(environ={"HOME": str(tmp_path)})
     project = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path / "project")
     home = adapter.home()
     folders = [*(home.skills.folders if home.skills else ()), *(home.subagents.folders if home.subagents else ())]
     for one in (*files_of(home), *folders):
         path = one.path(project)
-        if path is None:  # a further file that a variable names, say
+        if path is None:  # for example an additional file that a variable names
             assert isinstance(one, Folder) or one.is_optional
             continue
         assert path.is_absolute()
@@ -60,11 +60,11 @@ def test_places_are_absolute_and_need_no_project(adapter: Adapter, tmp_path: Pat
             assert one.path(anywhere) == path
         elif one.path(anywhere) is not None:
             assert not str(path).startswith(str(tmp_path / "project"))
-    assert list(tmp_path.iterdir()) == []  # looking makes nothing
+    assert list(tmp_path.iterdir()) == []  # resolving paths creates no files
 
 
-@every_home
-def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, homes: InstallationResolver) -> None:
+@every_adapter
+def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, resolver: InstallationResolver) -> None:
     config = adapter.home().config
     if config is None:
         return
@@ -73,30 +73,30 @@ def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, homes: Instal
         assert field.meaning, name
         assert not field.meaning.endswith("."), name
         assert not field.choices or field.kind == "string", name
-    configs = AgentConfigs(homes)
+    configs = AgentConfigs(resolver)
     schema = configs.schema(adapter.agent)
     assert schema["properties"] or not config.fields
     assert configs.validate(adapter.agent) == []
     assert configs.get(adapter.agent) == {}
 
 
-@every_home
-def test_a_model_that_is_set_is_the_model(adapter: Adapter, homes: InstallationResolver) -> None:
+@every_adapter
+def test_configured_model_is_read_back(adapter: Adapter, resolver: InstallationResolver) -> None:
     config = adapter.home().config
     if config is None or config.model is None:
         return
-    configs = AgentConfigs(homes)
+    configs = AgentConfigs(resolver)
     assert configs.model(adapter.agent) is None
     for scope in dict.fromkeys(file.scope for file in config.files):
         model = "anthropic/claude-opus-4-6"
         configs.set_model(adapter.agent, model, scope=scope)
-        said = configs.model(adapter.agent)
-        assert said is not None
-        assert (said.value, said.scope) == (model, scope)
+        configured = configs.model(adapter.agent)
+        assert configured is not None
+        assert (configured.value, configured.scope) == (model, scope)
     assert configs.validate(adapter.agent) == []
 
 
-def refuses(files: McpFiles, server: McpServer) -> bool:
+def is_unsupported(files: McpFiles, server: McpServer) -> bool:
     try:
         files.write(server)
     except ValueError:
@@ -104,15 +104,15 @@ def refuses(files: McpFiles, server: McpServer) -> bool:
     return False
 
 
-@every_home
-def test_servers_are_read_as_they_were_written(adapter: Adapter, homes: InstallationResolver) -> None:
+@every_adapter
+def test_written_servers_are_read_back_unchanged(adapter: Adapter, resolver: InstallationResolver) -> None:
     files = adapter.home().mcp
     if files is None:
         return
-    servers = McpServers(homes)
+    servers = McpServers(resolver)
     for scope in dict.fromkeys(file.scope for file in files.files):
         for server in SERVERS:
-            if refuses(files, server):
+            if is_unsupported(files, server):
                 assert server.transport == "sse"
                 continue
             assert files.is_enabled(files.write(server))
@@ -120,61 +120,61 @@ def test_servers_are_read_as_they_were_written(adapter: Adapter, homes: Installa
         stored = {one.name: one for one in servers.list(adapter.agent, scope=scope)}
         for server in SERVERS:
             if server.name in stored:
-                by_trying = replace(server, transport="streamable-http") if server.transport == "sse" else server
-                assert stored[server.name].server in (server, by_trying)  # some find out which of both it is
+                as_http = replace(server, transport="streamable-http") if server.transport == "sse" else server
+                assert stored[server.name].server in (server, as_http)  # some agents detect the transport
                 servers.remove(adapter.agent, server.name, scope=scope)
         assert servers.list(adapter.agent, scope=scope) == []
 
 
-@every_home
+@every_adapter
 @pytest.mark.parametrize("native", [{}, {"command": 3}, {"url": None, "args": "x"}, {"command": ["a"], "env": []}])
-def test_a_server_that_is_none_is_never_an_error(adapter: Adapter, native: dict[str, Any]) -> None:
+def test_malformed_servers_raise_nothing(adapter: Adapter, native: dict[str, Any]) -> None:
     files = adapter.home().mcp
     if files is not None:
         files.read("x", native)
         files.is_enabled(native)
 
 
-@every_home
-def test_credentials_are_known_as_the_capabilities_say(adapter: Adapter, tmp_path: Path) -> None:
+@every_adapter
+def test_authentication_methods_match_the_capabilities(adapter: Adapter, tmp_path: Path) -> None:
     auth = adapter.home().auth
     if auth is None:
         return
     assert {method.name for method in auth.methods} == set(adapter.capabilities.auth_methods)
     assert auth.steps
-    nowhere = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path)
+    empty_home = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path)
     for method in auth.methods:
         assert method.variables or method.find is not None, method.name
         if method.find is not None:
-            assert method.find(nowhere) is None, method.name
+            assert method.find(empty_home) is None, method.name
 
 
-@every_home
-def test_what_is_claimed_is_there(adapter: Adapter) -> None:
+@every_adapter
+def test_claimed_skills_and_plugins_exist(adapter: Adapter) -> None:
     home, can = adapter.home(), adapter.capabilities
-    # Not `can.mcp`: that is about the servers of one run, which an agent may not take although it keeps some.
+    # `can.mcp` is not compared: it is about the servers of one run, which an agent may not accept.
     assert (home.skills is not None) == can.skills
     assert (home.plugins is not None) == can.plugins
 
 
-@every_home
-def test_a_name_stays_one_word_of_a_plugin_command(adapter: Adapter) -> None:
+@every_adapter
+def test_plugin_name_is_one_argument_of_the_command(adapter: Adapter) -> None:
     plugins = adapter.home().plugins
     if plugins is None:
         return
     hostile = "a; rm -rf ~ $(x) `y`"
     for words in (plugins.install, plugins.uninstall, plugins.update, plugins.search):
         if words is not None:
-            with contextlib.suppress(ValueError):  # it takes no such name at all
-                told = words(hostile)
-                assert words is plugins.search or [word for word in told if hostile in word], told
+            with contextlib.suppress(ValueError):  # the name is refused
+                arguments = words(hostile)
+                assert words is plugins.search or [word for word in arguments if hostile in word], arguments
     assert (plugins.list is None) == (plugins.parse is None)
     assert (plugins.search is None) == (plugins.parse_search is None)
 
 
-@every_home
+@every_adapter
 @pytest.mark.parametrize("printed", ["", "null", "[]", "{}", "[1]", '{"a": 3}', "\x1b[2J", "<html>", "[" * 500])
-def test_whatever_a_plugin_command_prints_is_a_list_or_a_value_error(adapter: Adapter, printed: str) -> None:
+def test_plugin_output_is_parsed_or_raises_value_error(adapter: Adapter, printed: str) -> None:
     plugins = adapter.home().plugins
     for parse in () if plugins is None else (plugins.parse, plugins.parse_search):
         if parse is not None:
@@ -182,8 +182,8 @@ def test_whatever_a_plugin_command_prints_is_a_list_or_a_value_error(adapter: Ad
                 assert isinstance(parse(printed), tuple)
 
 
-@every_home
-def test_hooks_are_put_in_and_taken_out_again(adapter: Adapter) -> None:
+@every_adapter
+def test_hooks_are_added_and_removed(adapter: Adapter) -> None:
     hooks = adapter.home().hooks
     if hooks is None:
         return
@@ -198,7 +198,7 @@ def test_hooks_are_put_in_and_taken_out_again(adapter: Adapter) -> None:
             assert open_document(text, file.format).data()
 
 
-def test_a_home_is_not_imported_for_a_run() -> None:
+def test_installation_modules_are_imported_lazily() -> None:
     code = (
         "import sys; from agent_mux.sdk.registry import AdapterRegistry; list(AdapterRegistry());"
         "print([name for name in sys.modules if name.endswith('.home') and 'adapters' in name])"

@@ -1,4 +1,4 @@
-"""What a model was asked, whichever API asked it: each has fields of its own for the same things."""
+"""Fields of model requests, independent of the API: each API has its own names for them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,22 +13,22 @@ EFFORT = (
 )
 
 
-def last_said(body: Mapping[str, Any]) -> str:
-    """All that the model was told after what it said last: messages, and results of tools."""
+def messages_after_last_answer(body: Mapping[str, Any]) -> str:
+    """Return the part of the conversation after the model's last answer: messages and results of tools."""
     conversation = _conversation(body)
-    own = [number for number, item in enumerate(conversation, start=1) if _is_of_model(item)]
-    return str(conversation[own[-1] if own else 0 :])
+    answers = [number for number, item in enumerate(conversation, start=1) if _is_of_model(item)]
+    return str(conversation[answers[-1] if answers else 0 :])
 
 
 def instructions(body: Mapping[str, Any]) -> str:
-    """The system prompt. Where no field of its own holds it, it begins the conversation."""
-    told = [body[field] for field in INSTRUCTIONS if body.get(field)]
-    return str(told[0] if told else _conversation(body)[0])
+    """Return the system prompt. Without its own field it is the first message of the conversation."""
+    found = [body[field] for field in INSTRUCTIONS if body.get(field)]
+    return str(found[0] if found else _conversation(body)[0])
 
 
 def effort(body: Mapping[str, Any]) -> Any:
-    """How hard the model is to think; None where that is not said."""
-    return next((said for said in (_inside(body, path) for path in EFFORT) if said is not None), None)
+    """Return the requested thinking effort, or None when the request has none."""
+    return next((value for value in (_inside(body, path) for path in EFFORT) if value is not None), None)
 
 
 def _is_of_model(item: Mapping[str, Any]) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import natives
-from tests.conformance.truth import Dialect, Said
+from tests.conformance.native_output import native_lines
+from tests.conformance.script_comparison import Dialect, TranscriptPart
 
 from agent_mux_testing.fixtures import Fixture
 
@@ -15,11 +15,11 @@ OUTPUT = "__output__"
 """The tool that a model must call when its answer did not match the schema; its input is the answer."""
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
+def parts(step: Mapping[str, Any]) -> Iterator[TranscriptPart]:
     """Yield the visible parts of a step."""
     for part in block_parts(step):
-        is_answer = part.kind == "call" and part.what[0] == OUTPUT
-        yield Said("text", msgspec.json.encode(part.what[1]).decode()) if is_answer else part
+        is_answer = part.kind == "call" and part.content[0] == OUTPUT
+        yield TranscriptPart("text", msgspec.json.encode(part.content[1]).decode()) if is_answer else part
 
 
 DIALECT = Dialect(parts=parts, call=partial(named_call, delegate="delegate"))
@@ -28,7 +28,7 @@ DIALECT = Dialect(parts=parts, call=partial(named_call, delegate="delegate"))
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Return call id -> the result that the model received."""
     found = {}
-    for native in natives(fixture):
+    for native in native_lines(fixture):
         if native["type"] in {"tool_result", "tool_error"}:
             result = native.get("error") or native.get("output")
             found[native["toolCallId"]] = result if isinstance(result, str) else ""

@@ -1,4 +1,4 @@
-"""Both sides of a conversation as a readable test: our actions, the agent's lines, and the resulting steps."""
+"""A codec under test with both sides of its run: our actions, the agent's lines, and the resulting steps."""
 
 import json
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, CodecContext, Effect, Source, Step, WriteStdin
 from agent_mux.sdk.facts import Fact, Ignored
 
-PLACE = "/home/dev/project"
+PROJECT = "/home/dev/project"
 
 
 def codec_of(adapter: Adapter, protocol: str, **context: Any) -> Codec:
     """Return a codec with this context; without a prompt it only observes."""
-    settings = {"agent": adapter.agent, "protocol": protocol, "cwd": PLACE, **context}
+    settings = {"agent": adapter.agent, "protocol": protocol, "cwd": PROJECT, **context}
     return adapter.protocols[protocol].codec(CodecContext(**settings))
 
 
@@ -40,12 +40,13 @@ def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
     return [fact for fact in facts if not isinstance(fact, Ignored)]
 
 
-def speaking(steps: Iterable[Step]) -> list[Step]:
+def without_ignored(steps: Iterable[Step]) -> list[Step]:
     """Return all steps but `Ignored`."""
     return [step for step in steps if not isinstance(step, Ignored)]
 
 
 def effects(steps: Iterable[Step]) -> list[Effect]:
+    """Return the effects among the steps."""
     return [step for step in steps if isinstance(step, Effect)]
 
 
@@ -54,35 +55,36 @@ def sent(steps: Iterable[Step]) -> list[dict[str, Any]]:
     return [json.loads(step.data) for step in steps if isinstance(step, WriteStdin)]
 
 
-class Talk:
-    """A live codec, and an agent whose messages the test scripts; each agent's tests add its protocol."""
+class CodecConversation:
+    """A codec of a live run, and an agent whose messages the test provides; subclasses add the agent's protocol."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
         self.steps: list[Step] = []
         self._read = 0
-        self.do(codec.start())
+        self.collect(codec.start())
 
-    def do(self, steps: Iterable[Step]) -> list[Step]:
+    def collect(self, steps: Iterable[Step]) -> list[Step]:
+        """Append steps to those of the run, and return them as a list."""
         self.steps += (new := list(steps))
         return new
 
-    def says(self, *lines: Any) -> list[Step]:
-        """Let the agent print these lines."""
-        return self.do(receive(self.codec, *lines))
+    def receive(self, *lines: Any) -> list[Step]:
+        """Pass lines of the agent to the codec, and return the resulting steps."""
+        return self.collect(receive(self.codec, *lines))
 
-    def want(self, action: AnyAction) -> list[Step]:
+    def request(self, action: AnyAction) -> list[Step]:
         """Request an action of the codec."""
-        return self.do(self.codec.request(action))
+        return self.collect(self.codec.request(action))
 
     def sent(self) -> list[Any]:
-        """Return what was sent since the last call; the end of our input is "EOF"."""
+        """Return the effects since the last call, formatted; closing stdin is "EOF"."""
         new = effects(self.steps[self._read :])
         self._read = len(self.steps)
-        return [self.shown(effect) for effect in new]
+        return [self.format_effect(effect) for effect in new]
 
-    def shown(self, effect: Effect) -> Any:
-        """Return an effect in the form that tests compare."""
+    def format_effect(self, effect: Effect) -> Any:
+        """Return an effect in the form that tests compare: the parsed message, "EOF", or the effect itself."""
         match effect:
             case WriteStdin(data):
                 assert data.endswith(b"\n")

@@ -1,10 +1,10 @@
-"""The rules of a policy get the command or the files of every request in the recordings."""
+"""Every recorded approval request contains the command or the files that the rules of a policy match."""
 
 from collections.abc import Iterator
 
 import pytest
+from tests.unit.adapters.codec_conversation import facts_of
 from tests.unit.adapters.recordings import Recordings
-from tests.unit.adapters.talking import facts_of
 
 from agent_mux.sdk.codec import Source
 from agent_mux.sdk.facts import ApprovalAsked
@@ -16,19 +16,19 @@ SHELLS = frozenset({"Bash", "Shell", "bash", "execute", "powershell", "run_shell
 FILES = frozenset({"Edit", "Read", "Write", "apply_patch", "create", "edit", "replace", "view", "write", "write_file"})
 
 
-def asked_in(recordings: Recordings) -> Iterator[ApprovalAsked]:
-    for name in recordings.spoken:
+def requests_of(recordings: Recordings) -> Iterator[ApprovalAsked]:
+    for name in recordings.in_known_protocols:
         codec = recordings.codec(name)
         codec.start()
         for line in recordings.get(name).stdout_lines:
-            told = facts_of(codec.receive(line, Source.STDOUT))
-            yield from (fact for fact in told if isinstance(fact, ApprovalAsked))
+            emitted = facts_of(codec.receive(line, Source.STDOUT))
+            yield from (fact for fact in emitted if isinstance(fact, ApprovalAsked))
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_request_of_a_recording_shows_what_it_is_about(agent: str) -> None:
+def test_recorded_requests_contain_the_command_or_the_files(agent: str) -> None:
     adapter = REGISTRY.get(agent)
-    requests = list(asked_in(Recordings(adapter, next(iter(adapter.protocols)))))
+    requests = list(requests_of(Recordings(adapter, next(iter(adapter.protocols)))))
     shown = [request for request in requests if not request.request_id.startswith("denied:")]
     assert shown
     for request in shown:

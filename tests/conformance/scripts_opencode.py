@@ -5,15 +5,15 @@ from functools import partial
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
-from tests.conformance.truth import Dialect, same_call
+from tests.conformance.native_output import ENDED, acp_texts, acp_update, native_lines
+from tests.conformance.script_comparison import Dialect, same_call
 
 from agent_mux_testing.fixtures import Fixture
 
 NO_OUTPUT = "(no output)"
 
 
-def called(name: str, given: Any) -> Iterator[Any]:
+def call_parts(name: str, given: Any) -> Iterator[Any]:
     yield name, {"prompt": given["prompt"]} if name == "task" and "prompt" in given else given
 
 
@@ -23,7 +23,7 @@ def same_or_without_input(expected: Any, actual: Any) -> bool:
 
 
 DIALECT = Dialect(
-    parts=partial(block_parts, called=called),
+    parts=partial(block_parts, call_parts=call_parts),
     call=partial(named_call, mcp="{server}_{tool}", delegate="task"),
     same_call=same_or_without_input,
     keeps_order=False,
@@ -32,7 +32,7 @@ DIALECT = Dialect(
 
 def native_results(fixture: Fixture) -> dict[str, str]:
     """Return call id -> the result that the CLI gave to the model, for calls of the first session."""
-    printed = list(natives(fixture))
+    printed = list(native_lines(fixture))
     if fixture.protocol == "acp":
         return dict(_of_acp(printed))
     fields = [native.get("properties", native) for native in printed]

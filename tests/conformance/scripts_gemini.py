@@ -1,7 +1,7 @@
 """Gemini's scripts are content blocks; its results are `tool_result` lines, over ACP the ends of calls.
 
-Thoughts are left out: stream-json never shows them. ACP shows no inputs, only what a call's title, change
-and location show; what it does show has to be in the script.
+Thinking is not compared, because stream-json does not contain it. ACP contains no inputs, only the title, change and
+location of a call; these must agree with the script.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,24 +9,24 @@ from pathlib import PurePath
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import ENDED, acp_texts, acp_update, natives
-from tests.conformance.truth import Dialect, Said, is_within
+from tests.conformance.native_output import ENDED, acp_texts, acp_update, native_lines
+from tests.conformance.script_comparison import Dialect, TranscriptPart, is_within
 
 from agent_mux.events import AgentEvent, SubagentSpawnEvent
 from agent_mux_testing.fixtures import Fixture
 
 
-def parts(step: Mapping[str, Any]) -> Iterator[Said]:
-    return (part for part in block_parts(step) if part.kind != "thought")
+def parts(step: Mapping[str, Any]) -> Iterator[TranscriptPart]:
+    return (part for part in block_parts(step) if part.kind != "thinking")
 
 
-def call(event: AgentEvent) -> Said | None:
+def call(event: AgentEvent) -> TranscriptPart | None:
     if isinstance(event, SubagentSpawnEvent):
-        return Said("call", ("invoke_agent", {"agent_name": event.agent_name, "prompt": event.prompt}))
+        return TranscriptPart("call", ("invoke_agent", {"agent_name": event.agent_name, "prompt": event.prompt}))
     return named_call(event, mcp="mcp_{server}_{tool}", delegate="invoke_agent")
 
 
-def same_as_shown(expected: Any, actual: Any) -> bool:
+def same_reported_call(expected: Any, actual: Any) -> bool:
     name, given = expected
     if name != actual[0]:
         return False
@@ -40,13 +40,13 @@ def _same_value(key: str, expected: Any, actual: Any) -> bool:
     return bool(expected == actual)
 
 
-DIALECT = Dialect(parts=parts, call=call, same_call=same_as_shown)
+DIALECT = Dialect(parts=parts, call=call, same_call=same_reported_call)
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what the CLI shows of its result: an error, or the output. Not for reports of commands."""
+    """Return call id -> its error or output; empty for commands, whose output the CLI wraps in a report."""
     found = {}
-    for native in natives(fixture):
+    for native in native_lines(fixture):
         update = acp_update(native)
         if native.get("type") == "tool_result":
             text = native.get("error", {}).get("message") or native.get("output", "")

@@ -1,12 +1,12 @@
-"""Cursor's scripts are content blocks, like Claude's; its results stand in `tool_call/completed` lines."""
+"""Cursor's scripts are content blocks, like Claude's; its results are in `tool_call/completed` lines."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from tests.conformance.content_blocks import block_parts, named_call
-from tests.conformance.printed import natives
-from tests.conformance.truth import Dialect
+from tests.conformance.native_output import native_lines
+from tests.conformance.script_comparison import Dialect
 
 from agent_mux_testing.fixtures import Fixture
 
@@ -14,8 +14,8 @@ DIALECT = Dialect(parts=block_parts, call=partial(named_call, delegate="task"))
 
 
 def native_results(fixture: Fixture) -> dict[str, str]:
-    """Call id -> what came of it, where that is one text."""
-    calls = [native for native in natives(fixture) if native.get("type") == "tool_call"]
+    """Return call id -> its result, empty when that is not one text."""
+    calls = [native for native in native_lines(fixture) if native.get("type") == "tool_call"]
     ended = [call for call in calls if call["subtype"] == "completed"]
     return {call["call_id"]: _text(next(iter(call["tool_call"].values()))) for call in ended}
 

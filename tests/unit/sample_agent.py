@@ -1,4 +1,4 @@
-"""An agent that is made up, to look at what the core makes of a home, whoever's it is."""
+"""A sample agent and its installation, for tests of code that works with any installation."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,8 +31,8 @@ def _model(name: str, _: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return {("model", "name"): name, ("model", "kind"): "any"}
 
 
-def _token(place: AgentPaths) -> Evidence | None:
-    path = place.home / ".wombat" / "token"
+def _token(paths: AgentPaths) -> Evidence | None:
+    path = paths.home / ".wombat" / "token"
     if not path.exists():
         return None
     return Evidence(where=str(path), expires_at=int(path.read_text("utf-8")))
@@ -44,11 +44,11 @@ def _write(server: McpServer) -> dict[str, Any]:
     return write_server(server)
 
 
-HOME = AgentInstallation(
+INSTALLATION = AgentInstallation(
     config=AgentConfig(
         files=(
-            ConfigFile(scope="global", format="toml", path=lambda place: place.home / ".wombat" / "config.toml"),
-            ConfigFile(scope="project", format="json", path=lambda place: place.project_file("wombat.json")),
+            ConfigFile(scope="global", format="toml", path=lambda paths: paths.home / ".wombat" / "config.toml"),
+            ConfigFile(scope="project", format="json", path=lambda paths: paths.project_file("wombat.json")),
         ),
         fields={
             "model.name": Field(kind="string", meaning="the model"),
@@ -65,16 +65,16 @@ HOME = AgentInstallation(
             AuthMethod(name="login", display_name="a login", find=_token),
         ),
         steps=(SetupStep(text="Log in.", command=("login",)), SetupStep(text="Or set a key.", variable="WOMBAT_KEY")),
-        elsewhere=lambda place: place.environ.get("WOMBAT_KEYRING"),
+        elsewhere=lambda paths: paths.environ.get("WOMBAT_KEYRING"),
     ),
     mcp=McpFiles(
         files=(
             ConfigFile(
-                scope="global", format="toml", path=lambda place: place.home / ".wombat" / "config.toml",
+                scope="global", format="toml", path=lambda paths: paths.home / ".wombat" / "config.toml",
                 table=lambda _: ("servers",),
             ),
             ConfigFile(
-                scope="project", format="json", path=lambda place: place.project_file("wombat.json"),
+                scope="project", format="json", path=lambda paths: paths.project_file("wombat.json"),
                 table=lambda _: ("servers",),
             ),
         ),
@@ -84,15 +84,15 @@ HOME = AgentInstallation(
     ),
     skills=DefinitionFolders(
         folders=(
-            Folder(scope="global", path=lambda place: place.home / ".wombat" / "skills"),
-            Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
-            Folder(scope="project", path=lambda place: place.project_file(".wombat", "skills")),
+            Folder(scope="global", path=lambda paths: paths.home / ".wombat" / "skills"),
+            Folder(scope="global", path=lambda paths: paths.home / ".agents" / "skills", is_shared=True),
+            Folder(scope="project", path=lambda paths: paths.project_file(".wombat", "skills")),
         ),
         layout="folder",
         file="SKILL.md",
     ),
     subagents=DefinitionFolders(
-        folders=(Folder(scope="project", path=lambda place: place.project_file(".wombat", "agents")),),
+        folders=(Folder(scope="project", path=lambda paths: paths.project_file(".wombat", "agents")),),
         layout="file",
         file=".toml",
         header="toml",
@@ -101,13 +101,15 @@ HOME = AgentInstallation(
 )  # fmt: skip
 
 
-def homes(directory: Path, home: AgentInstallation = HOME, **environ: str) -> InstallationResolver:
-    """Where only this agent is; its home and its project are below a directory."""
+def sample_resolver(
+    directory: Path, installation: AgentInstallation = INSTALLATION, **environ: str
+) -> InstallationResolver:
+    """Return a resolver that knows only the sample agent; its home and project are below the directory."""
     registry = AdapterRegistry()
     for name in registry.names():
         registry.unregister(name)
     registry.register(
-        replace(ADAPTER, agent=AGENT, aliases=("wom",), executables=("wombat",), home=lambda: home, install=())
+        replace(ADAPTER, agent=AGENT, aliases=("wom",), executables=("wombat",), home=lambda: installation, install=())
     )
     project = directory / "project"
     project.mkdir(exist_ok=True)
