@@ -17,7 +17,7 @@ from acp.schema import AgentMessageChunk, FileEditToolCallContent, ToolCallProgr
 from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import environment
 from tests.e2e.ways import ALL_AGENTS
-from tests.process.editing import COMMAND, Editor, editing
+from tests.process.acp_editor import COMMAND, Editor, start_editor
 
 from agent_mux_testing.live import Edit, Say, Shell, Write
 from agent_mux_testing.provision import ACPX, find_tool
@@ -32,7 +32,7 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 async def open_editor(live: LiveAgent, *arguments: object, code: int = 0) -> AsyncIterator[Editor]:
     agent, *command = live.agent_arguments
     more = [agent, *command, *arguments]
-    async with editing(
+    async with start_editor(
         "--agent", *more, environment=environment(live), cwd=live.workspace, patience=live.kit.patience, code=code
     ) as editor:
         yield editor
@@ -40,7 +40,7 @@ async def open_editor(live: LiveAgent, *arguments: object, code: int = 0) -> Asy
 
 
 def texts(editor: Editor, session: str, kind: type[AgentMessageChunk | UserMessageChunk]) -> str:
-    chunks: list[Any] = [update for update in editor.of(session) if isinstance(update, kind)]
+    chunks: list[Any] = [update for update in editor.updates_of(session) if isinstance(update, kind)]
     return "".join(chunk.content.text for chunk in chunks)
 
 
@@ -51,9 +51,9 @@ async def test_acp_agent_turns(live: LiveAgent) -> None:
     async with open_editor(live) as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "say hello") == "end_turn"
-        assert editor.said(session) == "Hello from the script."
+        assert editor.text_of(session) == "Hello from the script."
         assert await editor.ask(session, "and again") == "end_turn"
-        assert editor.said(session).endswith("Hello again.")
+        assert editor.text_of(session).endswith("Hello again.")
     assert live.model.received("say hello")
     assert live.model.received("and again")
     assert_nothing_left(session)
@@ -69,7 +69,7 @@ async def test_acp_agent_approves(live: LiveAgent) -> None:
         assert any("touch made" in str(call) for call, _ in editor.asked)
         assert live.file("made").exists()
         assert editor.calls(session)[-1][1] == "completed"
-        assert editor.said(session).endswith("Made it.")
+        assert editor.text_of(session).endswith("Made it.")
 
 
 @ALL_AGENTS
@@ -90,7 +90,9 @@ async def test_acp_agent_edits(live: LiveAgent) -> None:
     async with open_editor(live, "--yolo") as editor:
         session = await editor.begin(live.workspace)
         assert await editor.ask(session, "edit") == "end_turn"
-        calls = [update for update in editor.of(session) if isinstance(update, ToolCallStart | ToolCallProgress)]
+        calls = [
+            update for update in editor.updates_of(session) if isinstance(update, ToolCallStart | ToolCallProgress)
+        ]
         diffs = [one for call in calls for one in call.content or () if isinstance(one, FileEditToolCallContent)]
         assert {diff.path for diff in diffs} == {str(live.file("a.txt"))}
         assert "TWO" in diffs[-1].new_text
@@ -108,7 +110,7 @@ async def test_acp_agent_cancels(live: LiveAgent) -> None:
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         assert await editor.ask(session, "are you there?") == "end_turn"
-        assert editor.said(session).endswith("Here again.")
+        assert editor.text_of(session).endswith("Here again.")
 
 
 async def test_acp_agent_loads(live: LiveAgent) -> None:
@@ -124,7 +126,7 @@ async def test_acp_agent_loads(live: LiveAgent) -> None:
         assert "remember the number" in texts(editor, session, UserMessageChunk)
         assert texts(editor, session, AgentMessageChunk) == "It is 17."
         assert await editor.ask(session, "which was it?") == "end_turn"
-        assert editor.said(session).endswith("Still 17.")
+        assert editor.text_of(session).endswith("Still 17.")
     assert "remember the number" in json.dumps(live.model.requests[-1].body)
 
 
@@ -174,7 +176,7 @@ async def test_acp_agent_restarts_the_agent_for_a_mode_or_image(live: LiveAgent)
         prompt = [text_block("what is it?"), image_block(DOT, "image/png")]
         answer = await editor.agent.prompt(session_id=session, prompt=prompt)
         assert answer.stop_reason == "end_turn"
-        assert editor.said(session).endswith("A dot.")
+        assert editor.text_of(session).endswith("A dot.")
     last = json.dumps(live.model.requests[-1].body)
     # Agents may append to the file, not change it.
     assert all(words in last for words in ("say hello", "make it", "what is it?", DOT[:40]))

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from tests.e2e.harness import LiveAgent
 from tests.e2e.model import serve
-from tests.process.delegating import Delegator
+from tests.process.mcp_client import Delegator
 
 from agent_mux import McpServer
 from agent_mux.process.marker import processes_of

@@ -90,4 +90,4 @@ async def test_approval_timeout_denies(live: LiveAgent) -> None:
     done = await live.run(approval_mode="prompt", approval_timeout=0.5)
     assert done.result.exit_reason == "completed"
     assert not live.file("made").exists()
-    assert done.one("approval_denied").reason == "nobody answered within 0.5 s"
+    assert done.one("approval_denied").reason == "no answer within 0.5 s"

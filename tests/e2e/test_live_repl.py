@@ -3,7 +3,7 @@
 from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
 from tests.e2e.ways import ALL_AGENTS, CORE
-from tests.process.talking import Program, Talk
+from tests.process.conversations import JsonlClient, ReplTerminal
 from ulid import ULID
 
 from agent_mux_testing.live import Say, Shell
@@ -11,15 +11,17 @@ from agent_mux_testing.live import Say, Shell
 HANGS = "A long text that hangs here."
 
 
-def at_terminal(live: LiveAgent, *flags: str) -> Talk:
+def at_terminal(live: LiveAgent, *flags: str) -> ReplTerminal:
     """Start an interactive run at a pseudo-terminal."""
     command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
-    return Talk(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
+    return ReplTerminal(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
 
 
-def over_jsonl(live: LiveAgent, *flags: str) -> Program:
+def over_jsonl(live: LiveAgent, *flags: str) -> JsonlClient:
     """Start an interactive run with JSONL on stdin and stdout."""
-    return Program([str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags], environment(live), live.workspace)
+    return JsonlClient(
+        [str(AMUX), "run", "-i", *live.agent_arguments, "--json", *flags], environment(live), live.workspace
+    )
 
 
 @CORE
@@ -28,16 +30,16 @@ def test_repl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     run_id = str(ULID())
     with at_terminal(live, "--yolo", "--run-id", run_id) as talk:
-        talk.see_line(">")
+        talk.wait_for_line(">")
         talk.enter("begin")
-        talk.see_line(HANGS)
+        talk.wait_for_line(HANGS)
         talk.type("\x03")
-        talk.see_line("interrupted; press Ctrl-C again to abort the run")
-        talk.see_line(">")
+        talk.wait_for_line("interrupted; press Ctrl-C again to abort the run")
+        talk.wait_for_line(">")
         talk.enter("go on")
-        talk.see_line("Continued.")
+        talk.wait_for_line("Continued.")
         talk.enter("/exit")
-        shown = talk.left(0)
+        shown = talk.wait_for_exit(0)
     assert [line for line in shown if line.startswith("+ completed 2 turns")]
     assert live.model.received("go on")
     assert_nothing_left(run_id)
@@ -47,17 +49,17 @@ def test_repl(live: LiveAgent) -> None:
 def test_repl_jsonl(live: LiveAgent) -> None:
     live.script(live.answer(Say(HANGS), hang=True), live.answer(Say("Continued.")))
     with over_jsonl(live, "--yolo") as talk:
-        talk.say("begin")
-        talk.hear("ack", command="prompt")
-        talk.hear("text_delta")
-        talk.say(type="interrupt", id=1)
-        talk.hear("ack", id=1)
-        talk.hear("turn_end")
-        talk.say(type="prompt", text="go on", id=2)
-        talk.hear("ack", id=2)
-        talk.hear("turn_end")
-        talk.leave()
-        result = talk.left(0)
+        talk.send("begin")
+        talk.expect("ack", command="prompt")
+        talk.expect("text_delta")
+        talk.send(type="interrupt", id=1)
+        talk.expect("ack", id=1)
+        talk.expect("turn_end")
+        talk.send(type="prompt", text="go on", id=2)
+        talk.expect("ack", id=2)
+        talk.expect("turn_end")
+        talk.close_input()
+        result = talk.wait_for_exit(0)
     assert (result["exitReason"], result["text"]) == ("completed", "Continued.")
     assert result["ledger"]["unknown"] == {}
     assert live.model.received("go on")
@@ -66,25 +68,25 @@ def test_repl_jsonl(live: LiveAgent) -> None:
 def test_repl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("Made it.")))
     with at_terminal(live) as talk:
-        talk.see_line(">")
+        talk.wait_for_line(">")
         talk.enter("make it")
-        talk.see_line("[y]es / [n]o / [a]lways?")
+        talk.wait_for_line("[y]es / [n]o / [a]lways?")
         assert not live.file("made").exists()
         talk.enter("y")
-        talk.see_line("Made it.")
+        talk.wait_for_line("Made it.")
         talk.enter("/exit")
-        talk.left(0)
+        talk.wait_for_exit(0)
     assert live.file("made").exists()
 
 
 def test_repl_jsonl_approval(live: LiveAgent) -> None:
     live.script(live.answer(Shell("touch made", asks=True)), live.answer(Say("As you like.")))
     with over_jsonl(live) as talk:
-        talk.say("make it")
-        asked = talk.hear("approval_request")
-        talk.say(type="deny", interactionId=asked["interactionId"], reason="not now")
-        talk.hear("ack", command="deny")
-        talk.hear("turn_end")
-        talk.leave()
-        assert talk.left(0)["text"] == "As you like."
+        talk.send("make it")
+        asked = talk.expect("approval_request")
+        talk.send(type="deny", interactionId=asked["interactionId"], reason="not now")
+        talk.expect("ack", command="deny")
+        talk.expect("turn_end")
+        talk.close_input()
+        assert talk.wait_for_exit(0)["text"] == "As you like."
     assert not live.file("made").exists()

@@ -3,15 +3,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.everywhere import PLACES, Served, clients_of, served
+from tests.process.local_and_remote import CLIENT_KINDS, ScriptedServer, remote_clients, scripted_server
 from tests.process.scripted import MakeClient, ScriptedMux
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests of modules that are marked `everywhere` are played in both places."""
+    """Run tests of modules marked `local_and_remote` with both kinds of clients."""
     marks = {mark.name for mark in metafunc.definition.iter_markers()}
-    if "make_client" in metafunc.fixturenames and "everywhere" in marks and "here_alone" not in marks:
-        metafunc.parametrize("make_client", PLACES, indirect=True)
+    if "make_client" in metafunc.fixturenames and "local_and_remote" in marks and "local_only" not in marks:
+        metafunc.parametrize("make_client", CLIENT_KINDS, indirect=True)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -20,8 +20,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("shared")) as server:
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedServer]:
+    with scripted_server(tmp_path_factory.mktemp("shared")) as server:
         yield server
 
 
@@ -30,5 +30,5 @@ def make_client(request: Any, tmp_path: Path) -> Iterator[MakeClient]:
     if getattr(request, "param", "local") == "local":
         yield ScriptedMux(tmp_path / "config").client
         return
-    with clients_of(request.getfixturevalue("shared_server"), tmp_path / "config") as make:
+    with remote_clients(request.getfixturevalue("shared_server"), tmp_path / "config") as make:
         yield make

@@ -1,6 +1,6 @@
-"""An agent whose every move is a line of Python: for tests of the process side, where no real CLI misbehaves on demand.
+"""A scripted agent whose behaviour is Python code: for process tests, where no real CLI misbehaves on demand.
 
-Its native protocol is one JSON object per line with a single key that names what it says.
+Its native protocol is one JSON object per line with a single key that names the message.
 """
 
 import sys
@@ -19,9 +19,9 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 PRELUDE = """
 import json, os, signal, subprocess, sys, time
-def say(**native): print(json.dumps(native), flush=True)
-def hear(): return json.loads(sys.stdin.readline() or "null")
-def rest():
+def emit(**native): print(json.dumps(native), flush=True)
+def read(): return json.loads(sys.stdin.readline() or "null")
+def drain():
     for _ in sys.stdin: pass
 """
 
@@ -33,20 +33,20 @@ _STEPS: dict[str, Callable[[Any], Iterable[Step]]] = {
     "ran": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)), facts.ToolDone(value, stdout="!")),
     "ask": lambda value: (facts.ApprovalAsked(value, "run", value, "medium", "Shell", value, command=value),),
     "question": lambda value: (facts.InputAsked(value, value, options=("red", "blue")),),
-    "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent said so")), CloseStdin()),
+    "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent reported a failure")), CloseStdin()),
     "stopped": lambda _: (facts.TurnStopped(),),
     "call": lambda _: (facts.StepBegin(),),
     "used": lambda value: (facts.Usage(*value),),
     "cost": lambda value: (facts.RunCost(CostRecord(value, 1, 1, source="native")),),
     "over": lambda _: (facts.TextEnd(), facts.StepDone()),
     "bug": lambda value: (facts.Usage(value // 0, 0),),
-    "nothing": lambda _: (facts.Ignored("nothing", "it says nothing"),),
+    "nothing": lambda _: (facts.Ignored("nothing", "it carries nothing"),),
 }
-"""What the scripted agent's lines mean: one key each."""
+"""The facts for each key of the scripted agent's lines."""
 
 
 class ScriptedCodec:
-    """Maps the keys of the scripted agent to facts."""
+    """The codec of the scripted agent: maps keys to facts."""
 
     def __init__(self, context: CodecContext) -> None:
         self._context = context
@@ -99,7 +99,7 @@ def scripted_adapter(
     counts_turns: bool = True,
     approval_modes: tuple[ApprovalMode, ...] = ("yolo", "prompt", "deny"),
 ) -> Adapter:
-    """An adapter whose agent runs `body`."""
+    """Return an adapter whose agent runs `body`."""
 
     def spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
         return SpawnArgs(
@@ -134,12 +134,12 @@ def scripted_adapter(
         protocols={"lines": protocol},
         spawn=spawn,
         install=(),
-        auth_guidance="there is nothing to log in to",
+        auth_guidance="no login is needed",
     )
 
 
 class ScriptedMux:
-    """Makes clients whose only agent is the scripted one."""
+    """A factory of clients whose only agent is the scripted agent."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -152,11 +152,11 @@ class ScriptedMux:
 
 
 def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[Adapter, dict[str, Any]]:
-    """The adapter that is wanted, and what is left for the client."""
+    """Return the adapter and the remaining arguments, which are the client's."""
     own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
     of_adapter = {name: value for name, value in arguments.items() if name in own}
     return scripted_adapter(body, **of_adapter), {name: value for name, value in arguments.items() if name not in own}
 
 
 MakeClient = Callable[..., Any]
-"""An `AgentMux`, or a `RemoteMux` of a server that is there for the test."""
+"""Creates an `AgentMux`, or a `RemoteMux` of a server that runs for the test."""

@@ -17,10 +17,10 @@ import pytest
 from acp import Client, RequestError, connect_to_agent, image_block
 from acp._transport import memory_transport_pair
 from acp.schema import AgentMessageChunk, ToolCallProgress, ToolCallStart, UserMessageChunk
-from tests.process.editing import COMMAND, FORMS, Editor, editing
-from tests.process.installed import PATIENCE, REPOSITORY, Installed
+from tests.process.acp_editor import COMMAND, FORMS, Editor, start_editor
+from tests.process.conversations import CHAT_AGENT
+from tests.process.installed_command import PATIENCE, REPOSITORY, Installed
 from tests.process.scripted import MakeClient
-from tests.process.talking import TALKER
 
 from agent_mux.acp_server.serving import serve
 from agent_mux.process.marker import processes_of
@@ -28,8 +28,8 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.anyio
 Start = Callable[..., AbstractAsyncContextManager[Editor]]
 STORE = REPOSITORY / "tests" / "stores" / "claude" / "2.1.330" / "home"
-FIRST = "hear(); say(session='S')\n"
-STUBBORN = FIRST + "say(text='working'); signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(100)"
+FIRST = "read(); emit(session='S')\n"
+STUBBORN = FIRST + "emit(text='working'); signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(100)"
 
 
 @pytest.fixture
@@ -46,53 +46,59 @@ def installed(tmp_path: Path) -> Installed:
 def start(installed: Installed) -> Start:
     @asynccontextmanager
     async def starting(
-        *arguments: object, agent: str = "scripted", body: str = TALKER, can: Any = None, code: int = 0, **extra: str
+        *arguments: object,
+        agent: str = "scripted",
+        body: str = CHAT_AGENT,
+        can: Any = None,
+        code: int = 0,
+        **extra: str,
     ) -> AsyncIterator[Editor]:
         place: Any = {"environment": installed.environment(body, extra), "cwd": installed.home}
-        async with editing("--agent", agent, *arguments, can=can, code=code, **place) as one:
+        async with start_editor("--agent", agent, *arguments, can=can, code=code, **place) as one:
             yield one
 
     return starting
 
 
-async def test_prompts_are_answered_in_one_run_and_updates_come_before_the_response(
-    start: Start, tmp_path: Path
-) -> None:
+async def test_prompts_share_one_run_and_updates_precede_the_response(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "hello") == "end_turn"
         assert await editor.ask(session, "again") == "end_turn"
-        assert editor.said(session) == "you said firstyou said again"
+        assert editor.text_of(session) == "echo firstecho again"
         kinds = ["response" if "result" in message else message["method"] for message in editor.wire]
         assert kinds == ["response", "response", "session/update", "response", "session/update", "response"]
     assert processes_of(session) == []
 
 
-async def test_what_the_agent_can_is_told_and_no_more(start: Start) -> None:
+async def test_initialize_reports_only_supported_capabilities(start: Start) -> None:
     async with start() as editor:
-        can: Any = editor.told.agent_capabilities
+        can: Any = editor.init_response.agent_capabilities
         assert (can.load_session, can.prompt_capabilities.image, can.mcp_capabilities.http) == (False, False, True)
         assert can.session_capabilities.list is None
-        assert editor.told.agent_info is not None
-        assert editor.told.agent_info.name == "amux-scripted"
+        assert editor.init_response.agent_info is not None
+        assert editor.init_response.agent_info.name == "amux-scripted"
 
 
-async def test_text_arrives_while_it_is_written(start: Start, tmp_path: Path) -> None:
+async def test_text_is_streamed_while_the_agent_writes_it(start: Start, tmp_path: Path) -> None:
     go = tmp_path / "go"
     os.mkfifo(go)
-    body = FIRST + "say(text='one '); open(os.environ['GO']).read(); say(text='two'); say(over=1); say(done=1); rest()"
+    body = (
+        FIRST
+        + "emit(text='one '); open(os.environ['GO']).read(); emit(text='two'); emit(over=1); emit(done=1); drain()"
+    )
     async with start(body=body, GO=str(go)) as editor:
         session = await editor.begin(tmp_path)
-        asking = asyncio.ensure_future(editor.ask(session, "go on"))
-        await editor.until(lambda seen: seen.said(session) == "one ")
+        asking = asyncio.ensure_future(editor.ask(session, "continue"))
+        await editor.wait_until(lambda seen: seen.text_of(session) == "one ")
         assert not asking.done()
         await asyncio.to_thread(go.write_text, "go")
         assert await asking == "end_turn"
-        assert editor.said(session) == "one two"
+        assert editor.text_of(session) == "one two"
 
 
 def code_of(error: RequestError) -> str:
-    """Ours."""
+    """Return the agent-mux error code."""
     assert error.data is not None
     return str(error.data["code"])
 
@@ -100,17 +106,17 @@ def code_of(error: RequestError) -> str:
 SHELL = (
     FIRST
     + """
-say(shell='make')
-say(ask='make')
-say(text=hear()['answer'])
-say(over=True); say(done=True); rest()"""
+emit(shell='make')
+emit(ask='make')
+emit(text=read()['answer'])
+emit(over=True); emit(done=True); drain()"""
 )
 
 
 @pytest.mark.parametrize(
     ("chosen", "answer"), [("allow", "yes"), ("allow_always", "yes"), ("reject", "no"), (None, "no")]
 )
-async def test_permissions_are_asked_in_the_editor(
+async def test_permission_requests_are_shown_in_the_editor(
     start: Start, tmp_path: Path, chosen: str | None, answer: str
 ) -> None:
     async with start(body=SHELL) as editor:
@@ -120,49 +126,52 @@ async def test_permissions_are_asked_in_the_editor(
         (call, options) = editor.asked[0]
         assert (call.title, call.tool_call_id, call.kind) == ("make", "make", "execute")
         assert [option.kind for option in options] == ["allow_once", "allow_always", "reject_once"]
-        assert editor.said(session) == answer
+        assert editor.text_of(session) == answer
         begun = next(number for number, message in enumerate(editor.wire) if "tool_call" in json.dumps(message))
         asked = next(n for n, m in enumerate(editor.wire) if m.get("method") == "session/request_permission")
         assert begun < asked
 
 
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
-async def test_a_mode_answers_without_asking(start: Start, tmp_path: Path, mode: str, answer: str) -> None:
+async def test_session_mode_answers_permission_requests_without_the_editor(
+    start: Start, tmp_path: Path, mode: str, answer: str
+) -> None:
     async with start(body=SHELL) as editor:
         session = await editor.begin(tmp_path)
         await editor.agent.set_session_mode(session_id=session, mode_id=mode)
         assert await editor.ask(session, "build") == "end_turn"
-        assert (editor.asked, editor.said(session)) == ([], answer)
+        assert (editor.asked, editor.text_of(session)) == ([], answer)
 
 
-async def test_a_mode_that_is_chosen_while_the_agent_works_holds_at_once(start: Start, tmp_path: Path) -> None:
+async def test_mode_change_during_a_turn_applies_immediately(start: Start, tmp_path: Path) -> None:
     body = (
-        FIRST + "say(ask='one'); hear(); say(ask='two'); say(text=hear()['answer']); say(over=1); say(done=1); rest()"
+        FIRST
+        + "emit(ask='one'); read(); emit(ask='two'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"
     )
     async with start(body=body) as editor:
         editor.hold = asyncio.Event()
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "build"))
-        await editor.until(lambda seen: seen.asked)
+        await editor.wait_until(lambda seen: seen.asked)
         answer = await editor.agent.set_config_option(config_id="mode", session_id=session, value="yolo")
         assert answer.config_options[0].current_value == "yolo"
         editor.hold.set()
         assert await asking == "end_turn"
         assert len(editor.asked) == 1
-        assert editor.said(session) == "yes"
+        assert editor.text_of(session) == "yes"
 
 
-async def test_a_mode_for_the_next_prompt_of_an_agent_that_cannot_resume(start: Start, tmp_path: Path) -> None:
+async def test_new_mode_applies_to_the_next_prompt_of_an_agent_without_resume(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         await editor.ask(session, "hello")
         await editor.agent.set_session_mode(session_id=session, mode_id="deny")
         assert await editor.ask(session, "ask it") == "end_turn"
-        assert (editor.asked, editor.said(session)) == ([], "you said firstit was no")
+        assert (editor.asked, editor.text_of(session)) == ([], "echo firstit was no")
 
 
 @pytest.mark.parametrize(("chosen", "status"), [("allow", "completed"), ("reject", "failed"), (None, "failed")])
-async def test_what_is_asked_about_no_known_call_is_one_of_its_own(
+async def test_request_without_a_known_tool_call_becomes_a_tool_call(
     start: Start, tmp_path: Path, chosen: str | None, status: str
 ) -> None:
     async with start() as editor:
@@ -173,34 +182,34 @@ async def test_what_is_asked_about_no_known_call_is_one_of_its_own(
         assert editor.calls(session) == [("it", "pending"), ("it", status)]
 
 
-async def test_rules_come_before_the_person(start: Start, tmp_path: Path) -> None:
+async def test_policy_rules_answer_before_the_editor(start: Start, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rules]]\ndecision = "deny"\ncommands = ["make"]\nreason = "not here"\n')
     async with start("--policy", rules, body=SHELL) as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "build") == "end_turn"
-        assert (editor.asked, editor.said(session)) == ([], "no")
+        assert (editor.asked, editor.text_of(session)) == ([], "no")
 
 
-async def test_cancel_stops_the_turn_and_the_session_goes_on(start: Start, tmp_path: Path) -> None:
+async def test_cancel_stops_the_turn_and_the_session_continues(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         await editor.ask(session, "hello")
         asking = asyncio.ensure_future(editor.ask(session, "work"))
-        await editor.until(lambda seen: seen.said(session).endswith("working"))
+        await editor.wait_until(lambda seen: seen.text_of(session).endswith("working"))
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         assert await editor.ask(session, "again") == "end_turn"
-        assert editor.said(session).endswith("you said again")
+        assert editor.text_of(session).endswith("echo again")
 
 
-async def test_cancel_while_a_permission_is_asked(start: Start, tmp_path: Path) -> None:
+async def test_cancel_during_a_permission_request_ends_the_prompt(start: Start, tmp_path: Path) -> None:
     body = (
         FIRST
         + """
-say(ask='it')
-while (heard := hear()):
-    if 'interrupt' in heard: say(stopped=True)
+emit(ask='it')
+while (line := read()):
+    if 'interrupt' in line: emit(stopped=True)
 """
     )
     async with start(body=body) as editor:
@@ -208,76 +217,76 @@ while (heard := hear()):
         editor.decide = lambda _: None
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "build"))
-        await editor.until(lambda seen: seen.asked)
+        await editor.wait_until(lambda seen: seen.asked)
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         editor.hold.set()
 
 
-async def test_cancel_at_once(start: Start, tmp_path: Path) -> None:
+async def test_cancel_right_after_the_prompt_stops_the_turn(start: Start, tmp_path: Path) -> None:
     body = (
         FIRST
         + """
-while (heard := hear()):
-    if 'interrupt' in heard: say(text='stopped'); say(over=True); say(stopped=True)
+while (line := read()):
+    if 'interrupt' in line: emit(text='stopped'); emit(over=True); emit(stopped=True)
 """
     )
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "work"))
-        await asyncio.sleep(0)  # it is sent first
+        await asyncio.sleep(0)  # the prompt is sent first
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
-        assert editor.said(session) == "stopped"
+        assert editor.text_of(session) == "stopped"
 
 
-async def test_cancel_without_a_prompt_is_nothing(start: Start, tmp_path: Path) -> None:
+async def test_cancel_without_a_prompt_has_no_effect(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         await editor.agent.cancel(session_id=session)
-        await editor.agent.cancel(session_id="of somebody else")
+        await editor.agent.cancel(session_id="unknown")
         assert await editor.ask(session, "hello") == "end_turn"
 
 
-async def test_an_agent_that_does_not_stop_is_ended(start: Start, tmp_path: Path, installed: Installed) -> None:
+async def test_agent_that_ignores_cancel_is_terminated(start: Start, tmp_path: Path, installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text("import agent_mux.acp_server.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     async with start(body=STUBBORN, PYTHONPATH=path) as editor:
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "build"))
-        await editor.until(lambda seen: seen.said(session) == "working")
+        await editor.wait_until(lambda seen: seen.text_of(session) == "working")
         await editor.agent.cancel(session_id=session)
         assert await asking == "cancelled"
         assert processes_of(session) == []
 
 
-async def test_two_sessions_work_at_once(start: Start, tmp_path: Path) -> None:
+async def test_two_sessions_run_concurrently(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         one, two = await editor.begin(tmp_path), await editor.begin(tmp_path)
         await editor.ask(one, "hello")
         await editor.ask(two, "hello")
         working = asyncio.ensure_future(editor.ask(one, "work"))
-        await editor.until(lambda seen: seen.said(one).endswith("working"))
+        await editor.wait_until(lambda seen: seen.text_of(one).endswith("working"))
         assert await editor.ask(two, "meanwhile") == "end_turn"
         assert not working.done()
         await editor.agent.cancel(session_id=one)
         assert await working == "cancelled"
-        assert editor.said(two) == "you said firstyou said meanwhile"
+        assert editor.text_of(two) == "echo firstecho meanwhile"
 
 
-async def test_prompts_of_one_session_wait_for_each_other(start: Start, tmp_path: Path) -> None:
+async def test_prompts_of_one_session_run_in_sequence(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         reasons = await asyncio.gather(*(editor.ask(session, word) for word in ("one", "two", "three")))
         assert reasons == ["end_turn"] * 3
-        assert editor.said(session) == "you said firstyou said twoyou said three"
+        assert editor.text_of(session) == "echo firstecho twoecho three"
 
 
-QUESTION = FIRST + "say(question='which?'); say(text='so ' + hear()['answer']); say(over=1); say(done=1); rest()"
+QUESTION = FIRST + "emit(question='which?'); emit(text='so ' + read()['answer']); emit(over=1); emit(done=1); drain()"
 
 
-async def test_a_question_is_a_form_where_the_editor_has_forms(start: Start, tmp_path: Path) -> None:
+async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp_path: Path) -> None:
     async with start(body=QUESTION, can=FORMS) as editor:
         editor.fill_in = {"answer": "blue"}
         session = await editor.begin(tmp_path)
@@ -285,11 +294,11 @@ async def test_a_question_is_a_form_where_the_editor_has_forms(start: Start, tmp
         [(message, mode)] = editor.questions
         assert message == "which?"
         assert mode.requested_schema.properties["answer"].enum == ["red", "blue"]
-        assert editor.said(session) == "so blue"
+        assert editor.text_of(session) == "so blue"
 
 
 @pytest.mark.parametrize(("chosen", "answer"), [("1", "so blue"), ("reject", "so no"), (None, "so no")])
-async def test_a_question_is_a_choice_where_it_has_none(
+async def test_question_is_a_choice_without_form_support(
     start: Start, tmp_path: Path, chosen: str | None, answer: str
 ) -> None:
     async with start(body=QUESTION) as editor:
@@ -299,17 +308,17 @@ async def test_a_question_is_a_choice_where_it_has_none(
         [(call, options)] = editor.asked
         assert call.title == "which?"
         assert [option.name for option in options] == ["red", "blue", "Do not answer"]
-        assert editor.said(session) == answer
+        assert editor.text_of(session) == answer
 
 
-async def test_an_agent_that_dies_is_an_error_with_its_words(start: Start, tmp_path: Path) -> None:
-    body = FIRST + "say(text='so far'); print('out of cheese', file=sys.stderr); sys.exit(3)"
+async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_path: Path) -> None:
+    body = FIRST + "emit(text='so far'); print('out of cheese', file=sys.stderr); sys.exit(3)"
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
         with pytest.raises(RequestError, match=r"exited with code 3 .*out of cheese") as raised:
             await editor.ask(session, "hello")
         assert raised.value.data == {"code": "AGENT_CRASH", "recoverable": False}
-        assert editor.said(session) == "so far"
+        assert editor.text_of(session) == "so far"
         with pytest.raises(RequestError, match="start a new session"):
             await editor.ask(session, "still there?")
         assert await editor.begin(tmp_path) != session
@@ -318,29 +327,29 @@ async def test_an_agent_that_dies_is_an_error_with_its_words(start: Start, tmp_p
 @pytest.mark.parametrize(
     ("code", "json_rpc"), [("AUTH_ERROR", -32000), ("RATE_LIMITED", -32603), ("AGENT_CRASH", -32603)]
 )
-async def test_a_failed_turn_is_an_error(start: Start, tmp_path: Path, code: str, json_rpc: int) -> None:
-    body = FIRST + f"say(failed='{code}'); rest()"
+async def test_failed_turn_returns_an_error(start: Start, tmp_path: Path, code: str, json_rpc: int) -> None:
+    body = FIRST + f"emit(failed='{code}'); drain()"
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
-        with pytest.raises(RequestError, match="the agent said so") as raised:
+        with pytest.raises(RequestError, match="the agent reported a failure") as raised:
             await editor.ask(session, "hello")
         assert (raised.value.code, code_of(raised.value)) == (json_rpc, code)
 
 
-async def test_a_full_context_is_a_stop_reason(start: Start, tmp_path: Path) -> None:
-    async with start(body=FIRST + "say(failed='CONTEXT_EXCEEDED'); rest()") as editor:
+async def test_full_context_returns_stop_reason_max_tokens(start: Start, tmp_path: Path) -> None:
+    async with start(body=FIRST + "emit(failed='CONTEXT_EXCEEDED'); drain()") as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "hello") == "max_tokens"
 
 
-async def test_an_agent_that_is_not_installed(start: Start, tmp_path: Path) -> None:
+async def test_missing_agent_returns_agent_not_installed(start: Start, tmp_path: Path) -> None:
     async with start(AMUX_SCRIPTED_EXECUTABLE="/nowhere/at/all") as editor:
         with pytest.raises(RequestError, match="/nowhere/at/all") as raised:
             await editor.begin(tmp_path)
         assert code_of(raised.value) == "AGENT_NOT_INSTALLED"
 
 
-async def test_what_cannot_be_is_refused_and_the_connection_lives(start: Start, tmp_path: Path) -> None:
+async def test_invalid_requests_are_refused_and_the_connection_stays_open(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         with pytest.raises(RequestError, match="cwd") as raised:
             await editor.begin(tmp_path / "missing")
@@ -359,7 +368,7 @@ async def test_what_cannot_be_is_refused_and_the_connection_lives(start: Start, 
         assert await editor.ask(session, "hello") == "end_turn"
 
 
-async def test_servers_of_the_editor_reach_the_run(start: Start, tmp_path: Path, installed: Installed) -> None:
+async def test_mcp_servers_of_the_editor_reach_the_run(start: Start, tmp_path: Path, installed: Installed) -> None:
     servers = [
         {"name": "my files!", "command": "/bin/files", "args": ["-x"], "env": [{"name": "KEY", "value": "sesame-open"}]}
     ]
@@ -371,7 +380,7 @@ async def test_servers_of_the_editor_reach_the_run(start: Start, tmp_path: Path,
     assert b"sesame-open" not in journal
 
 
-async def test_close_ends_the_run_of_a_session(start: Start, tmp_path: Path) -> None:
+async def test_close_session_ends_its_run(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
         await editor.ask(session, "hello")
@@ -382,12 +391,12 @@ async def test_close_ends_the_run_of_a_session(start: Start, tmp_path: Path) -> 
             await editor.ask(session, "hello")
 
 
-@pytest.mark.parametrize("body", [TALKER, STUBBORN], ids=["waits", "stubborn"])
-async def test_when_the_editor_goes_away_nothing_is_left(start: Start, tmp_path: Path, body: str) -> None:
+@pytest.mark.parametrize("body", [CHAT_AGENT, STUBBORN], ids=["waits", "stubborn"])
+async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp_path: Path, body: str) -> None:
     async with start(body=body) as editor:
         session = await editor.begin(tmp_path)
         asking = asyncio.ensure_future(editor.ask(session, "hello"))
-        await editor.until(lambda seen: seen.said(session))
+        await editor.wait_until(lambda seen: seen.text_of(session))
         assert processes_of(session) != []
     await asyncio.gather(asking, return_exceptions=True)
     assert processes_of(session) == []
@@ -396,21 +405,23 @@ async def test_when_the_editor_goes_away_nothing_is_left(start: Start, tmp_path:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
-async def test_when_it_is_killed_nothing_is_left(start: Start, tmp_path: Path, number: int, code: int) -> None:
+async def test_no_process_remains_after_the_server_is_killed(
+    start: Start, tmp_path: Path, number: int, code: int
+) -> None:
     async with start(code=code) as editor:
         session = await editor.begin(tmp_path)
         await editor.ask(session, "hello")
         asking = asyncio.ensure_future(editor.ask(session, "work"))
-        await editor.until(lambda seen: seen.said(session).endswith("working"))
+        await editor.wait_until(lambda seen: seen.text_of(session).endswith("working"))
         editor.process.send_signal(number)
         await editor.process.wait()
         await asyncio.gather(asking, return_exceptions=True)
     with anyio.fail_after(PATIENCE):
-        while processes_of(session):  # noqa: ASYNC110  # the reaper is at it, and tells nobody
+        while processes_of(session):  # noqa: ASYNC110  # the reaper ends them; no event reports it
             await anyio.sleep(0.02)
 
 
-def test_garbage_is_answered_and_does_no_harm(installed: Installed, tmp_path: Path) -> None:
+def test_malformed_lines_are_answered_with_errors(installed: Installed, tmp_path: Path) -> None:
     lines = [
         b"\xff\xfe garbage", b"", b"42", b"[]", b'"x"', b"null", b"[" * 100_000, b'{"id":[1],"result":{}}',
         b'{"jsonrpc":"2.0","id":7,"method":{}}', b'{"jsonrpc":"2.0","id":99,"result":{}}', b"{}",
@@ -419,7 +430,7 @@ def test_garbage_is_answered_and_does_no_harm(installed: Installed, tmp_path: Pa
         b'{"jsonrpc":"2.0","method":"session/cancel","params":[]}',
         b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}',
     ]  # fmt: skip
-    done = converse(installed, b"\n".join(lines) + b"\n", b'"id":4')
+    done = exchange(installed, b"\n".join(lines) + b"\n", b'"id":4')
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     codes = sorted(answer["error"]["code"] for answer in answers if answer["id"] is None)
     assert codes == [-32700] * 2 + [-32600] * 6
@@ -429,19 +440,19 @@ def test_garbage_is_answered_and_does_no_harm(installed: Installed, tmp_path: Pa
     assert done.returncode == 0
 
 
-def test_a_message_that_is_too_long_is_refused(installed: Installed) -> None:
+def test_oversized_message_is_refused(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text("import agent_mux.acp_server.transport as transport\ntransport.LONGEST_MESSAGE = 1000\n")
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
     long = b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * 500_000 + b'"}\n'
     message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
-    done = converse(installed, long + message, b'"id":4', PYTHONPATH=path)
+    done = exchange(installed, long + message, b'"id":4', PYTHONPATH=path)
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [None, 4]
 
 
-def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path: Path) -> None:
+def test_slow_editor_receives_all_updates(installed: Installed, tmp_path: Path) -> None:
     flooded = tmp_path / "flooded"
-    with conversing(installed, {}) as process:
+    with start_server(installed, {}) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 
@@ -451,13 +462,13 @@ def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path:
             process.stdin.flush()  # type: ignore[union-attr]
 
         def answer(number: int) -> tuple[str, dict[str, Any]]:
-            said = ""
+            text = ""
             for line in iter(process.stdout.readline, b""):  # type: ignore[union-attr]
                 message = json.loads(line)
                 if message.get("id") == number:
-                    return said, message
-                said += message["params"]["update"].get("content", {}).get("text", "")
-            raise AssertionError("it said nothing more")
+                    return text, message
+                text += message["params"]["update"].get("content", {}).get("text", "")
+            raise AssertionError("the output ended")
 
         ask(1, "session/new", cwd=str(tmp_path), mcpServers=[])
         session = answer(1)[1]["result"]["sessionId"]
@@ -465,17 +476,17 @@ def test_an_editor_that_reads_late_loses_nothing(installed: Installed, tmp_path:
         answer(2)
         ask(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": f"flood {flooded}"}])
         deadline = time.monotonic() + PATIENCE
-        while not flooded.exists():  # the agent has said all of it, and was not held up
+        while not flooded.exists():  # the agent has written everything and was not blocked
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        said, message = answer(3)
-        assert said == "".join(f"line {number} of a flood\n" for number in range(5000))
+        text, message = answer(3)
+        assert text == "".join(f"line {number} of a flood\n" for number in range(5000))
         assert message["result"]["stopReason"] == "end_turn"
         process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
 
 
-def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> None:
+def test_standard_output_contains_only_protocol_messages(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text(
         "import agent_mux.acp_server.capabilities as capabilities\nown = capabilities.initialize_response\n"
@@ -484,14 +495,14 @@ def test_standard_output_has_nothing_but_the_protocol(installed: Installed) -> N
     )
     message = b'{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":1}}\n'
     path = f"{installed.environment('')['PYTHONPATH']}:{installed.home}"
-    done = converse(installed, message, b'"id":4', PYTHONPATH=path)
+    done = exchange(installed, message, b'"id":4', PYTHONPATH=path)
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [4]
     assert b"more noise" in done.stderr
 
 
-def conversing(installed: Installed, extra: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """`amux acp`, between pipes that are ours."""
-    environment = installed.environment(TALKER, extra)
+def start_server(installed: Installed, extra: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """Start `amux acp` with pipes that the test reads and writes."""
+    environment = installed.environment(CHAT_AGENT, extra)
     tree = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] += f":{tree}" if tree else ""
     return subprocess.Popen(
@@ -500,68 +511,70 @@ def conversing(installed: Installed, extra: dict[str, str]) -> "subprocess.Popen
     )  # fmt: skip
 
 
-def converse(installed: Installed, said: bytes, until: bytes, **extra: str) -> "subprocess.CompletedProcess[bytes]":
-    """Say something, wait for an answer, and leave."""
-    with conversing(installed, extra) as process:
+def exchange(installed: Installed, data: bytes, until: bytes, **extra: str) -> "subprocess.CompletedProcess[bytes]":
+    """Send data, wait for an answer, close the pipes and return the exit code and the output."""
+    with start_server(installed, extra) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(said)
+        process.stdin.write(data)
         process.stdin.flush()
         first = b""
         while until not in first:
             line = process.stdout.readline()
-            assert line, "it said nothing more"
+            assert line, "the output ended"
             first += line
         rest, errors = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess([], process.returncode, first + rest, errors)
 
 
-async def test_a_stored_session_is_listed_loaded_and_told_again(
+async def test_stored_session_is_listed_and_loaded_with_its_history(
     start: Start, installed: Installed, tmp_path: Path
 ) -> None:
     shutil.copytree(STORE, installed.home, dirs_exist_ok=True)
     async with start(agent="claude", AMUX_CLAUDE_EXECUTABLE=shutil.which("false") or "") as editor:
-        assert editor.told.agent_capabilities is not None
-        assert editor.told.agent_capabilities.load_session
+        assert editor.init_response.agent_capabilities is not None
+        assert editor.init_response.agent_capabilities.load_session
         listed = await editor.agent.list_sessions()
         one = listed.sessions[0]
         answer = await editor.agent.load_session(cwd=str(tmp_path), session_id=one.session_id, mcp_servers=[])
         assert answer.modes.current_mode_id == "prompt"
-        told = editor.of(one.session_id)
-        assert isinstance(told[0], UserMessageChunk)
-        assert any(isinstance(update, AgentMessageChunk) for update in told)
+        history = editor.updates_of(one.session_id)
+        assert isinstance(history[0], UserMessageChunk)
+        assert any(isinstance(update, AgentMessageChunk) for update in history)
         with pytest.raises(RequestError, match="before its closing message"):
-            await editor.ask(one.session_id, "go on")
+            await editor.ask(one.session_id, "continue")
         with pytest.raises(RequestError, match="no stored session") as raised:
             await editor.agent.load_session(cwd=str(tmp_path), session_id="nothing", mcp_servers=[])
         assert raised.value.code == -32002
 
 
-async def test_output_of_a_tool_is_shown_while_it_runs(start: Start, tmp_path: Path) -> None:
-    body = FIRST + "say(ran='make'); say(over=True); say(done=True); rest()"
+async def test_tool_output_is_shown_while_the_tool_runs(start: Start, tmp_path: Path) -> None:
+    body = FIRST + "emit(ran='make'); emit(over=True); emit(done=True); drain()"
     async with start("--yolo", body=body) as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "build") == "end_turn"
-        updates = [update for update in editor.of(session) if isinstance(update, ToolCallStart | ToolCallProgress)]
+        updates = [
+            update for update in editor.updates_of(session) if isinstance(update, ToolCallStart | ToolCallProgress)
+        ]
         assert editor.calls(session)[0] == ("Shell", "pending")
         assert updates[-1].status == "completed"
         assert "'text': '!'" in str(updates[-1].model_dump()["content"])
 
 
-async def test_without_any_agent_a_recording_is_played(start: Start, tmp_path: Path) -> None:
+async def test_replay_agent_plays_recordings(start: Start, tmp_path: Path) -> None:
     async with start(agent="replay", AMUX_REPLAY_SPEED="0") as editor:
         session = await editor.begin(tmp_path)
         assert await editor.ask(session, "demo") == "end_turn"
-        assert "Both pass." in editor.said(session)
+        assert "Both pass." in editor.text_of(session)
         assert await editor.ask(session, "demo") == "end_turn"
         with pytest.raises(RequestError, match="a recording"):
             await editor.ask(session, "what is this?")
 
 
-async def test_it_is_served_over_any_transport_of_the_library(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_serve_works_with_any_transport_of_the_library(make_client: MakeClient, tmp_path: Path) -> None:
     ours, theirs = memory_transport_pair()
     with anyio.fail_after(PATIENCE):
-        serving = asyncio.ensure_future(serve(make_client(TALKER), "scripted", {}, theirs))
+        serving = asyncio.ensure_future(serve(make_client(CHAT_AGENT), "scripted", {}, theirs))
         editor = Editor()
         connection = connect_to_agent(cast("Client", editor), ours)
         await editor.agent.initialize(protocol_version=1)

@@ -1,4 +1,4 @@
-"""Programs that speak the agent protocol, driven for real: `amux run native --command ...`."""
+"""Programs that implement the agent protocol, driven by `amux run native --command ...`."""
 
 import re
 import sys
@@ -20,27 +20,27 @@ pytestmark = pytest.mark.anyio
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-your-program.md"
 PRELUDE = """
 import json, os, signal, sys
-def say(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
-def hear(): return json.loads(sys.stdin.readline() or '{"type": "close"}')
+def emit(kind, **fields): print(json.dumps({"type": kind, **fields}), flush=True)
+def read(): return json.loads(sys.stdin.readline() or '{"type": "close"}')
 def begin(**more):
-    say("session_start", sessionId="S1", resumed=False, **more)
-    return hear()
-def talk(number, text):
-    say("turn_start", turnIndex=number)
-    say("message_start"); say("text_delta", delta=text); say("message_stop", text=text)
+    emit("session_start", sessionId="S1", resumed=False, **more)
+    return read()
+def start_turn(number, text):
+    emit("turn_start", turnIndex=number)
+    emit("message_start"); emit("text_delta", delta=text); emit("message_stop", text=text)
 def answer(number, text):
-    talk(number, text)
-    say("turn_end", turnIndex=number)
-def leave(turns): say("session_end", sessionId="S1", turnCount=turns)
-start = hear()
+    start_turn(number, text)
+    emit("turn_end", turnIndex=number)
+def end_session(turns): emit("session_end", sessionId="S1", turnCount=turns)
+start = read()
 """
 ECHO = (
     PRELUDE
     + """
 line, turns = begin(), 0
 while line["type"] == "prompt":
-    answer(turns, line["text"]); turns += 1; line = hear()
-leave(turns)
+    answer(turns, line["text"]); turns += 1; line = read()
+end_session(turns)
 """
 )
 
@@ -55,8 +55,8 @@ def program(body: str) -> tuple[str, ...]:
     return sys.executable, "-c", body
 
 
-async def watched(run: Any) -> tuple[list[Any], RunResult]:
-    """The stream is lawful, and the journal tells it again."""
+async def watch_to_end(run: Any) -> tuple[list[Any], RunResult]:
+    """Collect the events and the result; check that the events conform and that the journal derives them again."""
     events = [event async for event in run]
     result: RunResult = await run
     assert validate(events) == []
@@ -69,14 +69,14 @@ async def watched(run: Any) -> tuple[list[Any], RunResult]:
 async def run_to_end(directory: Path, body: str, **options: Any) -> tuple[list[Any], RunResult]:
     with anyio.fail_after(30):
         async with client(directory) as mux:
-            return await watched(mux.run(**{"prompt": "hi", "command": program(body), **options}))
+            return await watch_to_end(mux.run(**{"prompt": "hi", "command": program(body), **options}))
 
 
 def of_type(events: list[Any], kind: str) -> list[Any]:
     return [event for event in events if event.type == kind]
 
 
-async def test_a_program_answers_and_has_completed(tmp_path: Path) -> None:
+async def test_program_answers_and_the_run_completes(tmp_path: Path) -> None:
     events, result = await run_to_end(tmp_path, ECHO)
     assert (result.exit_reason, result.text, result.session_id, result.exit_code) == ("completed", "hi", "S1", 0)
     assert [event.type for event in events] == [
@@ -86,40 +86,40 @@ async def test_a_program_answers_and_has_completed(tmp_path: Path) -> None:
     assert {event.agent for event in events} == {"native"}
 
 
-async def test_the_first_line_says_what_was_asked_of_the_run(tmp_path: Path) -> None:
-    body = PRELUDE + "begin(); answer(0, json.dumps(start)); leave(1)"
+async def test_start_line_contains_the_options_of_the_run(tmp_path: Path) -> None:
+    body = PRELUDE + "begin(); answer(0, json.dumps(start)); end_session(1)"
     options: dict[str, Any] = {
         "model": "m", "session_id": "S1", "approval_mode": "deny", "system_prompt": "be kind", "max_turns": 3,
         "thinking_effort": "high", "temperature": 0, "output_schema": {"type": "object"}, "max_cost_usd": 2.5,
     }  # fmt: skip
     _, result = await run_to_end(tmp_path, body, **options)
     assert result.text.startswith('{"type": "start", "protocol": 1, ')
-    for said in (
+    for option in (
         '"model": "m"', '"sessionId": "S1"', '"approvalMode": "deny"', '"systemPrompt": "be kind"',
         '"systemPromptMode": "append"', '"maxTurns": 3', '"thinkingEffort": "high"', '"temperature": 0',
         '"outputSchema": {"type": "object"}', '"maxCostUsd": 2.5',
     ):  # fmt: skip
-        assert said in result.text
+        assert option in result.text
     assert "interactive" not in result.text
     assert "noSession" not in result.text
 
 
-async def test_images_go_with_the_first_prompt(tmp_path: Path) -> None:
+async def test_images_are_sent_with_the_first_prompt(tmp_path: Path) -> None:
     picture = tmp_path / "dot.png"
     picture.write_bytes(b"png")
-    body = PRELUDE + "line = begin(); answer(0, json.dumps(line['images'])); leave(1)"
+    body = PRELUDE + "line = begin(); answer(0, json.dumps(line['images'])); end_session(1)"
     _, result = await run_to_end(tmp_path, body, attachments=[Attachment(file_path=str(picture))])
     assert result.text == '[{"mimeType": "image/png", "data": "cG5n"}]'
 
 
-async def test_prompts_follow_each_other_in_one_process(tmp_path: Path) -> None:
+async def test_prompts_are_sent_to_one_process_in_order(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with client(tmp_path) as mux:
             run = mux.run(prompt="one", command=program(ECHO), interactive=True)
             assert await run.send("two") == "queued"
             await run.send("three")
             await run.close()
-            _, result = await watched(run)
+            _, result = await watch_to_end(run)
     assert result.messages == ["one", "two", "three"]
     assert (result.turn_count, result.exit_reason) == (3, "completed")
 
@@ -127,26 +127,26 @@ async def test_prompts_follow_each_other_in_one_process(tmp_path: Path) -> None:
 APPROVAL = (
     PRELUDE
     + """
-begin(); say("turn_start", turnIndex=0)
-say("tool_call_start", toolCallId="c1", toolName="Shell")
-say("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
-say("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
-answered = hear()
+begin(); emit("turn_start", turnIndex=0)
+emit("tool_call_start", toolCallId="c1", toolName="Shell")
+emit("tool_call_ready", toolCallId="c1", toolName="Shell", input={})
+emit("approval_request", interactionId="r1", action="run", detail="ls", riskLevel="low", toolCallId="c1", command="ls")
+answered = read()
 if answered["type"] == "approve":
-    say("approval_granted", interactionId="r1")
-    say("shell_start", command="ls", cwd="/"); say("shell_stdout_delta", delta="a file")
-    say("shell_exit", exitCode=0, durationMs=1)
-    say("tool_result", toolCallId="c1", toolName="Shell", output="a file", durationMs=2)
-    say("file_read", path="/a")
+    emit("approval_granted", interactionId="r1")
+    emit("shell_start", command="ls", cwd="/"); emit("shell_stdout_delta", delta="a file")
+    emit("shell_exit", exitCode=0, durationMs=1)
+    emit("tool_result", toolCallId="c1", toolName="Shell", output="a file", durationMs=2)
+    emit("file_read", path="/a")
 else:
-    say("approval_denied", interactionId="r1", reason=answered.get("reason"))
-    say("tool_error", toolCallId="c1", toolName="Shell", error="denied")
-say("message_start"); say("message_stop", text=json.dumps(answered)); say("turn_end", turnIndex=0); leave(1)
+    emit("approval_denied", interactionId="r1", reason=answered.get("reason"))
+    emit("tool_error", toolCallId="c1", toolName="Shell", error="denied")
+emit("message_start"); emit("message_stop", text=json.dumps(answered)); emit("turn_end", turnIndex=0); end_session(1)
 """
 )
 
 
-async def test_an_approval_is_asked_and_granted(tmp_path: Path) -> None:
+async def test_approval_is_requested_and_granted(tmp_path: Path) -> None:
     asked: list[Any] = []
 
     def decide(pending: Any) -> Any:
@@ -162,7 +162,7 @@ async def test_an_approval_is_asked_and_granted(tmp_path: Path) -> None:
     assert result.text == '{"type": "approve", "requestId": "r1"}'
 
 
-async def test_a_denial_takes_its_reason_along(tmp_path: Path) -> None:
+async def test_denial_reaches_the_program_with_its_reason(tmp_path: Path) -> None:
     def decide(_: Any) -> Any:
         return Deny("not here")
 
@@ -172,14 +172,14 @@ async def test_a_denial_takes_its_reason_along(tmp_path: Path) -> None:
     assert result.text == '{"type": "deny", "requestId": "r1", "reason": "not here"}'
 
 
-async def test_a_question_is_answered(tmp_path: Path) -> None:
+async def test_question_is_answered(tmp_path: Path) -> None:
     body = (
         PRELUDE
         + """
-begin(); say("turn_start", turnIndex=0)
-say("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
-said = hear()["text"]
-say("message_start"); say("message_stop", text=said); say("turn_end", turnIndex=0); leave(1)
+begin(); emit("turn_start", turnIndex=0)
+emit("input_required", interactionId="q1", question="red?", source="agent", options=["red", "blue"])
+reply = read()["text"]
+emit("message_start"); emit("message_stop", text=reply); emit("turn_end", turnIndex=0); end_session(1)
 """
     )
 
@@ -193,56 +193,56 @@ say("message_start"); say("message_stop", text=said); say("turn_end", turnIndex=
 BUSY = (
     PRELUDE
     + """
-begin(interactive=True); talk(0, "working")
-line = hear()
+begin(interactive=True); start_turn(0, "working")
+line = read()
 if line["type"] == "steer":
-    say("response", id=line["id"], accepted=True, delivery="merged")
-    say("message_start"); say("message_stop", text="steered: " + line["text"])
-    say("turn_end", turnIndex=0); hear(); leave(1)
+    emit("response", id=line["id"], accepted=True, delivery="merged")
+    emit("message_start"); emit("message_stop", text="steered: " + line["text"])
+    emit("turn_end", turnIndex=0); read(); end_session(1)
 if line["type"] == "interrupt":
-    say("turn_end", turnIndex=0); hear(); say("interrupted"); leave(1)
+    emit("turn_end", turnIndex=0); read(); emit("interrupted"); end_session(1)
 if line["type"] == "cancel":
-    say("turn_end", turnIndex=0); say("aborted"); leave(1)
+    emit("turn_end", turnIndex=0); emit("aborted"); end_session(1)
 """
 )
 
 
-async def _works(run: Any) -> None:
+async def _wait_for_message(run: Any) -> None:
     async for event in run:
         if event.type == "message_stop":
             return
-    raise AssertionError("it never began")
+    raise AssertionError("no message arrived")
 
 
-async def test_a_message_goes_into_the_turn_that_runs(tmp_path: Path) -> None:
+async def test_steer_is_merged_into_the_current_turn(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with client(tmp_path) as mux:
             run = mux.run(prompt="hi", command=program(BUSY))
-            await _works(run)
+            await _wait_for_message(run)
             assert await run.steer("left") == "merged"
-            _, result = await watched(run)
+            _, result = await watch_to_end(run)
     assert result.messages == ["working", "steered: left"]
     assert (result.turn_count, result.exit_reason) == (1, "completed")
 
 
-async def test_an_interruption_ends_the_turn_and_the_run(tmp_path: Path) -> None:
+async def test_interrupt_ends_the_turn_and_the_run(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with client(tmp_path) as mux:
             run = mux.run(prompt="hi", command=program(BUSY))
-            await _works(run)
+            await _wait_for_message(run)
             await run.interrupt()
-            events, result = await watched(run)
+            events, result = await watch_to_end(run)
     assert result.exit_reason == "interrupted"
     assert [event.type for event in events[-3:]] == ["turn_end", "interrupted", "session_end"]
 
 
-async def test_an_abort_is_told_to_the_program(tmp_path: Path) -> None:
+async def test_abort_sends_cancel_to_the_program(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with client(tmp_path) as mux:
             run = mux.run(prompt="hi", command=program(BUSY))
-            await _works(run)
+            await _wait_for_message(run)
             await run.abort()
-            events, result = await watched(run)
+            events, result = await watch_to_end(run)
     assert result.exit_reason == "aborted"
     assert [event.type for event in events[-3:]] == ["turn_end", "aborted", "session_end"]
 
@@ -250,43 +250,43 @@ async def test_an_abort_is_told_to_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "reason", "code"),
     [
-        ("begin(); talk(0, 'half'); sys.exit(3)", "crashed", "AGENT_CRASH"),
-        ("begin(); talk(0, 'half'); sys.exit(0)", "truncated", "AGENT_CRASH"),
-        ("begin(); talk(0, 'half'); os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH"),
-        ("begin(); answer(0, 'x'); say('auth_error', message='no key', guidance='set it'); leave(1)",
+        ("begin(); start_turn(0, 'half'); sys.exit(3)", "crashed", "AGENT_CRASH"),
+        ("begin(); start_turn(0, 'half'); sys.exit(0)", "truncated", "AGENT_CRASH"),
+        ("begin(); start_turn(0, 'half'); os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH"),
+        ("begin(); answer(0, 'x'); emit('auth_error', message='no key', guidance='set it'); end_session(1)",
          "failed", "AUTH_ERROR"),
-        ("begin(); answer(0, 'x'); say('turn_limit', maxTurns=1); leave(1)", "turn_limit", "ABORTED"),
-        ("begin(); say('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); leave(0)",
+        ("begin(); answer(0, 'x'); emit('turn_limit', maxTurns=1); end_session(1)", "turn_limit", "ABORTED"),
+        ("begin(); emit('error', code='SESSION_NOT_FOUND', message='no', recoverable=False); end_session(0)",
          "failed", "SESSION_NOT_FOUND"),
-        ("begin(); say('turn_start', turnIndex=0); say('error', code='odd'); say('turn_end', turnIndex=0)",
+        ("begin(); emit('turn_start', turnIndex=0); emit('error', code='odd'); emit('turn_end', turnIndex=0)",
          "failed", "INTERNAL"),
-        ("l = begin(); say('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); hear()",
+        ("l = begin(); emit('response', id=l['id'], accepted=False, code='RATE_LIMITED', message='later'); read()",
          "failed", "RATE_LIMITED"),
     ],
 )  # fmt: skip
-async def test_how_a_program_ends(tmp_path: Path, body: str, reason: str, code: str) -> None:
+async def test_exit_reason_reflects_how_the_program_ends(tmp_path: Path, body: str, reason: str, code: str) -> None:
     _, result = await run_to_end(tmp_path, PRELUDE + body)
     assert (result.exit_reason, result.error.code if result.error else None) == (reason, code)
 
 
-async def test_what_is_out_of_order_is_put_right_and_told(tmp_path: Path) -> None:
+async def test_out_of_order_events_are_repaired_and_reported(tmp_path: Path) -> None:
     body = (
         PRELUDE
         + """
-hear(); say("text_delta", delta="hi"); say("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
-say("shell_exit", exitCode=0, durationMs=0); say("file_read", path="x"); say("turn_end", turnIndex=7)
-print("noise"); print('{"type": "made_up"}'); print('{"type": "text_delta"}'); sys.stdout.flush(); leave(1)
+read(); emit("text_delta", delta="hi"); emit("tool_result", toolCallId="c", toolName="T", output=1, durationMs=0)
+emit("shell_exit", exitCode=0, durationMs=0); emit("file_read", path="x"); emit("turn_end", turnIndex=7)
+print("noise"); print('{"type": "made_up"}'); print('{"type": "text_delta"}'); sys.stdout.flush(); end_session(1)
 """
     )
     events, result = await run_to_end(tmp_path, body)
-    told = [event.message for event in of_type(events, "debug")]
-    assert any("before session_start" in message for message in told)
-    assert any("unknown native line (made_up)" in message for message in told)
+    warnings = [event.message for event in of_type(events, "debug")]
+    assert any("before session_start" in message for message in warnings)
+    assert any("unknown native line (made_up)" in message for message in warnings)
     assert [event.line for event in of_type(events, "log")] == ["noise"]
     assert (result.exit_reason, result.text) == ("completed", "hi")
 
 
-async def test_the_program_of_the_how_to_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_how_to_program_works_as_documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_agent.py").write_text(re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1])  # type: ignore[index]
     command = (sys.executable, str(tmp_path / "my_agent.py"))
     options = {"prompt": "write to hello.txt", "command": command, "cwd": str(tmp_path)}

@@ -1,4 +1,4 @@
-"""The real program `amux-agent` with a scripted model: its events conform, whatever its input and its end are."""
+"""The real program `amux-agent` with a scripted model: its events conform for every input and every kind of end."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.embedded import COMMAND, PATIENCE, Sandbox, violations
+from tests.process.embedded_agent import COMMAND, PATIENCE, Sandbox, violations
 
 from agent_mux.events import event_from_dict
 
@@ -31,32 +31,32 @@ SLEEP = shell("echo begun; sleep 60")
 # -- prompts
 
 
-def test_a_prompt_is_answered_and_the_end_of_input_ends_the_run(sandbox: Sandbox) -> None:
+def test_prompt_is_answered_and_end_of_input_ends_the_run(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
-        first = agent.until("session_start")
+        first = agent.read_until("session_start")
         assert first["model"] == "script"
         agent.send("prompt", id="1", text="hi")
-        assert agent.until("response", id="1") == {
+        assert agent.read_until("response", id="1") == {
             "type": "response", "id": "1", "accepted": True, "delivery": "applied",
         }  # fmt: skip
-        agent.until("turn_end")
+        agent.read_until("turn_end")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Hello."]
         assert agent.lines[-1]["type"] == "session_end"
-        assert "accumulated" not in agent.of("text_delta")[0]
+        assert "accumulated" not in agent.lines_of("text_delta")[0]
 
 
-def test_prompts_wait_for_each_other_and_are_all_answered(sandbox: Sandbox) -> None:
+def test_prompts_are_queued_and_all_answered(sandbox: Sandbox) -> None:
     model = sandbox.script({"text": "One."}, {"text": "Two."}, {"text": "Three."})
     with sandbox.controlled(model=model, interactive=True) as agent:
         for number in "123":
-            agent.send("prompt", id=number, text=f"say {number}")
+            agent.send("prompt", id=number, text=f"prompt {number}")
         agent.send("close", id="4")
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["One.", "Two.", "Three."]
-        assert [line["delivery"] for line in agent.of("response")[:3]] == ["applied", "queued", "queued"]
-        assert [line["turnIndex"] for line in agent.of("turn_start")] == [0, 1, 2]
+        assert [line["delivery"] for line in agent.lines_of("response")[:3]] == ["applied", "queued", "queued"]
+        assert [line["turnIndex"] for line in agent.lines_of("turn_start")] == [0, 1, 2]
 
 
 def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
@@ -66,7 +66,7 @@ def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
     assert [line["type"] for line in lines] == ["session_start", "session_end"]
 
 
-def test_a_prompt_may_come_without_a_start(sandbox: Sandbox) -> None:
+def test_prompt_without_a_start_line_is_accepted(sandbox: Sandbox) -> None:
     done = sandbox.run(
         "--control", stdin='{"type":"prompt","text":"hi"}\n', AMUX_AGENT_MODEL=sandbox.script({"text": "Hello."})
     )
@@ -75,40 +75,40 @@ def test_a_prompt_may_come_without_a_start(sandbox: Sandbox) -> None:
 
 
 def test_steering_message_reaches_the_next_model_call(sandbox: Sandbox) -> None:
-    model = sandbox.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="nobody said anything")
+    model = sandbox.script(shell("sleep 1"), {"when": "faster", "text": "I hurry."}, closing="no steering message")
     with sandbox.controlled(model=model, approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
-        agent.until("shell_start")
+        agent.read_until("shell_start")
         agent.send("steer", id="s", text="faster")
-        assert agent.until("response", id="s")["delivery"] == "merged"
+        assert agent.read_until("response", id="s")["delivery"] == "merged"
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["I hurry."]
-        assert len(agent.of("turn_start")) == 1
+        assert len(agent.lines_of("turn_start")) == 1
 
 
 def test_follow_up_is_processed_before_the_turn_ends(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("sleep 1"), {"text": "Done."}, {"when": "and then", "text": "That too."})
     with sandbox.controlled(model=model, approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
-        agent.until("shell_start")
+        agent.read_until("shell_start")
         agent.send("follow_up", id="f", text="and then")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Done.", "That too."]
-        assert len(agent.of("turn_start")) == 1
+        assert len(agent.lines_of("turn_start")) == 1
 
 
 def test_invalid_lines_are_refused_and_change_nothing(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."})) as agent:
         agent.write(b'{\n[]\n\xff\xff\n\n{"type":"dance","id":"d"}\n{"type":"prompt","id":"p"}\n')
-        agent.write(b'{"type":"start","id":"again"}\n{"type":"approve","id":"a","requestId":"nobody"}\n')
+        agent.write(b'{"type":"start","id":"again"}\n{"type":"approve","id":"a","requestId":"unknown"}\n')
         agent.send("interrupt", id="i")
         agent.send("prompt", text="hi")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Hello."]
-        refused = [(line.get("id"), line["code"]) for line in agent.of("response")]
+        refused = [(line.get("id"), line["code"]) for line in agent.lines_of("response")]
         assert refused == [
             (None, "VALIDATION_ERROR"), (None, "VALIDATION_ERROR"), (None, "VALIDATION_ERROR"),
             ("p", "VALIDATION_ERROR"), ("again", "VALIDATION_ERROR"), ("a", "INTERACTION_NOT_FOUND"),
@@ -123,27 +123,27 @@ def test_approved_command_runs_and_always_asks_once(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("echo one > a"), shell("echo one > a"), {"text": "Done."})
     with sandbox.controlled(model=model, approvalMode="prompt") as agent:
         agent.send("prompt", text="work")
-        asked = agent.until("approval_request")
+        asked = agent.read_until("approval_request")
         assert (asked["command"], asked["riskLevel"]) == ("echo one > a", "medium")
         assert not (sandbox.work / "a").exists()
         agent.send("approve", id="y", requestId=asked["interactionId"], always=True)
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert (sandbox.work / "a").read_text() == "one\n"
-        assert len(agent.of("approval_request")) == len(agent.of("approval_granted")) == 1
-        assert len(agent.of("shell_exit")) == 2
+        assert len(agent.lines_of("approval_request")) == len(agent.lines_of("approval_granted")) == 1
+        assert len(agent.lines_of("shell_exit")) == 2
 
 
-def test_a_refusal_reaches_the_model_with_its_reason(sandbox: Sandbox) -> None:
+def test_denial_reason_reaches_the_model(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("touch a"), {"when": "not today", "text": "Then not."}, closing="no answer")
     with sandbox.controlled(model=model, approvalMode="prompt") as agent:
         agent.send("prompt", text="work")
-        agent.send("deny", requestId=agent.until("approval_request")["interactionId"], reason="not today")
+        agent.send("deny", requestId=agent.read_until("approval_request")["interactionId"], reason="not today")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Then not."]
-        assert [line["reason"] for line in agent.of("approval_denied")] == ["not today"]
-        assert agent.of("shell_start") == []
+        assert [line["reason"] for line in agent.lines_of("approval_denied")] == ["not today"]
+        assert agent.lines_of("shell_start") == []
         assert not (sandbox.work / "a").exists()
 
 
@@ -151,9 +151,9 @@ def test_end_of_input_denies_pending_requests(sandbox: Sandbox) -> None:
     model = sandbox.script(shell("touch a"), {"when": "no user is available", "text": "Alone."}, closing="no answer")
     with sandbox.controlled(model=model, approvalMode="prompt") as agent:
         agent.send("prompt", text="work")
-        agent.until("approval_request")
+        agent.read_until("approval_request")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Alone."]
 
 
@@ -165,23 +165,23 @@ def test_deny_mode_blocks_at_once_and_allows_reads(sandbox: Sandbox) -> None:
     ) as agent:
         agent.send("prompt", text="work")
         agent.end_input()
-        assert agent.to_the_end() == 0
-        assert [line["path"] for line in agent.of("file_read")] == ["a"]
-        assert agent.of("approval_request") == []
-        assert len(agent.of("approval_denied")) == 1
+        assert agent.wait_for_exit() == 0
+        assert [line["path"] for line in agent.lines_of("file_read")] == ["a"]
+        assert agent.lines_of("approval_request") == []
+        assert len(agent.lines_of("approval_denied")) == 1
         assert not (sandbox.work / "b").exists()
 
 
-def test_a_question_is_answered(sandbox: Sandbox) -> None:
+def test_question_is_answered(sandbox: Sandbox) -> None:
     ask = {"tool_calls": [{"name": "ask_user", "arguments": {"question": "Which?", "options": ["red", "blue"]}}]}
     model = sandbox.script(ask, {"when": "blue", "text": "Blue it is."}, closing="no answer")
     with sandbox.controlled(model=model) as agent:
         agent.send("prompt", text="paint")
-        asked = agent.until("input_required")
+        asked = agent.read_until("input_required")
         assert (asked["question"], asked["options"]) == ("Which?", ["red", "blue"])
         agent.send("answer", id="a", requestId=asked["interactionId"], text="blue")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Blue it is."]
 
 
@@ -193,46 +193,46 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
     model = sandbox.script(SLEEP, {"text": "Here again."})
     with sandbox.controlled(model=model, approvalMode="yolo", interactive=True) as agent:
         agent.send("prompt", text="work")
-        agent.until("shell_stdout_delta")
+        agent.read_until("shell_stdout_delta")
         if by_signal:
             agent.process.send_signal(signal.SIGINT)
         else:
             agent.send("interrupt", id="i")
-        agent.until("turn_end")
+        agent.read_until("turn_end")
         agent.send("prompt", text="and now?")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Here again."]
-        assert [line["code"] for line in agent.of("error")] == ["ABORTED"]
-        assert agent.of("interrupted", "aborted") == []
+        assert [line["code"] for line in agent.lines_of("error")] == ["ABORTED"]
+        assert agent.lines_of("interrupted", "aborted") == []
 
 
 @pytest.mark.parametrize("by_signal", [False, True])
-def test_a_cancelled_run_ends_with_aborted_and_leaves(sandbox: Sandbox, by_signal: bool) -> None:
+def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, by_signal: bool) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
-        agent.until("shell_stdout_delta")
+        agent.read_until("shell_stdout_delta")
         if by_signal:
             agent.process.send_signal(signal.SIGTERM)
         else:
             agent.send("cancel")
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert [line["type"] for line in agent.lines[-3:]] == ["turn_end", "aborted", "session_end"]
 
 
-def test_sigint_between_turns_closes(sandbox: Sandbox) -> None:
+def test_sigint_between_turns_ends_the_run(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."}), interactive=True) as agent:
         agent.send("prompt", text="hi")
-        agent.until("turn_end")
+        agent.read_until("turn_end")
         agent.process.send_signal(signal.SIGINT)
-        assert agent.to_the_end() == 0
-        assert agent.of("interrupted", "aborted", "error") == []
+        assert agent.wait_for_exit() == 0
+        assert agent.lines_of("interrupted", "aborted", "error") == []
 
 
 def test_killed_program_leaves_a_conforming_prefix(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
         agent.send("prompt", text="work")
-        agent.until("shell_stdout_delta")
+        agent.read_until("shell_stdout_delta")
         os.killpg(agent.process.pid, signal.SIGKILL)
         assert violations(agent.lines, complete=False) == []
 
@@ -267,52 +267,52 @@ def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
         ("provider", "error", "AGENT_CRASH"),
     ],
 )
-def test_an_error_of_the_model_is_the_terminal_event_of_its_kind(
+def test_model_error_ends_the_run_with_its_terminal_event(
     sandbox: Sandbox, kind: str, event: str, code: str | None
 ) -> None:
-    failing = {"error": {"kind": kind, "message": "it cannot be"}, "repeat": True}
+    failing = {"error": {"kind": kind, "message": "request failed"}, "repeat": True}
     with sandbox.controlled(model=sandbox.script(failing)) as agent:
         agent.send("prompt", text="hi")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.lines[-2]["type"] == event
         assert agent.lines[-2].get("code") == code
 
 
-def test_the_turn_limit_ends_the_run(sandbox: Sandbox) -> None:
+def test_turn_limit_ends_the_run(sandbox: Sandbox) -> None:
     again = {**shell("true"), "repeat": True}
     with sandbox.controlled(model=sandbox.script(again), approvalMode="yolo", maxTurns=3) as agent:
         agent.send("prompt", text="work")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert [line["type"] for line in agent.lines[-2:]] == ["turn_limit", "session_end"]
-        assert len(agent.of("step_start")) == 3
+        assert len(agent.lines_of("step_start")) == 3
 
 
-def test_a_budget_ends_the_run_and_holds_over_all_turns(sandbox: Sandbox) -> None:
+def test_budget_covers_all_turns_and_ends_the_run(sandbox: Sandbox) -> None:
     step = {"text": "Hello.", "usage": {"input_tokens": 60, "output_tokens": 1}, "repeat": True}
     with sandbox.controlled(model=sandbox.script(step), maxTokensTotal=100, interactive=True) as agent:
         for _ in range(3):
             agent.send("prompt", text="hi")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert [line["type"] for line in agent.lines[-2:]] == ["error", "session_end"]
         assert agent.lines[-2]["code"] == "BUDGET_EXCEEDED"
         assert agent.messages() == ["Hello.", "Hello."]
 
 
-def test_an_answer_by_a_schema_is_the_last_message_and_structured_output(sandbox: Sandbox) -> None:
+def test_schema_answer_is_the_last_message_and_structured_output(sandbox: Sandbox) -> None:
     schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
     model = sandbox.script({"text": '{"sum": 4}'})
     with sandbox.controlled(model=model, outputSchema=schema) as agent:
         agent.send("prompt", text="2 + 2")
         agent.end_input()
-        assert agent.to_the_end() == 0
-        assert agent.of("turn_end")[0]["structuredOutput"] == {"sum": 4}
+        assert agent.wait_for_exit() == 0
+        assert agent.lines_of("turn_end")[0]["structuredOutput"] == {"sum": 4}
         assert json.loads(agent.messages()[-1]) == {"sum": 4}
 
 
-# -- sessions, memory, pictures
+# -- sessions, memory, images
 
 
 def session_id_of(sandbox: Sandbox, *flags: str, text: str = "First.") -> str:
@@ -329,16 +329,16 @@ def test_session_is_resumed_and_its_file_is_private(sandbox: Sandbox) -> None:
     assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     assert stat.S_IMODE(stored.parent.stat().st_mode) == 0o700
     with sandbox.controlled(model=sandbox.script({"text": "Second."}), sessionId=session_id) as agent:
-        assert agent.until("session_resume")["priorTurnCount"] == 1
+        assert agent.read_until("session_resume")["priorTurnCount"] == 1
         agent.send("prompt", text="and?")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert (agent.lines[0]["sessionId"], agent.lines[-1]["turnCount"]) == (session_id, 2)
     shown = sandbox.run("sessions", session_id)
     assert shown.stdout == "> hi\n< First.\n> and?\n< Second.\n"
 
 
-def test_a_fork_has_the_history_and_an_id_of_its_own(sandbox: Sandbox) -> None:
+def test_fork_copies_the_history_under_a_new_id(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     forked = session_id_of(sandbox, f"--fork={session_id}", text="Other.")
     assert forked != session_id
@@ -353,7 +353,7 @@ def test_fork_reports_the_number_of_prior_turns(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Other."}), forkSessionId=session_id) as agent:
         agent.send("prompt", text="and?")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         first, last = agent.lines[0], agent.lines[-1]
         assert (first["forkedFrom"], first["priorTurns"], first["resumed"]) == (session_id, 1, False)
         assert last["turnCount"] == 2
@@ -366,17 +366,17 @@ def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
-@pytest.mark.parametrize("name", ["nobody", "../../etc/passwd"])
+@pytest.mark.parametrize("name", ["unknown", "../../etc/passwd"])
 def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name: str) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "Hello."}), **{field: name}) as agent:
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.lines[-2]["type"] == "error"
         assert agent.lines[-2]["recoverable"] is False
-        if name == "nobody":
+        if name == "unknown":
             assert agent.lines[-2]["code"] == "SESSION_NOT_FOUND"
 
 
-def test_the_notes_of_the_directory_and_the_skills_are_read(sandbox: Sandbox) -> None:
+def test_agents_md_and_skills_are_read(sandbox: Sandbox) -> None:
     (sandbox.work / "AGENTS.md").write_text("Use tabs.")
     skill = sandbox.work / "skills" / "pdf"
     skill.mkdir(parents=True)
@@ -388,16 +388,16 @@ def test_the_notes_of_the_directory_and_the_skills_are_read(sandbox: Sandbox) ->
     assert [line["skillName"] for line in lines if line["type"] == "skill_loaded"] == ["pdf"]
 
 
-def test_a_picture_is_taken(sandbox: Sandbox) -> None:
-    picture = sandbox.work / "p.png"
-    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+def test_image_is_acknowledged(sandbox: Sandbox) -> None:
+    image = sandbox.work / "p.png"
+    image.write_bytes(b"\x89PNG\r\n\x1a\n")
     done = sandbox.run("--json", "--image=p.png", f"--model={sandbox.script({'text': 'Nice.'})}", "look")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert violations(lines) == []
     assert [line["mimeType"] for line in lines if line["type"] == "image_input_ack"] == ["image/png"]
 
 
-# -- people
+# -- command line
 
 
 def test_text_output_is_the_answer_only(sandbox: Sandbox) -> None:
@@ -408,7 +408,7 @@ def test_text_output_is_the_answer_only(sandbox: Sandbox) -> None:
     assert "I look." not in done.stdout
 
 
-def test_without_a_terminal_changes_are_denied(sandbox: Sandbox) -> None:
+def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
     done = sandbox.run(f"--model={sandbox.script(shell('touch a'), {'text': 'Done.'})}", "work")
     assert (done.returncode, done.stdout) == (0, "Done.\n")
     assert not (sandbox.work / "a").exists()
@@ -419,13 +419,13 @@ def test_without_a_terminal_changes_are_denied(sandbox: Sandbox) -> None:
     [
         (["--nonsense"], 2, "unrecognized arguments: --nonsense"),
         ([], 2, "the prompt is empty"),
-        (["--model=nobody:x", "hi"], 2, "unknown provider 'nobody'"),
+        (["--model=unknown:x", "hi"], 2, "unknown provider 'unknown'"),
         (["--model=scripted:/nowhere.json", "hi"], 2, "/nowhere.json"),
-        (["--session=nobody", "hi"], 2, "session 'nobody' not found"),
+        (["--session=unknown", "hi"], 2, "session 'unknown' not found"),
         (["--image=nowhere.png", "hi"], 2, "nowhere.png cannot be read"),
         (["--output-schema-file=nowhere.json", "hi"], 2, "nowhere.json cannot be read"),
         (["--agents-doc=nowhere.md", "hi"], 2, "nowhere.md cannot be read"),
-        (["sessions", "nobody"], 2, "session 'nobody' not found"),
+        (["sessions", "unknown"], 2, "session 'unknown' not found"),
     ],
 )
 def test_usage_error_is_one_sentence_and_exit_code_2(
@@ -501,7 +501,7 @@ def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
     assert (sandbox.work / "a").exists()
 
 
-def test_every_line_is_an_event_with_extra_fields_of_the_protocol(sandbox: Sandbox) -> None:
+def test_every_line_decodes_to_an_event(sandbox: Sandbox) -> None:
     done = sandbox.run("--json", f"--model={sandbox.script({'text': 'Hello.'})}", "hi")
     for line in done.stdout.splitlines():
         plain = json.loads(line)
@@ -509,36 +509,36 @@ def test_every_line_is_an_event_with_extra_fields_of_the_protocol(sandbox: Sandb
         assert None not in plain.values()
 
 
-# -- dying between a tool call and its result
+# -- killed between a tool call and its result
 
 
 def test_session_is_resumed_after_a_kill_between_call_and_result(sandbox: Sandbox) -> None:
     with sandbox.controlled(model=sandbox.script({"text": "First."}, SLEEP), approvalMode="yolo") as agent:
-        session_id = agent.until("session_start")["sessionId"]
+        session_id = agent.read_until("session_start")["sessionId"]
         agent.send("prompt", text="hi")
-        agent.until("turn_end")
+        agent.read_until("turn_end")
         agent.send("prompt", text="work")
-        agent.until("shell_stdout_delta")
+        agent.read_until("shell_stdout_delta")
         os.killpg(agent.process.pid, signal.SIGKILL)
         agent.process.wait(PATIENCE)
     with sandbox.controlled(model=sandbox.script({"text": "Here again."}), sessionId=session_id) as agent:
-        agent.send("prompt", text="go on")
+        agent.send("prompt", text="continue")
         agent.end_input()
-        assert agent.to_the_end() == 0
+        assert agent.wait_for_exit() == 0
         assert agent.messages() == ["Here again."]
     shown = sandbox.run("sessions", session_id)
-    assert shown.stdout == "> hi\n< First.\n> work\n> go on\n< Here again.\n"
+    assert shown.stdout == "> hi\n< First.\n> work\n> continue\n< Here again.\n"
 
 
 def test_two_processes_cannot_resume_one_session_at_the_same_time(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo", sessionId=session_id) as one:
         one.send("prompt", text="work")
-        one.until("shell_stdout_delta")
+        one.read_until("shell_stdout_delta")
         with sandbox.controlled(model=sandbox.script({"text": "Me too."}), sessionId=session_id) as other:
             other.send("prompt", text="hi")
             other.end_input()
-            assert other.to_the_end() == 0
-            failure = other.of("error")[-1]
+            assert other.wait_for_exit() == 0
+            failure = other.lines_of("error")[-1]
             assert "is being written by another process" in failure["message"]
             assert other.messages() == []

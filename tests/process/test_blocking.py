@@ -1,4 +1,4 @@
-"""The blocking facade: the same runs, without an event loop."""
+"""The blocking client: runs without an event loop of the caller."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) -> None:
-    body = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+def test_run_is_watched_answered_and_awaited(tmp_path: Any, backend: str) -> None:
+    body = "read(); emit(session='S'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     types: list[str] = []
     with blocking_client(tmp_path, body, backend) as mux:
         run = mux.run(prompt="hi", timeout=20)
@@ -41,8 +41,8 @@ def test_a_script_watches_answers_and_awaits_a_run(tmp_path: Any, backend: str) 
     assert run.journal == result.journal
 
 
-def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> None:
-    with blocking_client(tmp_path, "hear(); time.sleep(1000)", backend) as mux:
+def test_leaving_the_block_aborts_unfinished_runs(tmp_path: Any, backend: str) -> None:
+    with blocking_client(tmp_path, "read(); time.sleep(1000)", backend) as mux:
         run = mux.run(prompt="hi", grace_period=0.1)
         other = mux.run(prompt="hi", grace_period=0.1)
         other.abort()
@@ -50,8 +50,8 @@ def test_leaving_the_block_ends_what_still_runs(tmp_path: Any, backend: str) -> 
     assert run.state == "aborted"
 
 
-def test_an_interactive_run_is_continued_and_closed(tmp_path: Any, backend: str) -> None:
-    body = "hear(); say(done=1)\nfor line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"
+def test_interactive_run_takes_prompts_until_closed(tmp_path: Any, backend: str) -> None:
+    body = "read(); emit(done=1)\nfor line in sys.stdin: emit(text='to ' + json.loads(line)['send']); emit(done=True)"
     with blocking_client(tmp_path, body, backend) as mux:
         run = mux.run(prompt="hi", interactive=True, timeout=20)
         run.continue_("two")
@@ -63,7 +63,7 @@ def test_an_interactive_run_is_continued_and_closed(tmp_path: Any, backend: str)
     assert (result.exit_reason, result.messages) == ("completed", ["to two", "to three"])
 
 
-def test_a_run_outside_of_the_block_is_refused(tmp_path: Any) -> None:
+def test_run_outside_the_block_is_refused(tmp_path: Any) -> None:
     mux = blocking_client(tmp_path, "", "asyncio")
     with pytest.raises(RuntimeError, match="inside of"):
         mux.run(prompt="hi")

@@ -1,4 +1,4 @@
-"""`amux run` in this process, for inspection and coverage."""
+"""`amux run` inside the test process, for inspection and coverage."""
 
 import io
 import json
@@ -14,16 +14,18 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.process.installed import PATIENCE, make_site
-from tests.process.talking import TALKER
+from tests.process.conversations import CHAT_AGENT
+from tests.process.installed_command import PATIENCE, make_site
 
 from agent_mux.cli import output
 from agent_mux.cli.main import main
 from agent_mux.cli.output import Chunk, OutputWriter, wait_until_reader_closes, write_all
 
-HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
-ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
-QUESTION = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
+HELLO = "read(); emit(session='S'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
+ASK = (
+    "read(); emit(session='S'); emit(ask='rm -rf /'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
+)
+QUESTION = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
 Amux = Callable[..., tuple[int, str, str]]
 
 
@@ -31,7 +33,7 @@ Amux = Callable[..., tuple[int, str, str]]
 def amux(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Amux]:
     monkeypatch.syspath_prepend(make_site(tmp_path / "site"))
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))  # nobody
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))  # not a terminal
 
     def call(*arguments: object, body: str = HELLO) -> tuple[int, str, str]:
         sys.modules.pop("scripted_agent", None)
@@ -44,30 +46,30 @@ def amux(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     sys.modules.pop("scripted_agent", None)
 
 
-def test_for_a_person(amux: Amux) -> None:
+def test_answer_is_on_stdout_and_status_on_stderr(amux: Amux) -> None:
     code, out, err = amux("run", "scripted", "hi")
     assert (code, out) == (0, "hello world\n")
     assert err.startswith("scripted, session S\n+ completed 1 turn")
 
 
-def test_for_a_program(amux: Amux) -> None:
+def test_json_output_ends_with_the_result(amux: Amux) -> None:
     code, out, err = amux("run", "scripted", "hi", "--json", "--compact")
     assert (code, err) == (0, "")
     assert json.loads(out.splitlines()[-1])["text"] == "hello world"
 
 
-def test_only_the_answer(amux: Amux) -> None:
+def test_quiet_prints_only_the_answer(amux: Amux) -> None:
     assert amux("run", "scripted", "hi", "--quiet") == (0, "hello world\n", "")
 
 
-def test_nobody_to_ask(amux: Amux) -> None:
+def test_requests_are_denied_without_a_terminal(amux: Amux) -> None:
     code, out, err = amux("run", "scripted", "hi", body=ASK)
     assert (code, out) == (0, "it was no\n")
     assert err.count("warning: no terminal to ask on") == 1
     assert amux("run", "scripted", "hi", "--yolo", "-q", body=ASK)[1] == "it was yes\n"
 
 
-def test_record(amux: Amux, tmp_path: Path) -> None:
+def test_record_writes_a_fixture_and_does_not_overwrite_it(amux: Amux, tmp_path: Path) -> None:
     code, _, err = amux("record", "scripted", "hi", "--to", tmp_path / "fixture")
     assert code == 0
     assert err.endswith(f"recorded in {tmp_path}/fixture\n")
@@ -76,7 +78,7 @@ def test_record(amux: Amux, tmp_path: Path) -> None:
     assert "--force" in complaint
 
 
-def test_recorded_demo(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_demo_succeeds(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMUX_REPLAY_SPEED", "0")
     code, out, err = amux("demo", "--recorded")
     assert code == 0
@@ -84,8 +86,8 @@ def test_recorded_demo(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "replay" in err
 
 
-def test_a_signal(amux: Amux) -> None:
-    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGTERM); rest(); time.sleep(600)"
+def test_sigterm_aborts_the_run_and_restores_the_handler(amux: Amux) -> None:
+    body = "read(); emit(text='started'); os.kill(os.getppid(), signal.SIGTERM); drain(); time.sleep(600)"
     before = signal.getsignal(signal.SIGTERM)
     code, out, err = amux("run", "scripted", "hi", "--grace-period", "0.1", body=body)
     assert (code, out) == (13, "started\n")
@@ -93,14 +95,14 @@ def test_a_signal(amux: Amux) -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_two_signals(amux: Amux) -> None:
-    body = "hear(); say(text='x'); [os.kill(os.getppid(), n) or say(nothing=n) for n in (15, 2)]; time.sleep(600)"
+def test_second_signal_kills_the_run(amux: Amux) -> None:
+    body = "read(); emit(text='x'); [os.kill(os.getppid(), n) or emit(nothing=n) for n in (15, 2)]; time.sleep(600)"
     assert amux("run", "scripted", "hi", "--grace-period", "500", body=body)[0] == 13
 
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """Both ends: the person's, and ours."""
+    """Yield the two ends of a pseudo-terminal: that of the user, and that of the command."""
     master, slave = pty.openpty()
     yield master, slave
     os.close(slave)
@@ -108,8 +110,8 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def seated(slave: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Standard input and standard error are the terminal. Not in a fixture: pytest exchanges them between phases."""
+def terminal_streams(slave: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the terminal stdin and stderr. Not a fixture: pytest replaces these streams between phases."""
     with (
         open(slave, closefd=False) as keys,
         open(slave, "w", closefd=False) as screen,
@@ -120,12 +122,12 @@ def seated(slave: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def person(master: int, after: str, typed: str) -> threading.Thread:
-    """Somebody who types when they are asked."""
+def type_after(master: int, after: str, typed: str) -> threading.Thread:
+    """Start a thread that types a text once another text is displayed."""
 
     def answer() -> None:
         seen = ""
-        with suppress(OSError):  # they left
+        with suppress(OSError):  # the command has exited
             while after not in seen:
                 seen += os.read(master, 4096).decode()
             os.write(master, typed.encode())
@@ -136,7 +138,7 @@ def person(master: int, after: str, typed: str) -> threading.Thread:
 
 
 @pytest.mark.parametrize(
-    ("body", "after", "typed", "said"),
+    ("body", "after", "typed", "expected"),
     [
         (ASK, "lways? ", "y\n", "it was yes\n"),
         (ASK, "lways? ", "perhaps\na\n", "it was yes\n"),
@@ -146,26 +148,28 @@ def person(master: int, after: str, typed: str) -> threading.Thread:
         (QUESTION, "> ", "\nmauve\n", "so mauve\n"),
     ],
 )
-def test_a_person(
+def test_terminal_input_answers_requests(
     amux: Amux,
     terminal: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
     body: str,
     after: str,
     typed: str,
-    said: str,
+    expected: str,
 ) -> None:
     master, slave = terminal
-    typist = person(master, after, typed)
-    with seated(slave, monkeypatch):
+    typist = type_after(master, after, typed)
+    with terminal_streams(slave, monkeypatch):
         code, out, _ = amux("run", "scripted", "hi", "-q", body=body)
     typist.join(PATIENCE)
-    assert (code, out) == (0, said)
+    assert (code, out) == (0, expected)
 
 
-def test_a_person_who_is_too_slow(amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unanswered_request_is_withdrawn_at_the_timeout(
+    amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     master, slave = terminal
-    with seated(slave, monkeypatch):
+    with terminal_streams(slave, monkeypatch):
         assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
     assert "(no longer needed)" in os.read(master, 65536).decode()
 
@@ -173,12 +177,12 @@ def test_a_person_who_is_too_slow(amux: Amux, terminal: tuple[int, int], monkeyp
 # -- conversations
 
 
-def typist(master: int, *moves: tuple[str, str]) -> threading.Thread:
-    """Somebody who types each of these when they have seen what is before it, one after the other."""
+def type_in_order(master: int, *moves: tuple[str, str]) -> threading.Thread:
+    """Start a thread that types each text once the text before it is displayed."""
 
-    def live() -> None:
+    def type_all() -> None:
         shown = ""
-        with suppress(OSError):  # they left
+        with suppress(OSError):  # the command has exited
             for seen, typed in moves:
                 while seen not in shown:
                     shown += os.read(master, 4096).decode()
@@ -187,16 +191,18 @@ def typist(master: int, *moves: tuple[str, str]) -> threading.Thread:
             while os.read(master, 4096):
                 pass
 
-    thread = threading.Thread(target=live, daemon=True)
+    thread = threading.Thread(target=type_all, daemon=True)
     thread.start()
     return thread
 
 
-def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interactive_commands_at_a_terminal(
+    amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
     master, slave = terminal
     before = termios.tcgetattr(slave)
-    typist(
+    type_in_order(
         master,
         ("session S", "hello\r"),
         ("sent", "/status\r"),
@@ -212,16 +218,16 @@ def test_a_conversation(amux: Amux, terminal: tuple[int, int], monkeypatch: pyte
         ("ABORTED", "bye\r"),
         ("turn 6", "\x04"),
     )
-    with seated(slave, monkeypatch):
-        code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", PATIENCE, body=TALKER)
+    with terminal_streams(slave, monkeypatch):
+        code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", PATIENCE, body=CHAT_AGENT)
     assert termios.tcgetattr(slave) == before
     assert code == 0
     assert [line for line in out.splitlines() if line] == [
-        "you said hello", "you said now", "you said later", "it was yes", "working", "you said bye",
+        "echo hello", "echo now", "echo later", "it was yes", "working", "echo bye",
     ]  # fmt: skip
 
 
-def test_a_conversation_of_a_program(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_interactive_commands_as_json_lines(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     lines.write_text(
         'hello\n{\n\n{"type":"steer","text":"never mind"}\n{"type":"queue","text":"later"}\n{"type":"status"}\n'
@@ -230,13 +236,13 @@ def test_a_conversation_of_a_program(amux: Amux, monkeypatch: pytest.MonkeyPatch
     )
     with lines.open() as file:
         monkeypatch.setattr(sys, "stdin", file)
-        code, out, err = amux("run", "-i", "scripted", "--json", "--compact", body=TALKER)
-    told = [json.loads(line) for line in out.splitlines()]
-    assert (code, err, told[-1]["text"]) == (0, "", "you said later")
-    assert [line.get("command") for line in told if line["type"] == "command_error"] == [
+        code, out, err = amux("run", "-i", "scripted", "--json", "--compact", body=CHAT_AGENT)
+    printed = [json.loads(line) for line in out.splitlines()]
+    assert (code, err, printed[-1]["text"]) == (0, "", "echo later")
+    assert [line.get("command") for line in printed if line["type"] == "command_error"] == [
         None, "steer", "deny", "answer", "approve",
     ]  # fmt: skip
-    assert [line["command"] for line in told if line["type"] == "ack"] == [
+    assert [line["command"] for line in printed if line["type"] == "ack"] == [
         "prompt", "queue", "status", "pause", "resume",
     ]  # fmt: skip
 
@@ -245,7 +251,7 @@ def test_a_conversation_of_a_program(amux: Amux, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.anyio
-async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend: str) -> None:
+async def test_closed_pipe_reader_is_detected_without_writing(anyio_backend: str) -> None:
     reader, writer = os.pipe()
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
@@ -255,13 +261,13 @@ async def test_a_pipe_without_a_reader_is_noticed_without_writing(anyio_backend:
 
 
 @pytest.mark.anyio
-async def test_a_file_never_loses_its_reader(anyio_backend: str, tmp_path: Path) -> None:
+async def test_file_never_reports_a_closed_reader(anyio_backend: str, tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file, anyio.move_on_after(0.05) as waited:
         await wait_until_reader_closes(file.fileno())
     assert waited.cancelled_caught
 
 
-def test_everything_is_written_where_somebody_made_the_descriptor_non_blocking() -> None:
+def test_write_all_handles_non_blocking_descriptors() -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     sent = os.urandom(1 << 20)
@@ -281,7 +287,7 @@ def test_everything_is_written_where_somebody_made_the_descriptor_non_blocking()
 
 
 @pytest.mark.anyio
-async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
+async def test_output_keeps_order_merges_chunks_and_waits_for_capacity(
     anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[tuple[int, bytes]] = []
@@ -300,7 +306,7 @@ async def test_output_keeps_order_makes_batches_and_says_when_there_is_room(
 
 
 @pytest.mark.anyio
-async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowhere(
+async def test_broken_stdout_discards_output_and_blocks_no_writer(
     anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(descriptor: int, data: bytes) -> None:
@@ -311,7 +317,7 @@ async def test_when_standard_output_breaks_nobody_waits_and_the_rest_goes_nowher
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(writer.run)
-            writer.add([Chunk("err", "nobody reads errors, which is no reason to stop")])
+            writer.add([Chunk("err", "a broken stderr does not stop the writer")])
             await writer.drain()
             assert not writer.broken.is_set()
             writer.add([Chunk("out", "x")])

@@ -1,4 +1,4 @@
-"""`amux --server URL run`: the same command line for a run on a service."""
+"""`amux --server URL run`: the same command line for runs on a service."""
 
 import json
 import os
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.everywhere import Served
-from tests.process.installed import REPOSITORY, Terminal
+from tests.process.installed_command import REPOSITORY, Terminal
+from tests.process.local_and_remote import ScriptedServer
 from tests.process.test_cli_in_process import ASK, HELLO, QUESTION
 
 from agent_mux.cli.main import main
 
-WORKS = "hear(); say(session='S'); say(text='on it'); time.sleep(1000)"
+WORKS = "read(); emit(session='S'); emit(text='on it'); time.sleep(1000)"
 
 
 class Amux:
-    """The command, in this process or at a terminal; its service is elsewhere."""
+    """The command, in this process or at a terminal, with a separate service."""
 
-    def __init__(self, served: Served, capfd: pytest.CaptureFixture[str], home: Path) -> None:
+    def __init__(self, served: ScriptedServer, capfd: pytest.CaptureFixture[str], home: Path) -> None:
         self.served = served
         self._capfd = capfd
         self._home = home
@@ -43,49 +43,51 @@ class Amux:
 
 @pytest.fixture
 def amux(
-    shared_server: Served, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shared_server: ScriptedServer, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Amux]:
-    monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: PTH123, SIM115  # nobody
+    monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: PTH123, SIM115  # not a terminal
     yield Amux(shared_server, capfd, tmp_path)
     sys.stdin.close()
 
 
-def test_for_a_person(amux: Amux) -> None:
+def test_answer_is_on_stdout_and_status_on_stderr(amux: Amux) -> None:
     code, out, err = amux("scripted", "hi")
     assert (code, out) == (0, "hello world\n")
     assert err.startswith("scripted, session S\n+ completed 1 turn")
 
 
-def test_for_a_program(amux: Amux) -> None:
+def test_json_output_equals_the_events_of_the_service(amux: Amux) -> None:
     code, out, _ = amux("scripted", "hi", "--json")
     *events, result = [json.loads(line) for line in out.splitlines()]
     assert (code, result["text"]) == (0, "hello world")
-    told = amux.served.server.http.get(f"/v1/runs/{result['runId']}/events", headers={"accept": "application/jsonl"})
-    assert [json.loads(line) for line in told.text.splitlines()] == [*events, result]
+    response = amux.served.server.http.get(
+        f"/v1/runs/{result['runId']}/events", headers={"accept": "application/jsonl"}
+    )
+    assert [json.loads(line) for line in response.text.splitlines()] == [*events, result]
 
 
 @pytest.mark.parametrize(
     ("flags", "answer", "warns"), [((), "no", True), (("--yolo",), "yes", False), (("--deny",), "no", False)]
 )
-def test_without_a_terminal_the_mode_decides(amux: Amux, flags: Any, answer: str, warns: bool) -> None:
+def test_approval_mode_decides_without_a_terminal(amux: Amux, flags: Any, answer: str, warns: bool) -> None:
     code, out, err = amux("scripted", "hi", *flags, body=ASK)
     assert (code, out) == (0, f"it was {answer}\n")
     assert ("no terminal to ask on" in err) == warns
 
 
-def test_flags_are_options_of_the_service(amux: Amux, tmp_path: Path) -> None:
-    body = "hear(); say(text=os.getcwd() + os.environ['X']); say(done=True); rest()"
+def test_flags_become_options_of_the_remote_run(amux: Amux, tmp_path: Path) -> None:
+    body = "read(); emit(text=os.getcwd() + os.environ['X']); emit(done=True); drain()"
     code, out, _ = amux("scripted", "hi", "--cwd", str(tmp_path), "--env", "X=!", "--tag", "cli", body=body)
     assert (code, out) == (0, f"{tmp_path}!\n")
 
 
-def test_what_the_service_refuses_is_one_line(amux: Amux) -> None:
-    code, out, err = amux("nobody", "hi")
+def test_refusal_of_the_service_is_one_error_line(amux: Amux) -> None:
+    code, out, err = amux("unknown", "hi")
     assert (code, out) == (3, "")
-    assert err.startswith("error: no agent is named 'nobody'")
+    assert err.startswith("error: no agent is named 'unknown'")
 
 
-def test_a_person_is_asked(amux: Amux) -> None:
+def test_approval_is_asked_at_the_terminal(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", body=ASK) as terminal:
         terminal.expect("[a]lways?")
         terminal.type("y\n")
@@ -93,7 +95,7 @@ def test_a_person_is_asked(amux: Amux) -> None:
         assert terminal.finish() == 0
 
 
-def test_a_person_is_asked_a_question_also_where_everything_is_allowed(amux: Amux) -> None:
+def test_question_is_asked_even_with_yolo(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", "--yolo", body=QUESTION) as terminal:
         terminal.expect("which?")
         terminal.expect("> ")
@@ -102,7 +104,7 @@ def test_a_person_is_asked_a_question_also_where_everything_is_allowed(amux: Amu
         assert terminal.finish() == 0
 
 
-def test_ctrl_c_aborts_the_run_at_the_service(amux: Amux) -> None:
+def test_ctrl_c_aborts_the_remote_run(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", "--tag", "ctrl-c", "--grace-period", "0.2", body=WORKS) as terminal:
         terminal.expect("on it")
         terminal.process.send_signal(signal.SIGINT)

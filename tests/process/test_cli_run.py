@@ -1,4 +1,4 @@
-"""`amux run`, `record` and `demo` as people and scripts use them: the installed command, real processes."""
+"""`amux run`, `record` and `demo`: the installed command in real processes."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.process.installed import PATIENCE, REPOSITORY, Installed
+from tests.process.installed_command import PATIENCE, REPOSITORY, Installed
 from ulid import ULID
 
 from agent_mux import validate
@@ -19,9 +19,11 @@ from agent_mux_testing.fixtures import load_fixture
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
-HELLO = "hear(); say(session='S'); say(text='hello '); say(text='world'); say(done=True); rest()"
-ASK = "hear(); say(session='S'); say(ask='rm -rf /'); say(text='it was ' + hear()['answer']); say(done=True); rest()"
-LONG = "hear(); say(session='S'); say(text='started'); rest(); time.sleep(600)"
+HELLO = "read(); emit(session='S'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
+ASK = (
+    "read(); emit(session='S'); emit(ask='rm -rf /'); emit(text='it was ' + read()['answer']); emit(done=True); drain()"
+)
+LONG = "read(); emit(session='S'); emit(text='started'); drain(); time.sleep(600)"
 STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN); " + LONG
 
 
@@ -31,7 +33,7 @@ def installed(tmp_path: Path) -> Installed:
 
 
 def events_in(output: str) -> tuple[list[str], dict[str, object]]:
-    """The types of a JSONL stream that is lawful, and its last line."""
+    """Check that a JSONL stream conforms; return its event types and its last line."""
     *lines, last = output.splitlines()
     events = [json.loads(line) for line in lines]
     assert validate(events) == []
@@ -40,10 +42,10 @@ def events_in(output: str) -> tuple[list[str], dict[str, object]]:
     return [event["type"] for event in events], result
 
 
-# -- what is where
+# -- output streams
 
 
-def test_the_answer_is_on_standard_output_and_the_rest_is_not(installed: Installed) -> None:
+def test_answer_is_on_stdout_and_status_on_stderr(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", body=HELLO)
     assert (done.returncode, done.stdout) == (0, "hello world\n")
     lines = done.stderr.splitlines()
@@ -53,12 +55,12 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(installed: Install
     assert len(lines) == 3
 
 
-def test_quiet_is_the_answer_alone(installed: Installed) -> None:
+def test_quiet_prints_only_the_answer(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", "-q", body=HELLO)
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello world\n", "")
 
 
-def test_json_is_lawful_events_and_then_the_result(installed: Installed) -> None:
+def test_json_output_is_conforming_events_and_the_result(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", "--json", body=HELLO)
     types, result = events_in(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
@@ -69,16 +71,16 @@ def test_json_is_lawful_events_and_then_the_result(installed: Installed) -> None
     assert '"accumulated"' not in installed.run("run", "scripted", "hi", "--json", "--compact", body=HELLO).stdout
 
 
-def test_the_result_is_as_its_schema_says(installed: Installed) -> None:
+def test_result_matches_its_schema(installed: Installed) -> None:
     schema = json.loads(installed.run("schema", "result").stdout)["$defs"]
-    for body in (HELLO, "say(failed='AUTH_ERROR'); rest()", "sys.exit(3)"):
+    for body in (HELLO, "emit(failed='AUTH_ERROR'); drain()", "sys.exit(3)"):
         _, result = events_in(installed.run("run", "scripted", "hi", "--json", "--tag", "t", body=body).stdout)
         for name, value in (("RunResult", result), ("RunError", result.get("error")), ("Ledger", result["ledger"])):
             if isinstance(value, dict):
                 assert set(schema[name]["required"]) <= set(value) <= set(schema[name]["properties"])
 
 
-def test_between_two_pipes_json_is_implied(installed: Installed) -> None:
+def test_json_is_the_default_between_two_pipes(installed: Installed) -> None:
     done = installed.run("run", "scripted", body=HELLO, stdin=b"hi")
     assert events_in(done.stdout)[1]["text"] == "hello world"
     assert installed.run("run", "scripted", "--no-json", body=HELLO, stdin=b"hi").stdout == "hello world\n"
@@ -87,13 +89,13 @@ def test_between_two_pipes_json_is_implied(installed: Installed) -> None:
     assert json.loads(wrong.stdout)["error"]["code"] == "AGENT_NOT_FOUND"
 
 
-def test_the_agent_gets_what_the_command_line_says(installed: Installed, tmp_path: Path) -> None:
-    body = "hear(); say(text=os.environ['A'] + ' ' + os.getcwd()); say(done=True); rest()"
+def test_env_and_cwd_flags_reach_the_agent(installed: Installed, tmp_path: Path) -> None:
+    body = "read(); emit(text=os.environ['A'] + ' ' + os.getcwd()); emit(done=True); drain()"
     done = installed.run("-a", "scripted", "run", "hi", "--env", "A=b", "--cwd", tmp_path, body=body)
     assert done.stdout == f"b {tmp_path}\n"
 
 
-def test_the_journal_goes_where_it_shall(installed: Installed, tmp_path: Path) -> None:
+def test_journal_flag_sets_the_path_and_no_journal_writes_none(installed: Installed, tmp_path: Path) -> None:
     journal = tmp_path / "my.journal"
     done = installed.run("run", "scripted", "hi", "--json", "--journal", journal, body=HELLO)
     *lines, _ = done.stdout.splitlines(keepends=True)
@@ -102,12 +104,12 @@ def test_the_journal_goes_where_it_shall(installed: Installed, tmp_path: Path) -
     assert "journal" not in nothing.stderr
 
 
-def test_a_worktree_of_its_own_is_in_the_result(installed: Installed, tmp_path: Path) -> None:
+def test_worktree_is_reported_in_the_result(installed: Installed, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     for words in (["init", "-q", str(repository)], ["-C", str(repository), "commit", "-q", "--allow-empty", "-mx"]):
         subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True)
     flags = ["--isolation", "worktree", "--cwd", str(repository)]
-    body = "hear(); open('made', 'w'); say(text=os.getcwd()); say(done=True); rest()"
+    body = "read(); open('made', 'w'); emit(text=os.getcwd()); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", "--json", *flags, body=body)
     _, result = events_in(done.stdout)
     worktree = result["worktree"]
@@ -117,13 +119,13 @@ def test_a_worktree_of_its_own_is_in_the_result(installed: Installed, tmp_path: 
     assert "! the worktree " in done.stderr  # long paths are cut
 
 
-def test_hostile_text_is_verbatim_in_a_pipe(installed: Installed) -> None:
-    body = "hear(); say(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); say(done=True); rest()"
+def test_control_characters_are_unchanged_in_a_pipe(installed: Installed) -> None:
+    body = "read(); emit(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); emit(done=True); drain()"
     assert installed.run("run", "scripted", "hi", body=body).stdout == "\x1b[2J\x1b]0;x\x07é\u202e\n"
 
 
-def test_a_locale_without_the_characters_shows_question_marks(installed: Installed) -> None:
-    body = "hear(); say(text='é→'); say(done=True); rest()"
+def test_unencodable_characters_become_question_marks(installed: Installed) -> None:
+    body = "read(); emit(text='é→'); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", body=body, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stdout) == (0, "??\n")
     *_, last = installed.run("run", "scripted", "hi", "--json", body=body, PYTHONIOENCODING="ascii").stdout.splitlines()
@@ -134,36 +136,36 @@ def test_a_locale_without_the_characters_shows_question_marks(installed: Install
 
 
 @pytest.mark.parametrize(
-    ("body", "flags", "code", "told"),
+    ("body", "flags", "code", "error_code"),
     [
-        ("hear(); say(failed='AGENT_CRASH'); rest()", [], 1, "AGENT_CRASH"),
-        ("hear(); say(text='x'); sys.exit(0)", [], 1, "AGENT_CRASH"),
-        ("hear(); say(failed='AUTH_ERROR'); rest()", [], 5, "AUTH_ERROR"),
-        ("hear(); say(failed='RATE_LIMITED'); rest()", [], 14, "RATE_LIMITED"),
-        ("hear(); say(failed='CONTEXT_EXCEEDED'); rest()", [], 15, "CONTEXT_EXCEEDED"),
-        ("hear(); say(failed='BUDGET_EXCEEDED'); rest()", [], 16, "BUDGET_EXCEEDED"),
-        ("hear(); say(text='x'); sys.exit(7)", [], 12, "AGENT_CRASH"),
-        ("hear(); say(text='x'); os.kill(os.getpid(), 9)", [], 12, "AGENT_CRASH"),
+        ("read(); emit(failed='AGENT_CRASH'); drain()", [], 1, "AGENT_CRASH"),
+        ("read(); emit(text='x'); sys.exit(0)", [], 1, "AGENT_CRASH"),
+        ("read(); emit(failed='AUTH_ERROR'); drain()", [], 5, "AUTH_ERROR"),
+        ("read(); emit(failed='RATE_LIMITED'); drain()", [], 14, "RATE_LIMITED"),
+        ("read(); emit(failed='CONTEXT_EXCEEDED'); drain()", [], 15, "CONTEXT_EXCEEDED"),
+        ("read(); emit(failed='BUDGET_EXCEEDED'); drain()", [], 16, "BUDGET_EXCEEDED"),
+        ("read(); emit(text='x'); sys.exit(7)", [], 12, "AGENT_CRASH"),
+        ("read(); emit(text='x'); os.kill(os.getpid(), 9)", [], 12, "AGENT_CRASH"),
         (LONG, ["--timeout", "0.3", "--grace-period", "0.1"], 11, "TIMEOUT"),
         (LONG, ["--inactivity-timeout", "0.3", "--grace-period", "0.1"], 11, "INACTIVITY_TIMEOUT"),
     ],
 )
-def test_the_exit_code_says_how_it_ended(
-    installed: Installed, body: str, flags: list[str], code: int, told: str
+def test_exit_code_reflects_the_failure(
+    installed: Installed, body: str, flags: list[str], code: int, error_code: str
 ) -> None:
     done = installed.run("run", "scripted", "hi", *flags, body=body)
     assert done.returncode == code
     assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert done.stderr.splitlines()[-1].endswith(f"[{told}] (scripted)")
+    assert done.stderr.splitlines()[-1].endswith(f"[{error_code}] (scripted)")
 
 
-def test_a_failure_as_json_is_in_the_result_alone(installed: Installed) -> None:
-    done = installed.run("run", "scripted", "hi", "--json", body="hear(); say(failed='RATE_LIMITED'); rest()")
+def test_json_failure_is_reported_only_in_the_result(installed: Installed) -> None:
+    done = installed.run("run", "scripted", "hi", "--json", body="read(); emit(failed='RATE_LIMITED'); drain()")
     assert (done.returncode, done.stderr) == (14, "")
     assert events_in(done.stdout)[1]["error"]["code"] == "RATE_LIMITED"  # type: ignore[index]
 
 
-def test_a_program_that_cannot_be_started(installed: Installed, tmp_path: Path) -> None:
+def test_unstartable_program_is_exit_code_12_and_missing_program_is_4(installed: Installed, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
@@ -174,11 +176,11 @@ def test_a_program_that_cannot_be_started(installed: Installed, tmp_path: Path) 
     assert (missing.returncode, missing.stdout) == (4, "")
 
 
-# -- nobody to ask
+# -- without a terminal
 
 
 @pytest.mark.parametrize("flags", [[], ["--non-interactive"]])
-def test_without_a_person_approvals_are_denied_with_a_warning(installed: Installed, flags: list[str]) -> None:
+def test_approvals_are_denied_with_a_warning_without_a_terminal(installed: Installed, flags: list[str]) -> None:
     done = installed.run("run", "scripted", "hi", *flags, body=ASK)
     assert (done.returncode, done.stdout) == (0, "it was no\n")
     (warning,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
@@ -187,7 +189,7 @@ def test_without_a_person_approvals_are_denied_with_a_warning(installed: Install
     assert "x denied no terminal to ask on" in done.stderr
 
 
-def test_between_two_pipes_too(installed: Installed) -> None:
+def test_approvals_are_denied_between_two_pipes(installed: Installed) -> None:
     done = installed.run("run", "scripted", body=ASK, stdin=b"hi")
     types, result = events_in(done.stdout)
     assert "approval_denied" in types
@@ -196,24 +198,26 @@ def test_between_two_pipes_too(installed: Installed) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_one_warning_is_enough(installed: Installed) -> None:
-    body = "hear(); [(say(ask=str(n)), hear()) for n in range(3)]; say(question='why'); hear(); say(done=True); rest()"
+def test_denial_warning_is_printed_once(installed: Installed) -> None:
+    body = (
+        "read(); [(emit(ask=str(n)), read()) for n in range(3)]; emit(question='why'); read(); emit(done=True); drain()"
+    )
     done = installed.run("run", "scripted", "hi", "--json", body=body)
     assert done.returncode == 0
     assert done.stderr.count("warning: ") == 1
 
 
-def test_yolo_and_deny_need_no_warning(installed: Installed) -> None:
+def test_yolo_and_deny_print_no_warning(installed: Installed) -> None:
     for flag, answer in (("--yolo", "yes"), ("--deny", "no")):
         done = installed.run("run", "scripted", "hi", "-q", flag, body=ASK)
         assert (done.stdout, done.stderr) == (f"it was {answer}\n", "")
 
 
-# -- a person at the terminal
+# -- at a terminal
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("yes", "yes"), ("no because", "no"), ("\x04", "no")])
-def test_a_person_is_asked_for_permission(installed: Installed, typed: str, answer: str) -> None:
+def test_approval_is_asked_at_the_terminal(installed: Installed, typed: str, answer: str) -> None:
     with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
         shown = terminal.expect("[y]es / [n]o / [a]lways? ")
         assert "permission needed (medium risk): " in shown
@@ -223,7 +227,7 @@ def test_a_person_is_asked_for_permission(installed: Installed, typed: str, answ
         assert terminal.finish() == 0
 
 
-def test_a_person_is_asked_again_until_the_answer_is_one(installed: Installed) -> None:
+def test_invalid_answer_is_asked_again(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
         for nonsense in ("", "maybe", "nope"):
             terminal.expect("lways? ")
@@ -234,9 +238,9 @@ def test_a_person_is_asked_again_until_the_answer_is_one(installed: Installed) -
         assert terminal.finish() == 0
 
 
-def test_what_is_approved_is_shown_whole_and_harmless(installed: Installed) -> None:
+def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
     hostile = "echo safe\\x1b[2K\\rrm -rf /\\n" * 40
-    body = f"hear(); say(ask='{hostile}'); hear(); say(done=True); rest()"
+    body = f"read(); emit(ask='{hostile}'); read(); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", "--no-color", body=body) as terminal:
         shown = terminal.expect("lways? ")
         assert shown.count("    echo saferm -rf /\r\n") == 40
@@ -246,9 +250,9 @@ def test_what_is_approved_is_shown_whole_and_harmless(installed: Installed) -> N
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("3", "3")])
-def test_a_question_has_numbered_options(installed: Installed, typed: str, answer: str) -> None:
-    body = "hear(); say(question='which?'); say(text='so ' + hear()['answer']); say(done=True); rest()"
-    flags = ["--yolo"] if typed == "2" else []  # which is about approvals
+def test_question_options_are_numbered(installed: Installed, typed: str, answer: str) -> None:
+    body = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
+    flags = ["--yolo"] if typed == "2" else []  # --yolo affects approvals only
     with installed.terminal("run", "scripted", "hi", *flags, body=body) as terminal:
         shown = terminal.expect("> ")
         assert "which?\r\n  1. red\r\n  2. blue\r\n" in shown
@@ -257,14 +261,14 @@ def test_a_question_has_numbered_options(installed: Installed, typed: str, answe
         assert terminal.finish() == 0
 
 
-def test_keys_pressed_before_the_question_do_not_answer_it(installed: Installed) -> None:
-    body = "hear(); say(text='wait'); " + "hear_go = open(os.environ['GO']).read(); " + ASK.removeprefix("hear(); ")
+def test_early_keys_do_not_answer_the_question(installed: Installed) -> None:
+    body = "read(); emit(text='wait'); " + "go = open(os.environ['GO']).read(); " + ASK.removeprefix("read(); ")
     go = installed.home / "go"
     os.mkfifo(go)
     with installed.terminal("run", "scripted", "hi", body=body, GO=str(go)) as terminal:
         terminal.expect("wait")
         terminal.type("y\n")
-        terminal.expect("y\r\n")  # the terminal has it
+        terminal.expect("y\r\n")  # the terminal has echoed the key
         go.write_text("go")
         terminal.expect("lways? ")
         terminal.type("n\n")
@@ -272,7 +276,7 @@ def test_keys_pressed_before_the_question_do_not_answer_it(installed: Installed)
         assert terminal.finish() == 0
 
 
-def test_a_question_ends_with_the_run(installed: Installed) -> None:
+def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--timeout", "2", "--grace-period", "0.1", body=ASK) as terminal:
         terminal.expect("lways? ")
         terminal.expect("(no longer needed)")
@@ -289,7 +293,7 @@ def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
         assert terminal.finish() == 13
 
 
-def test_with_json_at_a_terminal_a_person_is_still_asked(installed: Installed) -> None:
+def test_approval_is_asked_at_the_terminal_with_json_output(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--json", body=ASK) as terminal:
         terminal.expect("lways? ")
         terminal.type("y\n")
@@ -297,8 +301,8 @@ def test_with_json_at_a_terminal_a_person_is_still_asked(installed: Installed) -
         assert terminal.finish() == 0
 
 
-def test_a_terminal_gets_colours_and_no_control_characters_of_the_agent(installed: Installed) -> None:
-    body = "hear(); say(session='S\\x1b[2J'); say(text='a\\x1b]0;x\\x07b\\rc'); say(done=True); rest()"
+def test_terminal_output_is_coloured_and_sanitized(installed: Installed) -> None:
+    body = "read(); emit(session='S\\x1b[2J'); emit(text='a\\x1b]0;x\\x07b\\rc'); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", body=body) as terminal:
         assert terminal.finish() == 0
         assert "\x1b[32m+\x1b[0m completed" in terminal.screen
@@ -310,11 +314,11 @@ def test_a_terminal_gets_colours_and_no_control_characters_of_the_agent(installe
         assert "\x1b" not in terminal.screen
 
 
-# -- signals, and readers that go away
+# -- signals and closed readers
 
 
 def started(installed: Installed, *arguments: str, body: str) -> "tuple[subprocess.Popen[bytes], str]":
-    """A run whose agent has said something; and its id."""
+    """Start a run, wait for its first output, and return the process and the run id."""
     run_id = str(ULID())
     process = installed.start("run", "scripted", "hi", "--run-id", run_id, *arguments, body=body)
     assert process.stdout is not None
@@ -325,7 +329,7 @@ def started(installed: Installed, *arguments: str, body: str) -> "tuple[subproce
 @pytest.mark.parametrize(
     ("number", "flags"), [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, [])]
 )
-def test_a_signal_aborts_the_run_in_order(installed: Installed, number: signal.Signals, flags: list[str]) -> None:
+def test_signal_aborts_the_run(installed: Installed, number: signal.Signals, flags: list[str]) -> None:
     process, run_id = started(installed, "--grace-period", "0.1", *flags, body=LONG)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
@@ -336,7 +340,7 @@ def test_a_signal_aborts_the_run_in_order(installed: Installed, number: signal.S
     assert processes_of(run_id) == []
 
 
-def test_a_second_signal_kills_the_run(installed: Installed) -> None:
+def test_second_signal_kills_the_run(installed: Installed) -> None:
     process, run_id = started(installed, "--json", "--grace-period", "500", body=STUBBORN)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
@@ -349,7 +353,7 @@ def test_a_second_signal_kills_the_run(installed: Installed) -> None:
 
 
 def test_ignored_signals_stay_ignored(installed: Installed) -> None:
-    body = "hear(); say(text='started'); os.kill(os.getppid(), signal.SIGHUP); say(done=True); rest()"
+    body = "read(); emit(text='started'); os.kill(os.getppid(), signal.SIGHUP); emit(done=True); drain()"
     command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *installed.command(["run", "scripted", "hi"])]
     done = subprocess.run(
         command,
@@ -362,7 +366,7 @@ def test_ignored_signals_stay_ignored(installed: Installed) -> None:
     assert done.returncode == 0
 
 
-def test_a_reader_that_leaves_ends_the_run_even_in_silence(installed: Installed) -> None:
+def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     process, run_id = started(installed, "--grace-period", "0.1", body=LONG)
     with process:
         assert process.stdout is not None
@@ -388,7 +392,7 @@ def test_a_reader_that_leaves_ends_the_run_even_in_silence(installed: Installed)
     ],
 )
 def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, command: str) -> None:
-    body = "hear(); [say(text='many words on one line\\n' * 9) for _ in range(500)]; say(done=True); rest()"
+    body = "read(); [emit(text='many words on one line\\n' * 9) for _ in range(500)]; emit(done=True); drain()"
     journal = tmp_path / "my.journal"
     if "{journal}" in command:
         installed.run("run", "scripted", "hi", "-q", "--journal", journal, body=body)
@@ -404,7 +408,7 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
 
 
 @pytest.mark.parametrize("command", ["run scripted hi --json", "run scripted hi", "schema", "--help", "--version"])
-def test_a_full_disk_is_told(installed: Installed, command: str) -> None:
+def test_full_disk_is_reported(installed: Installed, command: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             installed.command(command.split()), env=installed.environment(HELLO), stdin=subprocess.DEVNULL,
@@ -414,13 +418,13 @@ def test_a_full_disk_is_told(installed: Installed, command: str) -> None:
     assert done.stderr.splitlines()[-1] == "error: No space left on device [INTERNAL]"
 
 
-def test_a_reader_that_does_not_read_does_not_stop_the_agent(installed: Installed) -> None:
+def test_slow_reader_does_not_block_the_agent(installed: Installed) -> None:
     mark = installed.home / "mark"
-    say = "[say(text='x' * 10000) for _ in range(200)]"
-    body = f"hear(); {say}; open({str(mark)!r}, 'w'); say(done=True); rest()"
+    flood = "[emit(text='x' * 10000) for _ in range(200)]"
+    body = f"read(); {flood}; open({str(mark)!r}, 'w'); emit(done=True); drain()"
     os.mkfifo(mark)
     process = installed.start("run", "scripted", "hi", "--json", "--compact", body=body)
-    with mark.open() as reached:  # blocks until the agent is through, while nobody reads our standard output
+    with mark.open() as reached:  # blocks until the agent has written everything; its output is not read yet
         reached.read()
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -430,7 +434,7 @@ def test_a_reader_that_does_not_read_does_not_stop_the_agent(installed: Installe
 # -- record, demo
 
 
-def test_record_makes_a_fixture_that_replays_as_it_ran(installed: Installed, tmp_path: Path) -> None:
+def test_recorded_fixture_replays_identically(installed: Installed, tmp_path: Path) -> None:
     folder, work = tmp_path / "fixtures" / "hello", installed.home / "work"
     work.mkdir()
     body = "print('odd', file=sys.stderr, flush=True); " + ASK.replace(
@@ -457,7 +461,7 @@ def test_record_makes_a_fixture_that_replays_as_it_ran(installed: Installed, tmp
     assert '"text":"/home/dev/project /home/dev yes"' in replayed
 
 
-def test_what_is_recorded_of_a_real_agent_passes_the_suite_for_adapters(installed: Installed, tmp_path: Path) -> None:
+def test_recording_of_a_real_agent_passes_the_adapter_suite(installed: Installed, tmp_path: Path) -> None:
     source, folder = REPOSITORY / "fixtures" / "claude" / "2.1.330" / "perm_allow", tmp_path / "again"
     done = installed.run("record", "replay", source, "--to", folder, "--yolo", "-q", AMUX_REPLAY_SPEED="0")
     assert done.returncode == 0, done.stderr
@@ -466,9 +470,9 @@ def test_what_is_recorded_of_a_real_agent_passes_the_suite_for_adapters(installe
     assert [*checks.check_is_understood(recorded), *checks.check_conforms(recorded), *check_golden(recorded)] == []
 
 
-def test_record_keeps_what_it_has_even_of_a_run_that_failed(installed: Installed, tmp_path: Path) -> None:
+def test_record_keeps_the_fixture_of_a_failed_run(installed: Installed, tmp_path: Path) -> None:
     folder = tmp_path / "failed"
-    done = installed.run("record", "scripted", "hi", "--to", folder, body="hear(); sys.exit(3)")
+    done = installed.run("record", "scripted", "hi", "--to", folder, body="read(); sys.exit(3)")
     assert done.returncode == 12
     assert json.loads((folder / "exit.json").read_text())["code"] == 3
     again = installed.run("record", "scripted", "hi", "--to", folder, body=HELLO)
@@ -477,7 +481,7 @@ def test_record_keeps_what_it_has_even_of_a_run_that_failed(installed: Installed
     assert json.loads((folder / "exit.json").read_text())["code"] == 0
 
 
-def test_the_recorded_demo_shows_the_session_and_what_to_do_next(installed: Installed) -> None:
+def test_recorded_demo_shows_the_session_and_the_next_steps(installed: Installed) -> None:
     done = installed.run("demo", "--recorded", AMUX_REPLAY_SPEED="0")
     assert done.returncode == 0
     assert done.stdout
@@ -486,7 +490,7 @@ def test_the_recorded_demo_shows_the_session_and_what_to_do_next(installed: Inst
     assert "claude is not installed" in done.stderr
 
 
-def test_a_recorded_real_session_goes_through_the_whole_command(installed: Installed) -> None:
+def test_recorded_session_replays_through_the_whole_command(installed: Installed) -> None:
     done = installed.run("run", "replay", "demo", "--json", "--compact", AMUX_REPLAY_SPEED="0")
     types, result = events_in(done.stdout)
     assert done.returncode == 0
@@ -494,13 +498,13 @@ def test_a_recorded_real_session_goes_through_the_whole_command(installed: Insta
     assert result["ledger"]["unknown"] == {}  # type: ignore[index]
 
 
-# -- streams that are not there
+# -- closed streams
 
 
 @pytest.mark.parametrize(
     ("closed", "code", "out"), [("<&-", 0, "hello world\n"), (">&-", 0, ""), ("2>&-", 0, "hello world\n")]
 )
-def test_a_closed_stream_is_an_empty_one(installed: Installed, closed: str, code: int, out: str) -> None:
+def test_closed_stream_is_treated_as_empty(installed: Installed, closed: str, code: int, out: str) -> None:
     command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *installed.command(["run", "scripted", "hi", "-q"])]
     done = subprocess.run(
         command, env=installed.environment(HELLO), capture_output=True, text=True, timeout=PATIENCE, check=False

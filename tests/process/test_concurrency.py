@@ -1,4 +1,4 @@
-"""Many runs of one client: how many work at a time, and in which order they begin."""
+"""Concurrent runs of one client: limits and start order."""
 
 import resource
 import time
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 from anyio import lowlevel
-from tests.process.everywhere import HereAlone, here_alone
+from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 
 from agent_mux import AgentMux, AgentMuxError, RunHandle, ValidationError, encode_event, validate
@@ -20,26 +20,26 @@ from agent_mux.run import recorder
 from agent_mux.run.derivation import derive_events
 from agent_mux.sdk.registry import AdapterRegistry
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
 WAITS = """
 import pathlib
-hear(); say(session="S"); say(text=os.environ["NAME"])
+read(); emit(session="S"); emit(text=os.environ["NAME"])
 while not pathlib.Path("go").exists(): time.sleep(0.01)
-say(done=True); rest()
+emit(done=True); drain()
 """
 
 HOUR = 3600
 
 
-async def said(run: RunHandle) -> None:
+async def wait_for_text(run: RunHandle) -> None:
     async for event in run:
         if event.type == "text_delta":
             return
-    raise AssertionError("it said nothing")
+    raise AssertionError("no text arrived")
 
 
-def waiting(mux: AgentMux, place: Path, *names: str, **fields: object) -> list[RunHandle]:
+def start_runs(mux: AgentMux, place: Path, *names: str, **fields: object) -> list[RunHandle]:
     return [mux.run(prompt="hi", cwd=place, env={"NAME": name}, **fields) for name in names]
 
 
@@ -51,7 +51,7 @@ def journals(place: Path) -> list[Path]:
     return list((place / "config" / "runs").iterdir())
 
 
-async def test_runs_wait_for_a_place_and_begin_in_order(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_runs_wait_for_a_slot_and_start_in_order(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=2) as mux:
@@ -73,7 +73,7 @@ async def test_runs_wait_for_a_place_and_begin_in_order(make_client: MakeClient,
     assert sorted(begun) == ["0", "1", "2", "3", "4", "5"]
 
 
-async def test_a_run_that_waits_can_be_aborted(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_queued_run_can_be_aborted(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
             first = mux.run(prompt="hi", cwd=tmp_path, env={"NAME": "first"})
@@ -90,7 +90,7 @@ async def test_a_run_that_waits_can_be_aborted(make_client: MakeClient, tmp_path
     assert (result.exit_reason, result.exit_code, result.turn_count) == ("aborted", None, 0)
 
 
-async def test_a_failure_frees_the_place(make_client: MakeClient) -> None:
+async def test_failed_start_frees_its_slot(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client("", argv=("/does/not/exist",), max_concurrent_runs=1) as mux:
             results = [await mux.run(prompt="hi") for _ in range(3)]
@@ -98,27 +98,27 @@ async def test_a_failure_frees_the_place(make_client: MakeClient) -> None:
 
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.5, "2"])
-@here_alone(HereAlone.SETTINGS)
-def test_a_limit_is_a_number_of_runs(make_client: MakeClient, most: object) -> None:
+@local_only(LocalOnly.SETTINGS)
+def test_run_limit_must_be_a_positive_integer(make_client: MakeClient, most: object) -> None:
     with pytest.raises(ValidationError, match="max_concurrent_runs"):
         make_client("", max_concurrent_runs=most)
 
 
-@here_alone(HereAlone.OWNER)
-async def test_owners_are_served_in_turn_and_positions_say_so(make_client: MakeClient, tmp_path: Path) -> None:
+@local_only(LocalOnly.OWNER)
+async def test_owners_alternate_and_queue_positions_show_the_order(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
-            runs = waiting(mux, tmp_path, "a0", "a1", "a2", owner="ann")
-            changed = mux.places.changed
-            runs += waiting(mux, tmp_path, "b0", "b1", owner="bob")
+            runs = start_runs(mux, tmp_path, "a0", "a1", "a2", owner="ann")
+            changed = mux.concurrency.changed
+            runs += start_runs(mux, tmp_path, "b0", "b1", owner="bob")
             for run in runs:
                 run.once("text_delta", lambda event: begun.append(event.delta))
-            await said(runs[0])
+            await wait_for_text(runs[0])
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, 1, 3, 2, 4]
-            assert (mux.places.working, mux.places.waiting) == (1, 4)
-            changed = mux.places.changed
+            assert (mux.concurrency.working, mux.concurrency.waiting) == (1, 4)
+            changed = mux.concurrency.changed
             await runs[1].abort()
             assert changed.is_set()
             assert [run.queue_position for run in runs] == [None, None, 1, 2, 3]
@@ -127,10 +127,10 @@ async def test_owners_are_served_in_turn_and_positions_say_so(make_client: MakeC
                 await run
             assert [run.queue_position for run in runs] == [None] * 5
     assert begun == ["a0", "a2", "b0", "b1"]
-    assert (mux.places.working, mux.places.waiting) == (0, 0)
+    assert (mux.concurrency.working, mux.concurrency.waiting) == (0, 0)
 
 
-async def test_a_run_whose_agent_is_full_is_passed_over(tmp_path: Path) -> None:
+async def test_run_of_an_agent_at_its_limit_is_skipped(tmp_path: Path) -> None:
     adapters = AdapterRegistry()
     one = scripted_adapter(WAITS)
     adapters.register(one)
@@ -139,34 +139,32 @@ async def test_a_run_whose_agent_is_full_is_passed_over(tmp_path: Path) -> None:
         async with AgentMux(
             adapters=adapters, config_dir=tmp_path / "config", max_concurrent_runs_per_agent={"another": 1}
         ) as mux:
-            others = waiting(mux, tmp_path, "o0", "o1", agent="another")
-            free = waiting(mux, tmp_path, "f0", "f1", agent="scripted")
+            others = start_runs(mux, tmp_path, "o0", "o1", agent="another")
+            free = start_runs(mux, tmp_path, "f0", "f1", agent="scripted")
             for run in (others[0], *free):
-                await said(run)
+                await wait_for_text(run)
             assert (others[1].state, others[1].queue_position) == ("spawned", 1)
             (tmp_path / "go").touch()
             assert [(await run).text for run in (*others, *free)] == ["o0", "o1", "f0", "f1"]
 
 
-async def test_a_queue_that_is_full_refuses_a_run_and_keeps_nothing_of_it(
-    make_client: MakeClient, tmp_path: Path
-) -> None:
+async def test_full_queue_refuses_a_run_without_side_effects(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1, queue_limit=1) as mux:
-            runs = waiting(mux, tmp_path, "0", "1")
+            runs = start_runs(mux, tmp_path, "0", "1")
             seen: list[RunHandle] = []
             mux.on_run(lambda run: seen.append(run) or (lambda: None))  # type: ignore[func-returns-value]
-            with pytest.raises(AgentMuxError, match="1 runs work and 1 wait") as caught:
-                waiting(mux, tmp_path, "2")
+            with pytest.raises(AgentMuxError, match="1 runs are active and 1 wait") as caught:
+                start_runs(mux, tmp_path, "2")
             assert (caught.value.code, caught.value.recoverable, seen) == ("LIMIT_EXCEEDED", True, [])
             (tmp_path / "go").touch()
             assert [(await run).text for run in runs] == ["0", "1"]
-            assert (await waiting(mux, tmp_path, "2")[0]).text == "2"
+            assert (await start_runs(mux, tmp_path, "2")[0]).text == "2"
 
 
 @contextmanager
 def few_descriptors(more: int) -> Iterator[None]:
-    """This process may open so many more."""
+    """Allow this process to open only this many more descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + more, hard))
@@ -176,15 +174,15 @@ def few_descriptors(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@here_alone(HereAlone.CONNECTIONS)
-async def test_runs_that_wait_cost_no_descriptor_and_no_file_not_even_when_all_are_ended_at_once(
+@local_only(LocalOnly.CONNECTIONS)
+async def test_queued_runs_need_no_descriptors_or_files_even_when_all_end_at_once(
     make_client: MakeClient, tmp_path: Path
 ) -> None:
     with anyio.fail_after(60):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
-            await said(waiting(mux, tmp_path, "first")[0])
+            await wait_for_text(start_runs(mux, tmp_path, "first")[0])
             before = descriptors()
-            runs = waiting(mux, tmp_path, *map(str, range(100)))
+            runs = start_runs(mux, tmp_path, *map(str, range(100)))
             for _ in range(5):
                 await lowlevel.checkpoint()
             assert descriptors() == before
@@ -199,28 +197,26 @@ async def test_runs_that_wait_cost_no_descriptor_and_no_file_not_even_when_all_a
         assert validate(derive_events(Path(result.journal), ScriptedCodec)) == []
 
 
-@here_alone(HereAlone.NOTED)
-async def test_what_is_noted_of_a_run_that_waits_is_told_when_it_begins(
-    make_client: MakeClient, tmp_path: Path
-) -> None:
+@local_only(LocalOnly.NOTES)
+async def test_notes_about_a_queued_run_are_emitted_when_it_starts(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
-            await said(waiting(mux, tmp_path, "first")[0])
+            await wait_for_text(start_runs(mux, tmp_path, "first")[0])
             mux.on_run(lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
-            [run] = waiting(mux, tmp_path, "second")
+            [run] = start_runs(mux, tmp_path, "second")
             assert len(journals(tmp_path)) == 1
             (tmp_path / "go").touch()
             events = [event async for event in run]
             result = await run
     assert validate(events) == []
     assert [event.message for event in events if event.type == "debug"] == [
-        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run goes on"
+        "an observer raised ZeroDivisionError('integer division or modulo by zero'); the run continues"
     ]
     derived = derive_events(Path(result.journal or ""), ScriptedCodec)
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in events]
 
 
-async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
+async def test_run_time_starts_when_the_run_gets_its_slot(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = 0
@@ -230,9 +226,9 @@ async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
     monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
-            first = waiting(mux, tmp_path, "first")[0]
-            await said(first)
-            [run] = waiting(mux, tmp_path, "second", timeout=HOUR / 2)
+            first = start_runs(mux, tmp_path, "first")[0]
+            await wait_for_text(first)
+            [run] = start_runs(mux, tmp_path, "second", timeout=HOUR / 2)
             await lowlevel.checkpoint()
             passed = HOUR
             admitted = clock.time_ns() // 10**6
@@ -249,7 +245,7 @@ async def test_the_time_of_a_run_counts_from_when_it_has_its_place(
     assert times == sorted(times)
 
 
-async def test_a_run_that_never_had_a_place_took_no_time(
+async def test_run_that_never_started_has_no_duration(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed = 0
@@ -257,8 +253,8 @@ async def test_a_run_that_never_had_a_place_took_no_time(
     monkeypatch.setattr(recorder, "time", clock)
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1) as mux:
-            await said(waiting(mux, tmp_path, "first")[0])
-            [run] = waiting(mux, tmp_path, "second")
+            await wait_for_text(start_runs(mux, tmp_path, "first")[0])
+            [run] = start_runs(mux, tmp_path, "second")
             await lowlevel.checkpoint()
             passed = HOUR
             await run.abort()

@@ -1,4 +1,4 @@
-"""The tools in this process, as who embeds the server has them: what needs an adapter of one's own."""
+"""The delegation tools in this process, with adapters of specific capabilities."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,34 +9,34 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from tests.process.delegating import HELLO, Delegator, Refused
+from tests.process.mcp_client import HELLO, Delegator, Refusal
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMux
-from agent_mux.mcp_server.delegations import Delegations
-from agent_mux.mcp_server.limits import Limits
-from agent_mux.mcp_server.server import server_of
+from agent_mux.mcp_server.delegated_runs import DelegatedRuns
+from agent_mux.mcp_server.limits import DelegationLimits
+from agent_mux.mcp_server.server import create_server
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
 
 @asynccontextmanager
 async def tools(directory: Path, body: str, capable: dict[str, Any], **limits: Any) -> AsyncIterator[Delegator]:
-    """A client of the tools, for a scripted agent that can do these things."""
+    """Yield a client of the tools for a scripted agent with these capabilities."""
     adapter = scripted_adapter(body)
     registry = AdapterRegistry()
     registry.register(replace(adapter, capabilities=replace(adapter.capabilities, **capable)))
     (directory / "work").mkdir()
-    own = Limits(roots=Roots([directory / "work"]), agents=("scripted",), **limits)
+    own = DelegationLimits(roots=AllowedDirectories([directory / "work"]), agents=("scripted",), **limits)
     async with AgentMux(adapters=registry, config_dir=directory / "config") as mux, anyio.create_task_group() as tasks:
-        async with Client(server_of(Delegations(mux, own, tasks))) as client:
+        async with Client(create_server(DelegatedRuns(mux, own, tasks))) as client:
             yield Delegator(client)
         tasks.cancel_scope.cancel()
 
 
-async def test_a_session_is_continued_in_its_directory(tmp_path: Path) -> None:
+async def test_continued_session_runs_in_its_directory(tmp_path: Path) -> None:
     async with tools(tmp_path, HELLO, {"can_resume": True}) as tool:
         (tmp_path / "work" / "inner").mkdir()
         first = await tool.start(cwd="inner")
@@ -44,30 +44,30 @@ async def test_a_session_is_continued_in_its_directory(tmp_path: Path) -> None:
         again = await tool("start_run", agent="scripted", prompt="more", continueRun=first)
         assert again["cwd"] == str(tmp_path / "work" / "inner")
         assert (await tool.watch_to_end(again["runId"]))["result"]["sessionId"] == "s"
-        with pytest.raises(Refused, match="no run 'nobody' was started here"):
-            await tool.start(continueRun="nobody")
+        with pytest.raises(Refusal, match="no run 'unknown' was started here"):
+            await tool.start(continueRun="unknown")
 
 
-async def test_a_run_that_goes_on_is_not_continued(tmp_path: Path) -> None:
-    async with tools(tmp_path, "hear(); say(session='s'); time.sleep(1000)", {"can_resume": True}) as tool:
+async def test_unfinished_run_is_not_continued(tmp_path: Path) -> None:
+    async with tools(tmp_path, "read(); emit(session='s'); time.sleep(1000)", {"can_resume": True}) as tool:
         first = await tool.start()
-        with pytest.raises(Refused, match="goes on: use send_prompt"):
+        with pytest.raises(Refusal, match="goes on: use send_prompt"):
             await tool.start(continueRun=first)
         await tool("stop_run", runId=first)
 
 
-async def test_an_agent_without_an_allowed_mode_says_so(tmp_path: Path) -> None:
+async def test_agent_without_an_allowed_mode_reports_the_problem(tmp_path: Path) -> None:
     async with tools(tmp_path, HELLO, {"approval_modes": ("yolo",)}) as tool:
         [agent] = (await tool("list_agents"))["agents"]
         assert "approvalModes" not in agent
         assert agent["problem"] == "it knows no approval mode that is allowed here (deny)"
-        with pytest.raises(Refused, match=r"approval mode 'deny' .*\[CAPABILITY_ERROR\]|\[CAPABILITY_ERROR\]"):
+        with pytest.raises(Refusal, match=r"approval mode 'deny' .*\[CAPABILITY_ERROR\]|\[CAPABILITY_ERROR\]"):
             await tool.start()
         assert (await tool("list_runs"))["runs"] == []
 
 
-async def test_what_is_to_be_approved_is_shown_whole_or_said_to_be_cut(tmp_path: Path) -> None:
-    body = "hear(); say(ask='rm ' + 'x' * 9000); hear(); say(over=1); say(done=1); rest()"
+async def test_truncated_approval_text_is_marked_as_cut(tmp_path: Path) -> None:
+    body = "read(); emit(ask='rm ' + 'x' * 9000); read(); emit(over=1); emit(done=1); drain()"
     async with tools(tmp_path, body, {}, approvals="prompt") as tool:
         run = await tool.start()
         [pending] = (await tool("watch_run", runId=run))["pending"]
@@ -77,22 +77,22 @@ async def test_what_is_to_be_approved_is_shown_whole_or_said_to_be_cut(tmp_path:
         await tool.watch_to_end(run)
 
 
-async def test_an_error_of_ours_is_one_failed_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_internal_error_fails_only_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("with a secret in it")
 
     async with tools(tmp_path, HELLO, {}) as tool:
         with monkeypatch.context() as patched:
-            patched.setattr(Delegations, "left", broken)
-            with pytest.raises(Refused, match=r"list_runs failed: .* \(RuntimeError\) \[INTERNAL\]") as caught:
+            patched.setattr(DelegatedRuns, "left", broken)
+            with pytest.raises(Refusal, match=r"list_runs failed: .* \(RuntimeError\) \[INTERNAL\]") as caught:
                 await tool("list_runs")
         assert "secret" not in str(caught.value)
         assert (await tool("list_runs"))["runs"] == []
 
 
-async def test_a_journal_that_is_lost_keeps_no_call_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_journal_does_not_block_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.mcp_server.views.READ_WITHIN", 0.1)
-    body = "hear()\nfor n in range(2500): say(text=f'{n} '); say(over=1)\nsay(done=1); rest()"
+    body = "read()\nfor n in range(2500): emit(text=f'{n} '); emit(over=1)\nemit(done=1); drain()"
     async with tools(tmp_path, body, {}) as tool:
         run = await tool.start()
         await tool.watch_to_end(run)

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.process.installed import Installed
+from tests.process.installed_command import Installed
 
 from agent_mux.cli import demo_command
 from agent_mux.cli.main import main
@@ -15,7 +15,7 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 
-def test_the_demo_mends_a_real_repository_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_demo_repairs_a_repository_and_leaves_nothing_behind(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     config, temporary = installed.home / "config", tmp_path / "temporary"
     for directory in (config, temporary):
@@ -37,7 +37,7 @@ def test_the_demo_mends_a_real_repository_and_leaves_nothing_behind(tmp_path: Pa
     assert '"type":"file_patch"' in replayed or '"type":"file_write"' in replayed
 
 
-def test_an_agent_that_mends_nothing_fails_the_demo(
+def test_demo_fails_if_the_agent_repairs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.json"
@@ -46,19 +46,19 @@ def test_an_agent_that_mends_nothing_fails_the_demo(
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code = main(["demo", "--keep"])
-    said = capfd.readouterr()
-    assert (code, said.out) == (1, "It is all fine.\n")
-    assert "1 failed" in said.err
-    assert "error: the agent did not repair the repository: its tests fail (exit code 1)" in said.err
+    captured = capfd.readouterr()
+    assert (code, captured.out) == (1, "It is all fine.\n")
+    assert "1 failed" in captured.err
+    assert "error: the agent did not repair the repository: its tests fail (exit code 1)" in captured.err
     [kept] = tmp_path.glob("amux-demo-*")
-    assert said.err.endswith(f"Kept the repository: {kept}\n")
+    assert captured.err.endswith(f"Kept the repository: {kept}\n")
 
 
 @pytest.mark.parametrize(
     ("number", "before_the_run"),
     [(signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGINT, True), (signal.SIGTERM, False)],
 )
-def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
+def test_signal_before_or_after_the_run_leaves_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -67,8 +67,8 @@ def test_a_demo_that_is_ended_while_no_agent_runs_leaves_nothing(
 ) -> None:
     def end(*_: object) -> None:
         os.kill(os.getpid(), number)
-        signal.sigtimedwait([], 30)  # until it comes
-        raise AssertionError("it never came")
+        signal.sigtimedwait([], 30)  # until the signal arrives
+        raise AssertionError("the signal did not arrive")
 
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"steps": [{"text": "It is all fine."}]}))

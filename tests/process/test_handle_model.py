@@ -1,7 +1,7 @@
-"""The handle of a run against a model of it: whatever is asked in whatever order, both say the same.
+"""A run handle compared with a model of it: after any sequence of requests, both have the same state.
 
-The agent is a script that does one thing at a time: a `quick` prompt is answered at once, a `hold` goes on until it is
-steered or interrupted, an `ask` waits for permission. The model is told what was asked and says what has to come of it.
+The scripted agent does one thing at a time: a `quick` prompt is answered at once, a `hold` lasts until it is steered or
+interrupted, an `ask` waits for permission. The model receives the same requests and predicts their outcome.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.process.everywhere import PLACES, Served
+from tests.process.local_and_remote import CLIENT_KINDS, ScriptedServer
 from tests.process.scripted import scripted_adapter
 
 from agent_mux import AgentMuxError, BlockingAgentMux, BlockingRemoteMux, validate
@@ -36,50 +36,50 @@ from agent_mux.sdk.registry import AdapterRegistry
 PATIENCE = 20.0  # seconds
 Prompt = Literal["quick", "hold", "ask"]
 BODY = """
-waiting = [hear()]
+waiting = [read()]
 def take():
     if waiting: return waiting.pop(0)
-    return hear()
-say(session='S')
+    return read()
+emit(session='S')
 asked = 0
 while True:
-    said = take()
-    if said is None: break
-    prompt = said.get('send', 'quick')
-    if 'interrupt' in said or 'answer' in said: continue
-    say(text=prompt)
+    message = take()
+    if message is None: break
+    prompt = message.get('send', 'quick')
+    if 'interrupt' in message or 'answer' in message: continue
+    emit(text=prompt)
     if prompt == 'hold':
         while True:
-            said = hear()
-            if said is None or said.get('send') == 'go': say(done=True); break
-            if 'interrupt' in said: say(stopped=True); break
-            waiting.append(said)
+            message = read()
+            if message is None or message.get('send') == 'go': emit(done=True); break
+            if 'interrupt' in message: emit(stopped=True); break
+            waiting.append(message)
     elif prompt == 'ask':
         asked += 1
-        say(ask=f'r{asked}')
+        emit(ask=f'r{asked}')
         while True:
-            said = hear()
-            if said is None or 'answer' in said: say(done=True); break
-            if 'interrupt' in said: say(stopped=True); break
-            waiting.append(said)
-    else: say(done=True)
+            message = read()
+            if message is None or 'answer' in message: emit(done=True); break
+            if 'interrupt' in message: emit(stopped=True); break
+            waiting.append(message)
+    else: emit(done=True)
 """
 
 
 @dataclass
 class Model:
-    """What has to be true of the run."""
+    """The expected state of the run."""
 
     turn: Prompt | None = None
-    """What the agent is at."""
+    """The prompt that the agent works on."""
     waiting: list[Prompt] = field(default_factory=list)
     ended: int = 0
-    """Turns that are over."""
+    """The number of turns that have ended."""
     paused: bool = False
     unread: list[str] = field(default_factory=list)
-    """What was said while paused, in order: prompts, `go`, `answer`."""
+    """Messages sent while paused, in order: prompts, `go`, `answer`."""
     settled: bool = False
-    """The approval was answered, which the agent does not know yet."""
+    """Whether the approval was answered and the agent has not read the answer yet."""
     interrupted: bool = False
     closed: bool = False
     over: str | None = None
@@ -94,12 +94,12 @@ class Model:
     def is_pending(self) -> bool:
         return self.turn == "ask" and not self.settled
 
-    def hear(self, said: str) -> None:
-        """The agent reads it, or will when it is resumed."""
+    def receive(self, message: str) -> None:
+        """Apply a message that the agent reads now, or once it is resumed."""
         if self.paused:
-            self.unread.append(said)
+            self.unread.append(message)
             return
-        match said:
+        match message:
             case "go" if self.turn == "hold":
                 self._end()
             case "answer" if self.turn == "ask":
@@ -108,14 +108,14 @@ class Model:
             case "interrupt" if self.turn is not None:
                 self._end()
             case "quick" | "hold" | "ask":
-                self.waiting.append(said)
+                self.waiting.append(message)
                 self._begin()
             case "go":
                 self.waiting.append("quick")  # a message without a turn is a prompt
                 self._begin()
 
     def close(self) -> None:
-        """The agent finishes everything and leaves, once it can."""
+        """Let the agent finish its prompts and exit, unless it is paused."""
         self.closed = True
         if not self.paused:
             self.over = self.over or "completed"
@@ -125,8 +125,8 @@ class Model:
         if self.closed:
             self.over = "completed"
         unread, self.unread = self.unread, []
-        for said in unread:
-            self.hear(said)
+        for message in unread:
+            self.receive(message)
 
     def _end(self) -> None:
         self.turn = None
@@ -143,7 +143,7 @@ class Model:
 
 
 class HandleMachine(RuleBasedStateMachine):
-    """Asks for things in any order."""
+    """A state machine that sends requests in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,22 +162,22 @@ class HandleMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.run = self.mux.run(prompt="quick", interactive=True, grace_period=0.5)
-        self.model.hear("quick")
+        self.model.receive("quick")
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the agent has done what the model says, and look at all of it."""
+        """Wait until the agent has reached the state of the model."""
 
         async def wait() -> None:
             with anyio.fail_after(PATIENCE):
-                while not self.agrees():  # noqa: ASYNC110  # two processes have to come to rest
+                while not self.agrees():  # noqa: ASYNC110  # two processes have to settle
                     await anyio.sleep(0.002)
 
         self.portal.call(wait)
 
     @property
     def portal(self) -> Any:
-        return self.mux._portal  # the loop that the run lives in
+        return self.mux._portal  # the event loop of the run
 
     def agrees(self) -> bool:
         handle = self.run._run
@@ -196,7 +196,7 @@ class HandleMachine(RuleBasedStateMachine):
         )
 
     def runner(self) -> Runner:
-        return self.run._run._runner  # looked at from inside of its loop
+        return self.run._run._runner  # accessed inside the event loop of the run
 
     @contextmanager
     def expecting(self, code: str | None) -> Iterator[None]:
@@ -207,38 +207,38 @@ class HandleMachine(RuleBasedStateMachine):
             yield
         assert caught.value.code == code
 
-    def spoken_code(self) -> str | None:
+    def input_error_code(self) -> str | None:
         if self.model.over is not None:
             return "RUN_NOT_ACTIVE"
         return "STDIN_NOT_AVAILABLE" if self.model.closed else None
 
-    # -- what is asked
+    # -- requests
 
     @rule(prompt=st.sampled_from(["quick", "hold", "ask"]), queued=st.booleans())
     def prompt(self, prompt: Prompt, queued: bool) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         with self.expecting(code):
             given = self.run.queue(prompt) if queued else self.run.send(prompt)
             waits = self.model.turn is not None or self.model.paused
             assert given == ("queued" if waits else "applied")
         if code is None:
-            self.model.hear(prompt)
+            self.model.receive(prompt)
             self.settle()
 
     @precondition(lambda self: self.model.turn != "ask" and not self.model.unread)
     @rule()
     def steer(self) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         is_busy, is_paused = self.model.turn is not None, self.model.paused
         with self.expecting(code):
             assert self.run.steer("go") == ("merged" if is_busy else "queued" if is_paused else "applied")
         if code is None:
-            self.model.hear("go")
+            self.model.receive("go")
             self.settle()
 
     @rule(allow=st.booleans())
     def decide(self, allow: bool) -> None:
-        code = self.spoken_code()
+        code = self.input_error_code()
         if code != "RUN_NOT_ACTIVE" and not self.model.is_pending:
             code = "NO_PENDING_INTERACTION"
         with self.expecting(code):
@@ -247,7 +247,7 @@ class HandleMachine(RuleBasedStateMachine):
             )
         if code is None:
             self.model.settled = True
-            self.model.hear("answer")
+            self.model.receive("answer")
             self.settle()
 
     @precondition(lambda self: not self.model.closed)
@@ -258,13 +258,13 @@ class HandleMachine(RuleBasedStateMachine):
         with self.expecting(code):
             assert self.run.interrupt() == ("applied" if model.turn is not None else "unneeded")
         if code is None:
-            model.hear("interrupt")
+            model.receive("interrupt")
             self.settle()
             if model.turn is None and self.run.state == "interrupted":
                 with self.expecting("INVALID_STATE_TRANSITION"):
                     self.run.interrupt()
-                self.run.send("quick")  # so that it runs again
-                model.hear("quick")
+                self.run.send("quick")  # so that the run is running again
+                model.receive("quick")
                 self.settle()
 
     @rule()
@@ -301,10 +301,10 @@ class HandleMachine(RuleBasedStateMachine):
         self.model.over = self.model.over or "aborted"
         self.settle()
 
-    # -- what is always true
+    # -- invariants
 
     @invariant()
-    def the_state_is_that_of_the_model(self) -> None:
+    def state_equals_that_of_the_model(self) -> None:
         if hasattr(self, "run"):
             assert self.run.state == self.model.state
 
@@ -323,24 +323,25 @@ class HandleMachine(RuleBasedStateMachine):
 
 
 class RemoteHandleMachine(HandleMachine):
-    """The same of a run of a service: its handle agrees with the model, and so does the service."""
+    """The same for a remote run: its handle and the service agree with the model."""
 
-    server: Served
+    server: ScriptedServer
 
     def client(self) -> BlockingRemoteMux:
         return BlockingRemoteMux(self.server.server.url, default_agent="scripted")
 
     def runner(self) -> Runner:
-        live = self.server.server.service.runs.find(self.run.run_id)  # of another thread, which rests, or will soon
+        # The run belongs to another thread, which is idle or soon will be.
+        live = self.server.server.service.runs.find(self.run.run_id)
         assert live is not None
         return live.handle._runner
 
     def tidy_up(self) -> None:
-        """The server goes on."""
+        """Keep the shared server."""
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_handle_does_what_the_model_says(place: str, shared_server: Served) -> None:
+@pytest.mark.parametrize("place", CLIENT_KINDS)
+def test_handle_state_matches_the_model(place: str, shared_server: ScriptedServer) -> None:
     shared_server.client(BODY)
     RemoteHandleMachine.server = shared_server
     run_state_machine_as_test(

@@ -1,4 +1,4 @@
-"""Hooks that runs call from their events. Each test bounds every wait."""
+"""Hooks that are called from the events of a run. Every wait is bounded."""
 
 import json
 import sys
@@ -7,21 +7,21 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.process.checked_runs import run_to_end, types
 from tests.process.scripted import MakeClient
-from tests.process.watching import run_to_end, types
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Policy, Rule
 
 pytestmark = pytest.mark.anyio
 
-ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
-WORKS = "hear(); say(session='S'); say(ran='git push'); say(text='yes'); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask='git push'); emit(text=read()['answer']); emit(done=True); drain()"
+WORKS = "read(); emit(session='S'); emit(ran='git push'); emit(text='yes'); emit(done=True); drain()"
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 
 
 @pytest.fixture(autouse=True)
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The global directory, of the client of these tests."""
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the global configuration directory of the client."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("AGENT_MUX_PROJECT_DIR", raising=False)
     directory = tmp_path / "config"
@@ -30,9 +30,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def register(own: Path, *registrations: dict[str, Any]) -> None:
+def register(config: Path, *registrations: dict[str, Any]) -> None:
     named = [{"id": str(at), **one} for at, one in enumerate(registrations)]
-    (own / "hooks.json").write_text(json.dumps({"hooks": named}))
+    (config / "hooks.json").write_text(json.dumps({"hooks": named}))
 
 
 def deciding(**decision: Any) -> dict[str, Any]:
@@ -43,8 +43,8 @@ GUARD = {"handler": "builtin", "target": "policy:rules.toml"}
 LOG = {"handler": "builtin", "target": "log:log.jsonl"}
 
 
-def logged(own: Path) -> list[dict[str, Any]]:
-    path = own / "log.jsonl"
+def logged(config: Path) -> list[dict[str, Any]]:
+    path = config / "log.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -53,8 +53,8 @@ def warnings(events: list[Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["prompt", "yolo", "deny"])
-async def test_a_no_denies_in_every_mode(make_client: MakeClient, own: Path, mode: Any) -> None:
-    register(own, GUARD)
+async def test_denying_hook_denies_in_every_mode(make_client: MakeClient, config: Path, mode: Any) -> None:
+    register(config, GUARD)
     events, result = await run_to_end(make_client, ASKS, approval_mode=mode)
     assert result.text == "no"
     (denied,) = [event for event in events if event.type == "approval_denied"]
@@ -63,147 +63,150 @@ async def test_a_no_denies_in_every_mode(make_client: MakeClient, own: Path, mod
 
 @pytest.mark.parametrize("hook_type", ["pre_tool_use", "permission_request", "*"])
 @pytest.mark.parametrize("registration", [GUARD, deciding(behavior="deny", reason="nothing leaves")])
-async def test_both_hooks_about_tools_can_deny(
-    make_client: MakeClient, own: Path, hook_type: str, registration: dict[str, Any]
+async def test_pre_tool_use_and_permission_request_hooks_can_deny(
+    make_client: MakeClient, config: Path, hook_type: str, registration: dict[str, Any]
 ) -> None:
-    register(own, {**registration, "hookType": hook_type})
+    register(config, {**registration, "hookType": hook_type})
     events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "no"
     assert [event.reason for event in events if event.type == "approval_denied"] == ["nothing leaves"]
 
 
-async def test_a_no_wins_over_the_policy_of_the_run(make_client: MakeClient, own: Path) -> None:
-    register(own, GUARD)
+async def test_denying_hook_overrides_the_policy_of_the_run(make_client: MakeClient, config: Path) -> None:
+    register(config, GUARD)
     policy = Policy(rules=(Rule(decision="allow", commands=("git push",)),))
     _, result = await run_to_end(make_client, ASKS, policy=policy)
     assert result.text == "no"
 
 
-async def test_the_policy_of_the_run_wins_over_a_yes(make_client: MakeClient, own: Path) -> None:
-    register(own, deciding(behavior="allow"))
+async def test_denying_policy_overrides_an_allowing_hook(make_client: MakeClient, config: Path) -> None:
+    register(config, deciding(behavior="allow"))
     policy = Policy(rules=(Rule(decision="deny", commands=("git push",)),))
     _, result = await run_to_end(make_client, ASKS, policy=policy)
     assert result.text == "no"
 
 
-async def test_a_yes_answers(make_client: MakeClient, own: Path) -> None:
-    register(own, deciding(behavior="allow"))
+async def test_allowing_hook_answers_the_request(make_client: MakeClient, config: Path) -> None:
+    register(config, deciding(behavior="allow"))
     _, result = await run_to_end(make_client, ASKS, approval_mode="prompt")
     assert result.text == "yes"
 
 
-async def test_what_hooks_leave_open_is_for_the_mode_and_the_callback(make_client: MakeClient, own: Path) -> None:
-    register(own, deciding())
+async def test_undecided_request_is_left_to_the_mode_and_the_callback(make_client: MakeClient, config: Path) -> None:
+    register(config, deciding())
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "yes"
     _, result = await run_to_end(make_client, ASKS, on_approval_request=lambda _: Approve())
     assert result.text == "yes"
 
 
-async def test_another_input_cannot_be_given_so_it_is_denied(make_client: MakeClient, own: Path) -> None:
-    register(own, deciding(modifiedInput={"command": "ls"}))
+async def test_modified_input_denies_the_request(make_client: MakeClient, config: Path) -> None:
+    register(config, deciding(modifiedInput={"command": "ls"}))
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "no"
 
 
-async def test_a_policy_that_cannot_be_read_denies(make_client: MakeClient, own: Path) -> None:
-    register(own, GUARD)
-    (own / "rules.toml").unlink()
+async def test_unreadable_policy_denies(make_client: MakeClient, config: Path) -> None:
+    register(config, GUARD)
+    (config / "rules.toml").unlink()
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "no"
 
 
-async def test_a_handler_that_fails_lets_through_and_is_told(make_client: MakeClient, own: Path) -> None:
+async def test_failing_handler_allows_and_emits_a_warning(make_client: MakeClient, config: Path) -> None:
     register(
-        own, {"handler": "command", "target": [sys.executable, "-c", "raise SystemExit(3)"], "hookType": "pre_tool_use"}
+        config,
+        {"handler": "command", "target": [sys.executable, "-c", "raise SystemExit(3)"], "hookType": "pre_tool_use"},
     )
     events, result = await run_to_end(make_client, ASKS, approval_mode="yolo")
     assert result.text == "yes"
-    assert warnings(events) == ["the hook '0' failed: it ended with exit code 3"]
+    assert warnings(events) == ["the hook '0' failed: exit code 3"]
 
 
-async def test_what_was_not_asked_is_told(make_client: MakeClient, own: Path) -> None:
+async def test_denied_tool_used_without_asking_emits_a_warning(make_client: MakeClient, config: Path) -> None:
     register(
-        own,
+        config,
         {**deciding(behavior="deny", reason="why"), "hookType": "pre_tool_use"},
         {**LOG, "hookType": "post_tool_use"},
     )
-    log = str(own / "log.jsonl")
-    waits = f"while not os.path.exists({log!r}): time.sleep(0.01)"  # the run is there to tell
-    body = f"hear(); say(session='S'); say(ran='git push')\n{waits}\nsay(done=True); rest()"
+    log = str(config / "log.jsonl")
+    waits = f"while not os.path.exists({log!r}): time.sleep(0.01)"  # the run lasts until the warning is emitted
+    body = f"read(); emit(session='S'); emit(ran='git push')\n{waits}\nemit(done=True); drain()"
     events, _ = await run_to_end(make_client, body, approval_mode="yolo")
     assert warnings(events) == ["the agent used Shell without asking, though a hook denies it: why"]
 
 
-async def test_who_only_watches_changes_nothing_and_misses_nothing(make_client: MakeClient, own: Path) -> None:
-    register(own, LOG)
+async def test_observing_hook_receives_everything_and_changes_nothing(make_client: MakeClient, config: Path) -> None:
+    register(config, LOG)
     events, _ = await run_to_end(make_client, WORKS, approval_mode="yolo")
     assert types(events, "approval_request", "approval_granted") == []
-    told = logged(own)
-    kinds = [entry["hookType"] for entry in told]
+    entries = logged(config)
+    kinds = [entry["hookType"] for entry in entries]
     assert sorted(kinds) == sorted(
         ["session_start", "prompt_submit", "pre_tool_use", "post_tool_use", "stop", "session_end"]
     )
     assert kinds.index("pre_tool_use") < kinds.index("post_tool_use")
     assert kinds[-2:] == ["stop", "session_end"]
-    by_kind = {entry["hookType"]: entry for entry in told}
+    by_kind = {entry["hookType"]: entry for entry in entries}
     assert by_kind["prompt_submit"]["prompt"] == "hi"
     assert by_kind["stop"]["message"] == "yes"
-    assert {entry["sessionId"] for entry in told} == {"S"}
+    assert {entry["sessionId"] for entry in entries} == {"S"}
 
 
 @pytest.mark.parametrize("fields", [{"hooks": False}, {}])
-async def test_a_run_without_hooks(make_client: MakeClient, own: Path, fields: dict[str, Any]) -> None:
-    register(own, *([GUARD, LOG] if fields else [{**GUARD, "enabled": False}, {**GUARD, "agent": "somebody"}]))
+async def test_disabled_or_unrelated_hooks_are_not_called(
+    make_client: MakeClient, config: Path, fields: dict[str, Any]
+) -> None:
+    register(config, *([GUARD, LOG] if fields else [{**GUARD, "enabled": False}, {**GUARD, "agent": "other"}]))
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo", **fields)
     assert result.text == "yes"
-    assert logged(own) == []
+    assert logged(config) == []
 
 
-async def test_hooks_of_the_project_have_to_be_trusted(make_client: MakeClient, own: Path, tmp_path: Path) -> None:
-    register(own, LOG)
+async def test_untrusted_project_hooks_are_not_called(make_client: MakeClient, config: Path, tmp_path: Path) -> None:
+    register(config, LOG)
     project = tmp_path / "project"
     (project / ".agent-mux").mkdir(parents=True)
     (project / ".agent-mux" / "hooks.json").write_text(
         '{"hooks": [{"id": "0", "enabled": false, "handler": "builtin", "target": "log"}]}'
     )
     events, _ = await run_to_end(make_client, WORKS, cwd=project)
-    assert "are not trusted, and not called" in warnings(events)[0]
-    assert logged(own) != []
+    assert "are not trusted and are not called" in warnings(events)[0]
+    assert logged(config) != []
 
 
-async def test_registrations_that_cannot_be_read_start_nothing(make_client: MakeClient, own: Path) -> None:
-    (own / "hooks.json").write_text("{")
+async def test_unreadable_registrations_prevent_the_start(make_client: MakeClient, config: Path) -> None:
+    (config / "hooks.json").write_text("{")
     async with make_client(WORKS) as mux:
         with pytest.raises(AgentMuxError) as caught:
             mux.run(prompt="hi")
         assert caught.value.code == "CONFIG_ERROR"
 
 
-async def test_a_guard_needs_an_agent_that_asks(make_client: MakeClient, own: Path) -> None:
-    register(own, GUARD)
+async def test_policy_hook_requires_an_agent_that_asks(make_client: MakeClient, config: Path) -> None:
+    register(config, GUARD)
     async with make_client(WORKS, approval_modes=("yolo",)) as mux:
         with pytest.raises(CapabilityError, match="--no-hooks"):
             mux.run(prompt="hi", approval_mode="yolo")
 
 
-async def test_a_slow_hook_delays_what_it_decides_and_nothing_else(
-    make_client: MakeClient, own: Path, tmp_path: Path
+async def test_slow_hook_delays_later_hooks_but_not_the_run(
+    make_client: MakeClient, config: Path, tmp_path: Path
 ) -> None:
     waits = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
-    register(own, {"handler": "command", "target": [sys.executable, "-c", waits], "hookType": "session_start"}, LOG)
+    register(config, {"handler": "command", "target": [sys.executable, "-c", waits], "hookType": "session_start"}, LOG)
     with anyio.fail_after(20):
         async with make_client(WORKS) as mux:
             result = await mux.run(prompt="hi")
             assert result.exit_reason == "completed"
-            assert "stop" not in {entry["hookType"] for entry in logged(own)}
+            assert "stop" not in {entry["hookType"] for entry in logged(config)}
             (tmp_path / "go").touch()
-    assert len(logged(own)) == 6  # they were called for all of it, after the run was over
+    assert len(logged(config)) == 6  # all hooks were called, after the end of the run
 
 
-async def test_hooks_of_a_run_are_in_its_options_and_the_environment(make_client: MakeClient, own: Path) -> None:
-    register(own, LOG)
-    body = "hear(); say(session='S'); say(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); say(done=True); rest()"
+async def test_hooks_from_events_are_listed_in_the_environment(make_client: MakeClient, config: Path) -> None:
+    register(config, LOG)
+    body = "read(); emit(session='S'); emit(text=os.environ['AGENT_MUX_HOOKS_FROM_EVENTS']); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body)
     agent, _, types = (result.text or "").partition(":")
     assert agent == "scripted"

@@ -1,4 +1,4 @@
-"""Journals on disks that refuse, vanish or fill up: the run goes on, and who reads is told the truth."""
+"""Journals on disks that fail, vanish or fill up: the run continues, and readers are warned about losses."""
 
 import os
 import resource
@@ -21,23 +21,23 @@ from agent_mux.run.handle import RunHandle
 from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
-MUCH = """
-hear(); say(session='S1')
-for number in range(400): say(text=f'{number} ' + 'x' * 1000)
-hear(); say(text='the end'); say(done=True); rest()"""
-"""400 kB, then a word of ours, then the last one of the agent."""
+LONG_OUTPUT = """
+read(); emit(session='S1')
+for number in range(400): emit(text=f'{number} ' + 'x' * 1000)
+read(); emit(text='the end'); emit(done=True); drain()"""
+"""400 kB of text, then a prompt from the test, then the agent's last text."""
 LAST = "399"
 LIMIT = 100_000  # bytes of a file
 
 
-async def said(run: RunHandle, word: str) -> None:
+async def wait_for_text(run: RunHandle, word: str) -> None:
     async for event in run:
         if event.type == "text_delta" and event.delta.startswith(word):
             return
-    raise AssertionError(f"it never said {word}")
+    raise AssertionError(f"no text started with {word}")
 
 
-def shown(events: list[AgentEvent]) -> list[bytes]:
+def encoded(events: list[AgentEvent]) -> list[bytes]:
     return [encode_event(event) for event in events]
 
 
@@ -47,9 +47,9 @@ def is_warning(event: Any, words: str) -> bool:
 
 @contextmanager
 def small_files() -> Iterator[None]:
-    """No file of this process grows beyond the limit."""
+    """Limit the size of the files that this process writes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert signal.getsignal(signal.SIGXFSZ) is signal.SIG_IGN  # as Python has it
+    assert signal.getsignal(signal.SIGXFSZ) is signal.SIG_IGN  # Python's default
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, hard))
     try:
         yield
@@ -57,15 +57,15 @@ def small_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def outlive_a_full_disk(make_client: MakeClient, words: str, **fields: Any) -> None:
+async def check_run_on_a_full_disk(make_client: MakeClient, words: str, **fields: Any) -> None:
     before = Footprint.now()
-    async with make_client(MUCH) as mux:
+    async with make_client(LONG_OUTPUT) as mux:
         run = mux.run(prompt="hi", event_buffer_size=5000, **fields)
         live: list[AgentEvent] = []
         async for event in run:
             live.append(event)
             if event.type == "text_delta" and event.delta.startswith(LAST):
-                await run.send("go on")
+                await run.send("continue")
         result = await run
     assert before.leaks() == []
     assert validate(live) == []
@@ -78,45 +78,45 @@ async def outlive_a_full_disk(make_client: MakeClient, words: str, **fields: Any
     path = Path(run._runner.recorder.journal_path or "")
     assert f"the journal {path} ends here" in live[warnings[0]].message  # type: ignore[union-attr]
     kept = [event for event in derive_events(path, ScriptedCodec) if event.type == "text_delta"]
-    told = [event for event in live if event.type == "text_delta"]
+    live_texts = [event for event in live if event.type == "text_delta"]
     before_it = sum(event.type == "text_delta" for event in live[: warnings[0]])
-    assert shown(kept[:before_it]) == shown(told[:before_it])
-    # The last line may be whole in the journal without its end, which came, later, with the record that was refused.
-    assert [event.delta for event in kept[before_it:]] in ([], [told[before_it].delta])
+    assert encoded(kept[:before_it]) == encoded(live_texts[:before_it])
+    # The last line may be complete in the journal without its newline, which came later, in the record that failed.
+    assert [event.delta for event in kept[before_it:]] in ([], [live_texts[before_it].delta])
 
 
-async def test_a_disk_that_is_full_in_the_middle_ends_the_journal_and_not_the_run(make_client: MakeClient) -> None:
+async def test_disk_full_during_the_run_ends_the_journal_not_the_run(make_client: MakeClient) -> None:
     with anyio.fail_after(30), small_files():
-        await outlive_a_full_disk(make_client, "File too large")
+        await check_run_on_a_full_disk(make_client, "File too large")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a disk")
-async def test_a_disk_without_room_for_more(make_client: MakeClient, tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
+async def test_full_tmpfs_ends_the_journal_not_the_run(make_client: MakeClient, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "amux-test", str(disk)], check=False)  # noqa: ASYNC221
     if mounted.returncode:
-        pytest.skip("no disk can be made here")
+        pytest.skip("no disk can be mounted here")
     try:
         with anyio.fail_after(30):
-            await outlive_a_full_disk(make_client, "No space left on device", journal=disk / "a.journal")
+            await check_run_on_a_full_disk(make_client, "No space left on device", journal=disk / "a.journal")
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)  # noqa: ASYNC221
 
 
-async def test_readers_that_fall_behind_are_told_of_the_loss(make_client: MakeClient) -> None:
+async def test_slow_readers_are_warned_about_lost_events(make_client: MakeClient) -> None:
     with anyio.fail_after(30), small_files():
-        async with make_client(MUCH) as mux:
+        async with make_client(LONG_OUTPUT) as mux:
             run = mux.run(prompt="hi", event_buffer_size=50)
-            await said(run, LAST)
-            await run.send("go on")
+            await wait_for_text(run, LAST)
+            await run.send("continue")
             result = await run
             late = [event async for event in run]
     texts = [event.delta.split()[0] for event in late if event.type == "text_delta"]
     losses = [event for event in late if is_warning(event, "events were lost: this reader was too slow")]
     assert len(losses) == 1
     lost = int(losses[0].message.split()[0])
-    assert texts[: len(texts) - 50][0] == "0"  # from the journal, as far as it goes
+    assert texts[: len(texts) - 50][0] == "0"  # from the journal, up to its end
     assert texts[-1] == "the"
     kept = [int(text) for text in texts[:-1]]
     assert sorted(set(kept)) == kept
@@ -126,16 +126,16 @@ async def test_readers_that_fall_behind_are_told_of_the_loss(make_client: MakeCl
     assert len(result.text) == sum(len(f"{number} ") + 1000 for number in range(400)) + len("the end")
 
 
-async def test_a_file_that_is_removed_costs_only_the_readers_that_need_it(make_client: MakeClient) -> None:
+async def test_removed_journal_affects_only_readers_that_need_it(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
-        async with make_client(MUCH) as mux:
+        async with make_client(LONG_OUTPUT) as mux:
             run = mux.run(prompt="hi", event_buffer_size=50)
-            await said(run, LAST)
+            await wait_for_text(run, LAST)
             assert run.journal is not None
             slow = aiter(run)
-            first = await anext(slow)  # it has the journal open
+            first = await anext(slow)  # it has opened the journal
             shutil.rmtree(Path(run.journal).parent)
-            await run.send("go on")
+            await run.send("continue")
             result = await run
             rest = [event async for event in slow]
             late = [event async for event in run]
@@ -147,16 +147,16 @@ async def test_a_file_that_is_removed_costs_only_the_readers_that_need_it(make_c
     assert late[-1].type == rest[-1].type == "session_end"
 
 
-async def test_a_file_that_somebody_put_in_its_place_is_not_read(make_client: MakeClient) -> None:
+async def test_replaced_journal_file_is_not_read(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
-        async with make_client(MUCH) as mux:
+        async with make_client(LONG_OUTPUT) as mux:
             other = await mux.run(prompt="other", timeout=0.2, grace_period=0.1)
             run = mux.run(prompt="hi", event_buffer_size=50)
-            await said(run, LAST)
+            await wait_for_text(run, LAST)
             assert run.journal is not None
             assert other.journal is not None
             shutil.move(other.journal, run.journal)
-            await run.send("go on")
+            await run.send("continue")
             result = await run
             late = [event async for event in run]
     assert result.text.endswith("the end")
@@ -164,7 +164,7 @@ async def test_a_file_that_somebody_put_in_its_place_is_not_read(make_client: Ma
 
 
 @pytest.mark.parametrize("how", ["a file", "closed", "missing disk"])
-async def test_a_directory_that_cannot_be_had_is_said_and_costs_nothing_else(
+async def test_unusable_journal_directory_is_reported_and_the_run_completes(
     make_client: MakeClient, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "place"
@@ -183,7 +183,7 @@ async def test_a_directory_that_cannot_be_had_is_said_and_costs_nothing_else(
         place = Path("/proc/no/such/disk")
     before = Footprint.now()
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='x'); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain()") as mux:
             run = mux.run(prompt="hi", journal=place / "a.journal")
             events = [event async for event in run]
             result = await run
@@ -193,7 +193,7 @@ async def test_a_directory_that_cannot_be_had_is_said_and_costs_nothing_else(
     assert validate(events) == []
 
 
-async def test_a_disk_that_is_full_from_the_beginning_leaves_no_file(
+async def test_disk_full_at_the_start_leaves_no_file(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(*_: Any) -> int:
@@ -202,22 +202,22 @@ async def test_a_disk_that_is_full_from_the_beginning_leaves_no_file(
     monkeypatch.setattr(os, "writev", refuse)
     before = Footprint.now()
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='x'); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain()") as mux:
             result = await mux.run(prompt="hi", journal=tmp_path / "a.journal")
     assert before.leaks() == []
     assert (result.exit_reason, result.journal) == ("completed", None)
     assert not (tmp_path / "a.journal").exists()
 
 
-async def test_two_clients_of_one_project_keep_their_journals_apart(make_client: MakeClient) -> None:
+async def test_two_clients_of_one_project_write_separate_journals(make_client: MakeClient) -> None:
     async def watch(run: RunHandle) -> None:
         live = [event async for event in run]
         assert run.journal is not None
-        assert shown(live) == shown(list(derive_events(Path(run.journal), ScriptedCodec)))
+        assert encoded(live) == encoded(list(derive_events(Path(run.journal), ScriptedCodec)))
         journals.append(run.journal)
 
     journals: list[str] = []
-    body = "hear(); [say(text=str(number)) for number in range(50)]; say(done=True); rest()"
+    body = "read(); [emit(text=str(number)) for number in range(50)]; emit(done=True); drain()"
     with anyio.fail_after(60):
         async with make_client(body) as one, make_client(body) as two, anyio.create_task_group() as tasks:
             for mux in (one, two) * 5:
@@ -225,28 +225,28 @@ async def test_two_clients_of_one_project_keep_their_journals_apart(make_client:
     assert len(set(journals)) == 10
 
 
-async def test_of_two_runs_with_one_journal_one_has_none(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_second_run_with_the_same_journal_path_has_no_journal(make_client: MakeClient, tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text=str(os.getpid())); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(text=str(os.getpid())); emit(done=True); drain()") as mux:
             runs = [mux.run(prompt="hi", journal=path) for _ in range(2)]
             seen = [[event async for event in run] for run in runs]
             results = [await run for run in runs]
     assert [result.exit_reason for result in results] == ["completed"] * 2
     has = [result.journal for result in results].index(str(path))
     assert results[1 - has].journal is None
-    assert shown(list(derive_events(path, ScriptedCodec))) == shown(seen[has])
+    assert encoded(list(derive_events(path, ScriptedCodec))) == encoded(seen[has])
     assert [event for event in seen[1 - has] if is_warning(event, f"{path}: File exists")]
 
 
-async def test_a_journal_that_is_cut_anywhere_can_be_read_to_its_last_whole_record(
+async def test_truncated_journal_is_readable_to_its_last_complete_record(
     make_client: MakeClient, tmp_path: Path
 ) -> None:
     with anyio.fail_after(30):
-        async with make_client("hear(); say(text='a'); say(shell='ls'); say(ask='ls'); sys.exit(3)") as mux:
+        async with make_client("read(); emit(text='a'); emit(shell='ls'); emit(ask='ls'); sys.exit(3)") as mux:
             result = await mux.run(prompt="hi", collect_events=True)
     assert result.journal is not None
-    _read_every_prefix(Path(result.journal), shown(list(result.events or ())), tmp_path / "torn.journal")
+    _read_every_prefix(Path(result.journal), encoded(list(result.events or ())), tmp_path / "torn.journal")
 
 
 def _read_every_prefix(path: Path, whole: list[bytes], torn: Path) -> None:
@@ -262,5 +262,5 @@ def _read_every_prefix(path: Path, whole: list[bytes], torn: Path) -> None:
         while (batch := journal.next_batch()) is not None:
             events += batch
         assert journal._reader.position == max(end for end in ends if end <= cut)
-        assert shown(events) == whole[: len(events)]
+        assert encoded(events) == whole[: len(events)]
         assert validate([*events, *journal.cut_off()]) == []

@@ -1,28 +1,28 @@
-"""What ends a run that uses too much, and what begins one again that failed. Each test bounds every wait."""
+"""Limits that end a run, and retries of failed runs. Every wait is bounded."""
 
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from tests.process.checked_runs import run_to_end, types, watch
 from tests.process.scripted import MakeClient
-from tests.process.watching import run_to_end, types, watch
 
 from agent_mux import RetryPolicy
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
 SOON = RetryPolicy(base_delay=0.01, jitter=0)
 COUNTED = """
 from pathlib import Path
 tries = Path("tries"); number = len(tries.read_text()) if tries.exists() else 0; tries.write_text("x" * (number + 1))
-hear(); say(session=f"S{number}"); say(text=f"try {number}")
+read(); emit(session=f"S{number}"); emit(text=f"try {number}")
 """
 
 
-@pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(say(failed='RATE_LIMITED'))"])
-async def test_a_run_that_fails_is_tried_again(make_client: MakeClient, tmp_path: Path, end: str) -> None:
-    body = f"{COUNTED}\nif number < 2: {end}\nsay(done=True); rest()"
+@pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(emit(failed='RATE_LIMITED'))"])
+async def test_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, end: str) -> None:
+    body = f"{COUNTED}\nif number < 2: {end}\nemit(done=True); drain()"
     events, result = await run_to_end(make_client, body, retry_policy=SOON, cwd=tmp_path)
     assert (result.exit_reason, result.text) == ("completed", "try 2")
     retries = [event for event in events if event.type == "retry"]
@@ -35,7 +35,7 @@ async def test_a_run_that_fails_is_tried_again(make_client: MakeClient, tmp_path
     assert result.messages == ["try 0", "try 1", "try 2"]
 
 
-async def test_when_every_attempt_fails_the_last_one_counts(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_last_attempt_determines_the_result(make_client: MakeClient, tmp_path: Path) -> None:
     events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(number + 4)", retry_policy=SOON, cwd=tmp_path)
     assert (result.exit_reason, result.exit_code) == ("crashed", 6)
     assert types(events, "retry", "crash") == ["retry", "retry", "crash"]
@@ -45,7 +45,7 @@ async def test_when_every_attempt_fails_the_last_one_counts(make_client: MakeCli
     "fields",
     [{}, {"retry_policy": RetryPolicy(max_attempts=1)}, {"retry_policy": RetryPolicy(retry_on=frozenset({"TIMEOUT"}))}],
 )
-async def test_what_is_not_to_be_tried_again_is_not(
+async def test_failure_outside_the_retry_policy_is_not_retried(
     make_client: MakeClient, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     events, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", cwd=tmp_path, **fields)
@@ -53,7 +53,7 @@ async def test_what_is_not_to_be_tried_again_is_not(
     assert types(events, "retry") == []
 
 
-async def test_a_run_can_be_aborted_between_two_attempts(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_run_can_be_aborted_between_attempts(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with make_client(f"{COUNTED}\nsys.exit(4)") as mux:
             run = mux.run(prompt="hi", retry_policy=RetryPolicy(base_delay=100, max_delay=100), cwd=tmp_path)
@@ -65,7 +65,7 @@ async def test_a_run_can_be_aborted_between_two_attempts(make_client: MakeClient
     assert types(events, "retry", "aborted", "crash") == ["retry", "aborted"]
 
 
-async def test_the_time_of_a_run_is_that_of_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_timeout_covers_all_attempts(make_client: MakeClient, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=100, base_delay=0.05, max_delay=0.05)
     _, result = await run_to_end(make_client, f"{COUNTED}\nsys.exit(4)", retry_policy=policy, timeout=1, cwd=tmp_path)
     assert result.exit_reason == "timeout"
@@ -74,8 +74,8 @@ async def test_the_time_of_a_run_is_that_of_all_attempts(make_client: MakeClient
 # -- budgets
 
 
-async def test_a_run_that_uses_too_many_tokens_is_stopped(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x')\nfor _ in range(3): say(used=[40, 10])\nrest()"
+async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x')\nfor _ in range(3): emit(used=[40, 10])\ndrain()"
     events, result = await run_to_end(make_client, body, max_tokens_total=120)
     assert result.exit_reason == "budget"
     assert result.error is not None
@@ -84,20 +84,20 @@ async def test_a_run_that_uses_too_many_tokens_is_stopped(make_client: MakeClien
     assert types(events, "error", "session_end") == ["error", "session_end"]
 
 
-async def test_a_run_that_costs_too_much_is_stopped(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(cost=0.3); say(cost=0.6); rest()"
+async def test_cost_budget_stops_the_run(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); emit(cost=0.3); emit(cost=0.6); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert (result.exit_reason, result.error and result.error.code) == ("budget", "BUDGET_EXCEEDED")
 
 
-async def test_a_run_within_its_budget_completes(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(used=[40, 10]); say(cost=0.3); say(done=True); rest()"
+async def test_run_within_its_budget_completes(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); emit(used=[40, 10]); emit(cost=0.3); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5, max_tokens_total=50)
     assert result.exit_reason == "completed"
 
 
-async def test_a_budget_that_nobody_can_keep_is_told(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(used=[40, 10]); say(done=True); rest()"
+async def test_unenforceable_budget_emits_a_warning(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); emit(used=[40, 10]); emit(done=True); drain()"
     events, result = await run_to_end(make_client, body, max_cost_usd=0.5)
     assert result.exit_reason == "completed"
     assert [event.level for event in events if event.type == "debug" and "max_cost_usd" in event.message] == ["warn"]

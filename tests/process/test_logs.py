@@ -1,4 +1,4 @@
-"""The library tells what its runs go through to whoever wants to hear, and to nobody else."""
+"""The library logs the steps of its runs, to configured loggers only."""
 
 import io
 import json
@@ -12,7 +12,7 @@ import anyio
 import pytest
 import structlog
 from structlog.testing import LogCapture
-from tests.process.installed import Installed
+from tests.process.installed_command import Installed
 from tests.process.scripted import MakeClient
 from tests.unit.redaction.key_samples import SAMPLES
 
@@ -21,9 +21,9 @@ from agent_mux._util.logs import LOGGER, hide_secrets, log_to
 
 pytestmark = pytest.mark.anyio
 
-ASK = "hear(); say(session='S'); say(ask='rm x'); say(text=hear()['answer']); say(done=True); rest()"
+ASK = "read(); emit(session='S'); emit(ask='rm x'); emit(text=read()['answer']); emit(done=True); drain()"
 CRASH = "sys.exit(3)"
-STUCK = "hear(); say(session='S'); rest()"
+STUCK = "read(); emit(session='S'); drain()"
 BOUND = 30.0
 
 
@@ -43,13 +43,13 @@ async def carry_out(client: Any, **options: Any) -> str:
     return str(run.run_id)
 
 
-def told(entries: list[Any]) -> list[str]:
+def event_names(entries: list[Any]) -> list[str]:
     return [entry["event"] for entry in entries]
 
 
-async def test_a_run_is_told_from_start_to_end(make_client: MakeClient, captured: LogCapture) -> None:
+async def test_run_is_logged_from_start_to_end(make_client: MakeClient, captured: LogCapture) -> None:
     run_id = await carry_out(make_client(ASK), on_approval_request=lambda _: Approve())
-    assert told(captured.entries) == [
+    assert event_names(captured.entries) == [
         "run_started", "spawned", "first_event", "interaction_pending", "interaction_answered", "run_ended",
     ]  # fmt: skip
     assert {(entry["run_id"], entry["agent"]) for entry in captured.entries} == {(run_id, "scripted")}
@@ -62,10 +62,10 @@ async def test_a_run_is_told_from_start_to_end(make_client: MakeClient, captured
     assert "rm x" not in str(captured.entries)
 
 
-async def test_what_goes_wrong_is_told(make_client: MakeClient, captured: LogCapture, tmp_path: Path) -> None:
+async def test_failures_are_logged(make_client: MakeClient, captured: LogCapture, tmp_path: Path) -> None:
     policy = RetryPolicy(max_attempts=2, base_delay=0.01, jitter=0)
     await carry_out(make_client(CRASH), retry_policy=policy)
-    assert [name for name in told(captured.entries) if name != "first_event"] == [
+    assert [name for name in event_names(captured.entries) if name != "first_event"] == [
         "run_started", "spawned", "retry", "spawned", "run_ended",
     ]  # fmt: skip
     assert (captured.entries[-1]["error"], captured.entries[-1]["log_level"]) == ("AGENT_CRASH", "warning")
@@ -77,34 +77,34 @@ async def test_what_goes_wrong_is_told(make_client: MakeClient, captured: LogCap
     await carry_out(
         make_client(ASK, argv=("/not/there",)), journal=tmp_path / "taken", on_approval_request=lambda _: Approve()
     )
-    assert [name for name in told(captured.entries) if name != "first_event"] == [
+    assert [name for name in event_names(captured.entries) if name != "first_event"] == [
         "no_journal", "run_started", "not_started", "run_ended",
     ]  # fmt: skip
 
 
-async def test_nobody_is_told_unasked(make_client: MakeClient, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_nothing_is_printed_without_configuration(
+    make_client: MakeClient, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert not structlog.is_configured()
     await carry_out(make_client(ASK), approval_mode="yolo")
     assert capfd.readouterr() == ("", "")
 
 
-async def test_the_standard_logger_gets_readable_lines(
-    make_client: MakeClient, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_standard_logger_gets_readable_lines(make_client: MakeClient, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, LOGGER):
         run_id = await carry_out(make_client(ASK), approval_mode="yolo")
     assert caplog.messages[0].startswith(f"run_started run_id={run_id} agent=scripted protocol=lines")
     assert {record.name for record in caplog.records} == {LOGGER}
 
 
-async def test_secrets_are_not_told(make_client: MakeClient, captured: LogCapture) -> None:
+async def test_secrets_are_not_logged(make_client: MakeClient, captured: LogCapture) -> None:
     own = {"OWN_API_KEY": "own-k3y-of-the-run"}
     await carry_out(make_client(ASK), env=own, model="own-k3y-of-the-run " + SAMPLES["npm"], approval_mode="yolo")
     assert len(captured.entries) >= 4
     assert not [word for word in (*own.values(), SAMPLES["npm"]) if word in str(captured.entries)]
 
 
-async def test_a_logger_that_raises_takes_no_run_down(make_client: MakeClient) -> None:
+async def test_failing_logger_does_not_affect_the_run(make_client: MakeClient) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError
 
@@ -121,7 +121,7 @@ async def test_a_logger_that_raises_takes_no_run_down(make_client: MakeClient) -
     assert ["the log of this run ends here" in event.message for event in events if event.type == "debug"] == [True]
 
 
-def test_the_processor_hides_by_name_and_by_shape() -> None:
+def test_processor_hides_secrets_by_name_and_by_pattern() -> None:
     entry = {"event": f"got {SAMPLES['npm']}", "api_key": "x", "tokens": 5, "max_tokens": "5", "run": None}
     hidden = hide_secrets(None, "info", entry)
     assert SAMPLES["npm"] not in str(hidden)
@@ -130,7 +130,7 @@ def test_the_processor_hides_by_name_and_by_shape() -> None:
     }  # fmt: skip
 
 
-def test_lines_are_json_where_that_is_wanted() -> None:
+def test_json_format_logs_json_lines() -> None:
     stream = io.StringIO()
     with log_to(stream, "json"):
         logging.getLogger(LOGGER).warning("of %s", "others")
@@ -139,7 +139,7 @@ def test_lines_are_json_where_that_is_wanted() -> None:
     assert logging.getLogger(LOGGER).level == logging.NOTSET
 
 
-def test_debug_shows_the_log_on_standard_error(tmp_path: Path) -> None:
+def test_debug_flag_and_amux_log_print_the_log_on_stderr(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     done = installed.run("run", "scripted", "hi", "--debug", body=ASK)
     assert " info    run_started run_id=" in done.stderr
@@ -147,7 +147,7 @@ def test_debug_shows_the_log_on_standard_error(tmp_path: Path) -> None:
     assert "run_started" not in done.stdout
     done = installed.run("run", "scripted", "hi", body=ASK, AMUX_LOG="json")
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    assert told(lines)[0] == "run_started"
+    assert event_names(lines)[0] == "run_started"
     done = installed.run("run", "scripted", "hi", "--debug", body=ASK, AMUX_LOG="off")
     assert "run_started" not in done.stderr
     done = installed.run("run", "scripted", "hi", body=ASK, AMUX_LOG="loud")

@@ -7,27 +7,27 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import MCPError
-from tests.process.delegating import (
+from tests.process.installed_command import Installed
+from tests.process.mcp_client import (
     ASKS,
     HELLO,
     PATIENCE,
     WORKS,
     Mode,
-    Refused,
-    call,
+    Refusal,
+    call_tool,
     delegator,
-    introduce,
-    say,
+    initialize,
+    send_message,
     start_raw,
-    until_none_is_left,
+    wait_until_gone,
     write,
 )
-from tests.process.installed import Installed
 
 from agent_mux.process.marker import processes_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
-"""The server is a process of its own; what the client runs on says nothing about it."""
+"""The server is a separate process, so the event loop of the client does not matter."""
 EVERY_TOOL = ["list_agents", "start_run", "watch_run", "answer", "send_prompt", "stop_run", "list_runs", "get_result"]
 
 
@@ -37,13 +37,13 @@ def installed(tmp_path: Path) -> Installed:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_run_is_started_watched_and_has_a_result(installed: Installed, mode: Mode) -> None:
+async def test_run_is_started_watched_and_returns_a_result(installed: Installed, mode: Mode) -> None:
     body = "print('noise', file=sys.stderr, flush=True);" + HELLO
     async with delegator(installed, body=body, mode=mode) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == EVERY_TOOL
-        started = await tool("start_run", agent="scripted", prompt="Say hello.\nThen leave.")
-        assert started["prompt"] == "Say hello. Then leave."
+        started = await tool("start_run", agent="scripted", prompt="Write hello.\nThen exit.")
+        assert started["prompt"] == "Write hello. Then exit."
         assert started["cwd"] == str(installed.home)
         seen = await tool.watch_to_end(started["runId"])
         assert [(one["kind"], one["text"]) for one in seen["entries"] if one["kind"] == "message"] == [
@@ -59,43 +59,43 @@ async def test_a_run_is_started_watched_and_has_a_result(installed: Installed, m
         assert whole["result"]["text"] == "hello"
         [one] = (await tool("list_runs"))["runs"]
         assert (one["runId"], one["state"]) == (started["runId"], "completed")
-    await until_none_is_left(started["runId"])
+    await wait_until_gone(started["runId"])
 
 
-async def test_agents_are_listed_with_what_is_left(installed: Installed) -> None:
+async def test_agents_are_listed_with_the_remaining_limits(installed: Installed) -> None:
     async with delegator(installed, "--agent", "scripted", "--approvals", "prompt", "--max-cost", 3) as tool:
-        told = await tool("list_agents")
-    [scripted] = told["agents"]
+        reported = await tool("list_agents")
+    [scripted] = reported["agents"]
     assert (scripted["name"], scripted["installed"]) == ("scripted", True)
     assert scripted["approvalModes"] == ["deny", "prompt"]
     assert "further prompts (keepOpen)" in scripted["can"]
-    assert told["limits"]["roots"] == [str(installed.home)]
-    assert (told["limits"]["costLeftUsd"], told["limits"]["maxDepth"]) == (3.0, 2)
+    assert reported["limits"]["roots"] == [str(installed.home)]
+    assert (reported["limits"]["costLeftUsd"], reported["limits"]["maxDepth"]) == (3.0, 2)
 
 
-async def test_what_is_pending_is_shown_and_answered(installed: Installed) -> None:
+async def test_pending_approval_is_shown_and_answered(installed: Installed) -> None:
     async with delegator(installed, "--approvals", "prompt", body=ASKS) as tool:
         run = await tool.start()
         seen = await tool("watch_run", runId=run)
         [pending] = seen["pending"]
         assert (pending["kind"], pending["risk"]) == ("approval", "medium")
         assert "rm -rf build" in pending["text"]
-        with pytest.raises(Refused, match="wants the field 'text'"):
+        with pytest.raises(Refusal, match="requires the field 'text'"):
             await tool("answer", runId=run, decision="text")
-        with pytest.raises(Refused, match="Text does not answer the approval"):
+        with pytest.raises(Refusal, match="Text does not answer the approval"):
             await tool("answer", runId=run, decision="text", text="yes")
-        with pytest.raises(Refused, match="INTERACTION_NOT_FOUND"):
-            await tool("answer", runId=run, decision="approve", interactionId="nobody")
+        with pytest.raises(Refusal, match="INTERACTION_NOT_FOUND"):
+            await tool("answer", runId=run, decision="approve", interactionId="unknown")
         answered = await tool("answer", runId=run, decision="approve", interactionId=pending["interactionId"])
         assert "pending" not in answered
         seen = await tool.watch_to_end(run)
         assert seen["result"]["text"] == "the answer was yes"
-        with pytest.raises(Refused, match=r"\[NO_PENDING_INTERACTION\]"):
+        with pytest.raises(Refusal, match=r"\[NO_PENDING_INTERACTION\]"):
             await tool("answer", runId=run, decision="approve")
 
 
-async def test_a_question_is_answered_by_an_option(installed: Installed) -> None:
-    body = "hear(); say(question='Which?'); say(text=hear()['answer']); say(over=1); say(done=1); rest()"
+async def test_question_is_answered_with_an_option(installed: Installed) -> None:
+    body = "read(); emit(question='Which?'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--approvals", "prompt", body=body) as tool:
         run = await tool.start()
         [pending] = (await tool("watch_run", runId=run))["pending"]
@@ -104,19 +104,19 @@ async def test_a_question_is_answered_by_an_option(installed: Installed) -> None
         assert (await tool.watch_to_end(run))["result"]["text"] == "blue"
 
 
-async def test_by_default_everything_that_needs_permission_is_denied(installed: Installed) -> None:
+async def test_permission_requests_are_denied_by_default(installed: Installed) -> None:
     async with delegator(installed, body=ASKS) as tool:
         run = await tool.start()
         seen = await tool.watch_to_end(run)
         assert seen["result"]["text"] == "the answer was no"
         assert "failed" in {one["kind"] for one in seen["entries"]}
-        with pytest.raises(Refused, match="approval mode 'yolo' is more than this server allows; use deny"):
+        with pytest.raises(Refusal, match="this server does not allow approval mode 'yolo'; use deny"):
             await tool.start(approvalMode="yolo")
 
 
-async def test_a_run_that_is_kept_open_takes_further_prompts(installed: Installed) -> None:
+async def test_open_run_takes_further_prompts(installed: Installed) -> None:
     body = (
-        "say(session='s')\nwhile heard := hear(): say(text=str(heard.get('send', 'first'))); say(over=1); say(done=1)"
+        "emit(session='s')\nwhile line := read(): emit(text=str(line.get('send', 'first'))); emit(over=1); emit(done=1)"
     )
     async with delegator(installed, body=body) as tool:
         run = await tool.start(keepOpen=True)
@@ -128,12 +128,12 @@ async def test_a_run_that_is_kept_open_takes_further_prompts(installed: Installe
         await tool("stop_run", runId=run, when="done")
         seen = await tool.watch_to_end(run)
         assert seen["result"]["exitReason"] == "completed"
-        with pytest.raises(Refused, match=r"\[RUN_NOT_ACTIVE\]"):
+        with pytest.raises(Refusal, match=r"\[RUN_NOT_ACTIVE\]"):
             await tool("send_prompt", runId=run, prompt="third")
         assert (await tool("stop_run", runId=run))["delivery"] == "unneeded"
 
 
-async def test_a_run_is_stopped(installed: Installed) -> None:
+async def test_stop_run_aborts_the_run(installed: Installed) -> None:
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
         await tool("watch_run", runId=run, until="news")
@@ -142,24 +142,24 @@ async def test_a_run_is_stopped(installed: Installed) -> None:
         assert (await tool.watch_to_end(run))["result"]["exitReason"] == "aborted"
 
 
-async def test_watching_is_bounded_in_time_and_tells_of_progress(installed: Installed) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+async def test_watch_run_is_bounded_and_reports_progress(installed: Installed) -> None:
+    reported: list[tuple[float, float | None, str | None]] = []
 
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total, message))
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total, message))
 
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
         await tool("watch_run", runId=run, until="news")
-        seen = await tool.client.call_tool("watch_run", {"runId": run, "waitMs": 5200}, progress_callback=tell)
+        seen = await tool.client.call_tool("watch_run", {"runId": run, "waitMs": 5200}, progress_callback=on_progress)
         assert seen.structured_content["state"] == "running"
-        assert [(total, message) for _, total, message in told] == [(5.2, "scripted is running")]
+        assert [(total, message) for _, total, message in reported] == [(5.2, "scripted is running")]
         assert (await tool("watch_run", runId=run, until="now"))["state"] == "running"
-        with pytest.raises(Refused, match=r"waitMs"):
+        with pytest.raises(Refusal, match=r"waitMs"):
             await tool("watch_run", runId=run, waitMs=999_999_999)
 
 
-async def test_a_call_that_is_cancelled_leaves_nothing_behind(installed: Installed) -> None:
+async def test_cancelled_call_leaves_nothing_behind(installed: Installed) -> None:
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
         await tool("watch_run", runId=run, until="news")
@@ -175,9 +175,10 @@ async def test_a_call_that_is_cancelled_leaves_nothing_behind(installed: Install
         assert processes_of(run) == []
 
 
-async def test_what_was_shown_is_not_shown_again_and_answers_are_bounded(installed: Installed) -> None:
+async def test_entries_are_not_repeated_and_answers_are_bounded(installed: Installed) -> None:
     body = (
-        "hear(); say(session='s')\nfor n in range(50): say(text=f'{n}' + 'x' * 300); say(over=1)\nsay(done=1); rest()"
+        "read(); emit(session='s')\nfor n in range(50): emit(text=f'{n}' + 'x' * 300); emit(over=1)"
+        "\nemit(done=1); drain()"
     )
     async with delegator(installed, body=body) as tool:
         run = await tool.start()
@@ -199,8 +200,8 @@ async def test_what_was_shown_is_not_shown_again_and_answers_are_bounded(install
         assert len(part["result"]["text"]) == 1000
 
 
-async def test_raw_events_are_there_for_who_wants_them(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='y' * 5000); say(over=1); say(done=1); rest()"
+async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
+    body = "read(); emit(session='s'); emit(text='y' * 5000); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, body=body) as tool:
         run = await tool.start()
         await tool.watch_to_end(run)
@@ -218,10 +219,10 @@ async def test_raw_events_are_there_for_who_wants_them(installed: Installed) -> 
         assert str(delta["cut"]).endswith("more characters)")
 
 
-async def test_what_the_delegate_says_is_harmless_and_has_no_secrets(installed: Installed) -> None:
+async def test_output_of_the_delegate_is_sanitized_and_redacted(installed: Installed) -> None:
     body = (
-        r"hear(); say(session='s'); say(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
-        "say(ask='\\x1b[8mrm -rf /'); hear(); say(over=1); say(done=1); rest()"
+        r"read(); emit(session='s'); emit(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
+        "emit(ask='\\x1b[8mrm -rf /'); read(); emit(over=1); emit(done=1); drain()"
     )
     secret = "sk-ant-api03-not-a-real-key-0123456789"  # noqa: S105
     async with delegator(installed, "--approvals", "prompt", body=body, X_API_KEY=secret) as tool:
@@ -239,33 +240,33 @@ async def test_what_the_delegate_says_is_harmless_and_has_no_secrets(installed: 
     assert "rm -rf /" in seen["pending"][0]["text"]
 
 
-async def test_places_and_the_number_of_runs_are_limited(installed: Installed) -> None:
+async def test_concurrent_and_total_runs_are_limited(installed: Installed) -> None:
     async with delegator(installed, "--max-runs", 1, "--max-runs-total", 2, body=WORKS) as tool:
         run = await tool.start()
-        with pytest.raises(Refused, match=r"1 runs are going on, which is the most.* \[BUDGET_EXCEEDED\]"):
+        with pytest.raises(Refusal, match=r"the maximum of 1 active runs is reached.* \[BUDGET_EXCEEDED\]"):
             await tool.start()
         await tool("stop_run", runId=run)
         other = await tool.start()
         await tool("stop_run", runId=other)
-        with pytest.raises(Refused, match="all 2 runs of this server were started"):
+        with pytest.raises(Refusal, match="all 2 runs of this server have been started"):
             await tool.start()
 
 
-async def test_the_budget_is_of_all_runs_together(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(cost=0.6); say(text='x'); say(over=1); say(done=1); rest()"
+async def test_budget_covers_all_runs(installed: Installed) -> None:
+    body = "read(); emit(session='s'); emit(cost=0.6); emit(text='x'); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         first = await tool.watch_to_end(await tool.start())
         assert first["result"]["costUsd"] == 0.6
         left = (await tool("list_runs"))["limits"]["costLeftUsd"]
         assert left == pytest.approx(0.4)
         second = await tool.watch_to_end(await tool.start())
-        assert second["result"]["exitReason"] in {"budget", "aborted"}  # its own limit is the rest
-        with pytest.raises(Refused, match=r"the budget is spent: 1\.2000 of 1 USD"):
+        assert second["result"]["exitReason"] in {"budget", "aborted"}  # its own limit is the remaining budget
+        with pytest.raises(Refusal, match=r"the budget is spent: 1\.2000 of 1 USD"):
             await tool.start()
 
 
-async def test_runs_that_spend_too_much_together_are_all_ended(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='x'); say(over=1)\nhear(); say(cost=0.6); time.sleep(1000)"
+async def test_runs_that_exceed_the_common_budget_are_ended(installed: Installed) -> None:
+    body = "read(); emit(session='s'); emit(text='x'); emit(over=1)\nread(); emit(cost=0.6); time.sleep(1000)"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
         runs = [await tool.start(keepOpen=True), await tool.start(keepOpen=True)]
         for run in runs:
@@ -281,46 +282,46 @@ async def test_each_run_has_a_time_limit(installed: Installed) -> None:
         assert (await tool.watch_to_end(run))["result"]["exitReason"] == "timeout"
 
 
-async def test_directories_and_agents_are_limited(installed: Installed) -> None:
+async def test_directories_and_agents_are_restricted(installed: Installed) -> None:
     work = installed.home / "work"
     (work / "inner").mkdir(parents=True)
     (work / "out").symlink_to(installed.home)
-    body = "hear(); say(session='s'); say(text=os.getcwd()); say(over=1); say(done=1); rest()"
+    body = "read(); emit(session='s'); emit(text=os.getcwd()); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--root", work, "--agent", "scripted", body=body) as tool:
         assert (await tool.watch_to_end(await tool.start()))["result"]["text"] == str(work)
         assert (await tool.watch_to_end(await tool.start(cwd="inner")))["result"]["text"] == str(work / "inner")
         for place in ("..", "out", str(installed.home), "/", "inner/../.."):
-            with pytest.raises(Refused, match="allowed: a directory in"):
+            with pytest.raises(Refusal, match="allowed: a directory in"):
                 await tool.start(cwd=place)
-        with pytest.raises(Refused, match="this server may not start 'replay'; it may start scripted"):
+        with pytest.raises(Refusal, match="this server may not start 'replay'; it may start scripted"):
             await tool.start(agent="replay")
-        with pytest.raises(Refused, match="no agent is named"):
-            await tool.start(agent="nobody")
+        with pytest.raises(Refusal, match="no agent is named"):
+            await tool.start(agent="unknown")
 
 
-async def test_a_run_is_told_how_deep_it_is(installed: Installed) -> None:
+async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Installed) -> None:
     body = (
-        "hear(); say(session='s'); say(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
-        " if n.startswith('AGENT_MUX_') and n.split('_')[2] in ('DEPTH', 'MAX'))); say(over=1); say(done=1); rest()"
+        "read(); emit(session='s'); emit(text=' '.join(f'{n}={v}' for n, v in sorted(os.environ.items())"
+        " if n.startswith('AGENT_MUX_') and n.split('_')[2] in ('DEPTH', 'MAX'))); emit(over=1); emit(done=1); drain()"
     )
     flags = ("--max-depth", 5, "--max-cost", 2)
     async with delegator(installed, *flags, body=body, AGENT_MUX_DEPTH="1", AGENT_MUX_MAX_DEPTH="3") as tool:
-        told = (await tool.watch_to_end(await tool.start()))["result"]["text"]
-    assert told == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
+        reported = (await tool.watch_to_end(await tool.start()))["result"]["text"]
+    assert reported == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
 
 
-@pytest.mark.parametrize("said", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
-async def test_the_deepest_server_starts_nothing(installed: Installed, said: dict[str, str]) -> None:
-    async with delegator(installed, **said) as tool:
+@pytest.mark.parametrize("variables", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
+async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, variables: dict[str, str]) -> None:
+    async with delegator(installed, **variables) as tool:
         listed = await tool.client.list_tools()
         assert [one.name for one in listed.tools] == [name for name in EVERY_TOOL if name != "start_run"]
-        with pytest.raises(Refused, match=r"this is delegated work already \(depth .\ of .\): do it yourself"):
+        with pytest.raises(Refusal, match=r"the task is already delegated \(depth .\ of .\): do it yourself"):
             await tool.start()
         assert (await tool("list_agents"))["limits"]["runsLeft"] == 0
 
 
-async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment(installed: Installed) -> None:
-    """The delegate starts a server with an environment that says nothing, as some agents do."""
+async def test_nested_server_finds_its_depth_without_environment_variables(installed: Installed) -> None:
+    """The delegate starts a server with an environment without our variables, as some agents do."""
     inner = (
         "import os, subprocess; env = {k: v for k, v in os.environ.items() if not k.startswith('AGENT_MUX_')};"
         f"done = subprocess.run([{sys.executable!r}, '-m', 'agent_mux.cli.main', 'mcp-server'], env=env,"
@@ -332,57 +333,57 @@ async def test_a_server_below_a_run_knows_its_depth_also_without_its_environment
         "capture_output=True, text=True);"
     )
     body = (
-        f"hear(); say(session='s'); {inner} "
+        f"read(); emit(session='s'); {inner} "
         "limits = json.loads(done.stdout.splitlines()[-1])['result']['structuredContent']['limits'];"
-        "say(text=json.dumps(limits)); say(over=1); say(done=1); rest()"
+        "emit(text=json.dumps(limits)); emit(over=1); emit(done=1); drain()"
     )
     async with delegator(installed, "--max-depth", 7, "--max-cost", 2, body=body) as tool:
-        told = (await tool.watch_to_end(await tool.start()))["result"]["text"]
-    assert '"depth": 1' in told
-    assert '"maxDepth": 2' in told  # its own limit is lower
-    assert '"costLeftUsd": 2.0' in told
+        reported = (await tool.watch_to_end(await tool.start()))["result"]["text"]
+    assert '"depth": 1' in reported
+    assert '"maxDepth": 2' in reported  # its own limit is lower
+    assert '"costLeftUsd": 2.0' in reported
 
 
-async def test_bad_calls_are_answered_in_words(installed: Installed) -> None:
+async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> None:
     async with delegator(installed) as tool:
         for arguments, words in (
-            ({}, "no run was started yet"),
-            ({"runId": "nobody"}, "no run 'nobody' was started here"),
+            ({}, "no run has been started yet"),
+            ({"runId": "unknown"}, "unknown run 'unknown'"),
             ({"runId": 5}, "Expected `str`, got `int`"),
             ({"runId": "x", "wrong": 1}, "unknown field `wrong`; the arguments are: runId, after"),
             ({"runId": "x" * 10_000}, "length <= 64"),
         ):
-            with pytest.raises(Refused, match=words):
+            with pytest.raises(Refusal, match=words):
                 await tool("watch_run", **arguments)
-        with pytest.raises(Refused, match="missing required field `runId`"):
+        with pytest.raises(Refusal, match="missing required field `runId`"):
             await tool("stop_run")
-        with pytest.raises(Refused, match="prompt: got"):
+        with pytest.raises(Refusal, match="prompt: got"):
             await tool.start(prompt="   ")
-        with pytest.raises(Refused, match="NUL"):
+        with pytest.raises(Refusal, match="NUL"):
             await tool.start(prompt="a\0b")
-        with pytest.raises(MCPError, match="no tool is named 'no_such'"):
+        with pytest.raises(MCPError, match="unknown tool 'no_such'"):
             await tool("no_such")
         assert (await tool("list_runs"))["runs"] == []
 
 
-async def test_the_end_of_the_client_ends_all_runs(installed: Installed) -> None:
-    body = "hear(); say(session='s'); say(text='ready'); say(over=1); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
+    body = "read(); emit(session='s'); emit(text='ready'); emit(over=1); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     body += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True);"
     body += "time.sleep(1000)"
     async with delegator(installed, body=body) as tool:
         runs = [await tool.start(), await tool.start()]
         for run in runs:
             await tool("watch_run", runId=run, until="news")
-    await until_none_is_left(*runs)
+    await wait_until_gone(*runs)
 
 
 @pytest.mark.parametrize("how", ["eof", "term", "kill", "deaf"])
-async def test_however_the_client_goes_no_process_is_left(installed: Installed, how: str) -> None:
+async def test_no_process_remains_however_the_client_ends(installed: Installed, how: str) -> None:
     server = start_raw(installed, body=WORKS)
     with server:
-        introduce(server)
-        run = str(call(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
-        assert call(server, 2, "watch_run", runId=run, until="news")["state"] == "running"
+        initialize(server)
+        run = str(call_tool(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
+        assert call_tool(server, 2, "watch_run", runId=run, until="news")["state"] == "running"
         assert server.stdin is not None
         assert server.stdout is not None
         match how:
@@ -392,43 +393,43 @@ async def test_however_the_client_goes_no_process_is_left(installed: Installed, 
                 server.send_signal(signal.SIGTERM)
             case "kill":
                 server.kill()
-            case "deaf":  # nobody reads any more, though the other pipe stays open
+            case "deaf":  # the reader is gone, but the other pipe stays open
                 server.stdout.close()
         code = server.wait(PATIENCE)
         assert server.stderr is not None
         assert server.stderr.read() == b""
     assert code == (-signal.SIGKILL if how == "kill" else 0)
-    await until_none_is_left(run)
+    await wait_until_gone(run)
 
 
-async def test_a_second_signal_ends_a_stubborn_run_at_once(installed: Installed) -> None:
+async def test_second_signal_kills_a_stubborn_run(installed: Installed) -> None:
     body = "signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WORKS
     server = start_raw(installed, body=body)
     with server:
-        introduce(server)
-        run = str(call(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
-        call(server, 2, "watch_run", runId=run, until="news")
+        initialize(server)
+        run = str(call_tool(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
+        call_tool(server, 2, "watch_run", runId=run, until="news")
         with anyio.fail_after(PATIENCE):
-            while server.poll() is None:  # the first ends it in order, the next one at once
+            while server.poll() is None:  # the first signal ends it in order, the next one kills it
                 server.send_signal(signal.SIGTERM)
                 await anyio.sleep(0.1)
-        assert server.returncode in {0, -signal.SIGTERM}  # the last one comes when it has nothing left to end
-    await until_none_is_left(run)
+        assert server.returncode in {0, -signal.SIGTERM}  # the last signal arrives when everything has ended
+    await wait_until_gone(run)
 
 
-async def test_garbage_on_the_wire_harms_nothing(installed: Installed) -> None:
+async def test_malformed_messages_do_no_harm(installed: Installed) -> None:
     server = start_raw(installed)
     with server:
         assert server.stdin is not None
         write(server, b"garbage\n\n{}\n[1]\n\xff\xfe\n" + b"[" * 100_000 + b"\n")
-        introduce(server)
+        initialize(server)
         write(server, b'{"jsonrpc":"2.0","id":1}\n' + b"x" * (1 << 24) + b"xx\n" + b'{"jsonrpc":"1.0"}\n')
         write(server, b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}\n')
-        run = str(call(server, 2, "start_run", agent="scripted", prompt="go")["runId"])
-        while "result" not in (seen := call(server, 3, "watch_run", runId=run)):
+        run = str(call_tool(server, 2, "start_run", agent="scripted", prompt="go")["runId"])
+        while "result" not in (seen := call_tool(server, 3, "watch_run", runId=run)):
             pass
         assert seen["result"]["text"] == "hello"
-        say(server, id=4, method="no/such")
+        send_message(server, id=4, method="no/such")
         server.stdin.close()
         assert server.wait(PATIENCE) == 0
         assert server.stdout is not None
@@ -436,15 +437,15 @@ async def test_garbage_on_the_wire_harms_nothing(installed: Installed) -> None:
         assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in rest)
 
 
-async def test_a_client_that_reads_nothing_more_keeps_nobody_alive(installed: Installed) -> None:
-    """It asks and asks, and never reads; then it closes its end."""
+async def test_client_that_stops_reading_keeps_no_process_alive(installed: Installed) -> None:
+    """Send requests without reading the answers, then close the pipe."""
     server = start_raw(installed, body=WORKS)
     with server:
-        introduce(server)
-        run = str(call(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
+        initialize(server)
+        run = str(call_tool(server, 1, "start_run", agent="scripted", prompt="go")["runId"])
         for number in range(200):
-            say(server, id=number + 2, method="tools/list", params={})
+            send_message(server, id=number + 2, method="tools/list", params={})
         assert server.stdin is not None
         server.stdin.close()
         assert server.wait(PATIENCE) == 0
-    await until_none_is_left(run)
+    await wait_until_gone(run)

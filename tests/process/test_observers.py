@@ -1,20 +1,20 @@
-"""Whoever wants to know of every run is told of it, and harms none."""
+"""Observers see every run and affect none."""
 
 import logging
 
 import anyio
 import pytest
-from tests.process.everywhere import HereAlone, here_alone
+from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient
 
 from agent_mux import RunHandle
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
-HELLO = "hear(); say(session='S'); say(text=os.environ.get('ADDED', 'none')); say(done=True); rest()"
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
+HELLO = "read(); emit(session='S'); emit(text=os.environ.get('ADDED', 'none')); emit(done=True); drain()"
 
 
-@here_alone(HereAlone.ENVIRONMENT)
-async def test_an_observer_sees_every_run_from_before_its_first_event_to_its_end(make_client: MakeClient) -> None:
+@local_only(LocalOnly.ENVIRONMENT)
+async def test_observer_sees_every_run_from_start_to_end(make_client: MakeClient) -> None:
     seen: list[str] = []
 
     def observe(run: RunHandle) -> object:
@@ -35,7 +35,9 @@ async def test_an_observer_sees_every_run_from_before_its_first_event_to_its_end
     assert (result.text, mine.text) == ("by the observer", "mine")
 
 
-async def test_an_observer_that_raises_harms_no_run(make_client: MakeClient, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_observer_does_not_affect_the_run(
+    make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(_: RunHandle) -> None:
         raise ZeroDivisionError
 

@@ -1,17 +1,17 @@
-"""Rules, and time limits, that answer what an agent asks. Each test bounds every wait."""
+"""Policies and timeouts that answer requests. Every wait is bounded."""
 
 from typing import Any
 
 import anyio
 import pytest
+from tests.process.checked_runs import run_to_end, types, watch
 from tests.process.scripted import MakeClient
-from tests.process.watching import run_to_end, types, watch
 
 from agent_mux import Approve, CapabilityError, Deny, PendingInteraction, Policy, Rule
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-ASKS = "hear(); say(session='S'); say(ask={command!r}); say(text=hear()['answer']); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask={command!r}); emit(text=read()['answer']); emit(done=True); drain()"
 RULES = Policy(
     rules=(
         Rule(decision="allow", commands=("git log",)),
@@ -25,7 +25,7 @@ def asking(command: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ["prompt", "yolo", "deny"])
-async def test_rules_come_before_the_approval_mode(make_client: MakeClient, mode: Any) -> None:
+async def test_policy_rules_override_the_approval_mode(make_client: MakeClient, mode: Any) -> None:
     events, result = await run_to_end(make_client, asking("git log -3"), policy=RULES, approval_mode=mode)
     assert result.text == "yes"
     assert types(events, "approval_request", "approval_granted") == ["approval_request", "approval_granted"]
@@ -35,18 +35,18 @@ async def test_rules_come_before_the_approval_mode(make_client: MakeClient, mode
 
 
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
-async def test_what_rules_leave_open_is_for_the_mode(make_client: MakeClient, mode: Any, answer: str) -> None:
+async def test_unmatched_request_is_left_to_the_mode(make_client: MakeClient, mode: Any, answer: str) -> None:
     _, result = await run_to_end(make_client, asking("make"), policy=RULES, approval_mode=mode)
     assert result.text == answer
 
 
 @pytest.mark.parametrize("default", ["allow", "deny"])
-async def test_rules_say_what_holds_where_none_fits(make_client: MakeClient, default: Any) -> None:
+async def test_policy_default_answers_unmatched_requests(make_client: MakeClient, default: Any) -> None:
     _, result = await run_to_end(make_client, asking("make"), policy=Policy(default=default))
     assert result.text == {"allow": "yes", "deny": "no"}[default]
 
 
-async def test_what_rules_leave_open_is_for_the_callback(make_client: MakeClient) -> None:
+async def test_unmatched_request_is_left_to_the_callback(make_client: MakeClient) -> None:
     asked: list[str] = []
 
     def decide(pending: PendingInteraction) -> Approve:
@@ -62,34 +62,34 @@ async def test_what_rules_leave_open_is_for_the_callback(make_client: MakeClient
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"approval_timeout": 0.05}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=0.05)}, "nobody answered within 0.05 s"),
-        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "nobody answered within 0.05 s"),
+        ({"approval_timeout": 0.05}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=0.05)}, "no answer within 0.05 s"),
+        ({"policy": Policy(timeout=1000), "approval_timeout": 0.05}, "no answer within 0.05 s"),
         ({"approval_timeout": 0.05, "on_approval_request": lambda _: anyio.sleep_forever()}, None),
     ],
 )
-async def test_a_request_that_nobody_answers_is_denied(
+async def test_unanswered_request_is_denied_at_the_timeout(
     make_client: MakeClient, fields: dict[str, Any], reason: str | None
 ) -> None:
     events, result = await run_to_end(make_client, asking("make"), **fields)
     assert (result.exit_reason, result.text) == ("completed", "no")
     [denied] = [event for event in events if event.type == "approval_denied"]
-    assert denied.reason == (reason or "nobody answered within 0.05 s")
+    assert denied.reason == (reason or "no answer within 0.05 s")
 
 
-async def test_a_policy_may_allow_what_nobody_answers(make_client: MakeClient) -> None:
+async def test_policy_can_allow_unanswered_requests(make_client: MakeClient) -> None:
     policy = Policy(timeout=0.05, on_timeout="allow")
     _, result = await run_to_end(make_client, asking("make"), policy=policy)
     assert result.text == "yes"
 
 
-async def test_a_question_that_nobody_answers_is_declined(make_client: MakeClient) -> None:
-    body = "hear(); say(question='colour?'); say(text=hear()['answer']); say(done=True); rest()"
+async def test_unanswered_question_is_declined(make_client: MakeClient) -> None:
+    body = "read(); emit(question='colour?'); emit(text=read()['answer']); emit(done=True); drain()"
     _, result = await run_to_end(make_client, body, policy=Policy(timeout=0.05, on_timeout="allow"))
     assert (result.exit_reason, result.text) == ("completed", "no")
 
 
-async def test_an_answer_in_time_is_the_answer(make_client: MakeClient) -> None:
+async def test_answer_before_the_timeout_is_used(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client(asking("make")) as mux:
             run = mux.run(prompt="hi", approval_timeout=1000)
@@ -100,18 +100,18 @@ async def test_an_answer_in_time_is_the_answer(make_client: MakeClient) -> None:
     assert result.text == "yes"
 
 
-async def test_what_is_done_unasked_is_told(make_client: MakeClient) -> None:
-    body = "hear(); [say(shell=c) for c in ('git log', 'git push', 'git push')]; say(done=True); rest()"
+async def test_denied_command_run_without_asking_emits_a_warning(make_client: MakeClient) -> None:
+    body = "read(); [emit(shell=c) for c in ('git log', 'git push', 'git push')]; emit(done=True); drain()"
     events, _ = await run_to_end(make_client, body, policy=RULES, on_approval_request=lambda _: Deny())
-    told = [event.message for event in events if event.type == "debug" and event.level == "warn"]
-    assert told == []  # they were made ready, and never ran
-    body = body.replace("say(shell=c)", "say(ran=c)")
+    warnings = [event.message for event in events if event.type == "debug" and event.level == "warn"]
+    assert warnings == []  # the tool calls were announced and never ran
+    body = body.replace("emit(shell=c)", "emit(ran=c)")
     events, _ = await run_to_end(make_client, body, policy=RULES)
-    told = [event.message for event in events if event.type == "debug" and event.level == "warn"]
-    assert told == ["the agent ran `git push` without asking, though the policy denies it: nothing leaves"]
+    warnings = [event.message for event in events if event.type == "debug" and event.level == "warn"]
+    assert warnings == ["the agent ran `git push` without asking, though the policy denies it: nothing leaves"]
 
 
-async def test_an_agent_that_cannot_ask_takes_no_rules(make_client: MakeClient) -> None:
-    async with make_client("rest()", approval_modes=("yolo", "deny")) as mux:
+async def test_policy_requires_an_agent_that_asks(make_client: MakeClient) -> None:
+    async with make_client("drain()", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(CapabilityError, match="which a policy needs"):
             mux.run(prompt="hi", policy=RULES)

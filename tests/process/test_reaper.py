@@ -1,4 +1,4 @@
-"""When the client is killed outright, nothing of its runs survives."""
+"""No process of a run survives when its client is killed."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from tests.process.scripted import ScriptedMux
 BODY = '''
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-hear(); say(text="ready")
+read(); emit(text="ready")
 while True: time.sleep(100)'''
 async def main():
     async with ScriptedMux(Path(sys.argv[1])).client(BODY) as mux:
@@ -36,7 +36,7 @@ anyio.run(main)
 """
 
 
-def until(condition: Callable[[], bool], seconds: float) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         os.sched_yield()
@@ -56,12 +56,12 @@ def test_no_process_of_any_run_outlives_a_killed_client(tmp_path: Path, number: 
         run_ids = client.stdout.readline().split()
         assert len(run_ids) == 3
         assert all(temp_dir_of(run_id).is_dir() for run_id in run_ids)
-        assert until(lambda: all(len(processes_of(run_id)) >= 2 for run_id in run_ids), 10)
+        assert wait_until(lambda: all(len(processes_of(run_id)) >= 2 for run_id in run_ids), 10)
         client.send_signal(number)
         client.wait(10)
         for run_id in run_ids:
-            assert until(lambda run_id=run_id: not processes_of(run_id), 10), run_id
-            assert until(lambda run_id=run_id: not temp_dir_of(run_id).exists(), 10), run_id
+            assert wait_until(lambda run_id=run_id: not processes_of(run_id), 10), run_id
+            assert wait_until(lambda run_id=run_id: not temp_dir_of(run_id).exists(), 10), run_id
     finally:
         client.kill()
         client.wait(10)
@@ -72,14 +72,14 @@ def _name(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
-def test_the_census_finds_children_in_sessions_of_their_own() -> None:
+def test_census_finds_children_in_other_sessions() -> None:
     run_id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     environment = {**os.environ, marker_variable(run_id): "1"}
     child = subprocess.Popen(
         ["sh", "-c", "setsid sleep 1000 & exec sleep 1000"], env=environment, start_new_session=True
     )
     try:
-        assert until(lambda: [_name(pid) for pid in processes_of(run_id)] == ["sleep", "sleep"], 5)
+        assert wait_until(lambda: [_name(pid) for pid in processes_of(run_id)] == ["sleep", "sleep"], 5)
         assert kill_processes_of(run_id) == 2
         assert processes_of(run_id) == []
     finally:
@@ -87,7 +87,7 @@ def test_the_census_finds_children_in_sessions_of_their_own() -> None:
         child.wait(5)
 
 
-def test_a_run_with_a_longer_id_is_somebody_else() -> None:
+def test_longer_run_id_with_the_same_prefix_does_not_match() -> None:
     environment = {**os.environ, marker_variable("RUN1") + "0": "1", "X" + marker_variable("RUN1"): "1"}
     child = subprocess.Popen(["sleep", "1000"], env=environment)
     try:

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.process.installed import PATIENCE, Installed
-from tests.process.talking import TALKER, Talk, let_go, talk
+from tests.process.conversations import CHAT_AGENT, ReplTerminal, make_go_pipe, start_repl
+from tests.process.installed_command import PATIENCE, Installed
 from ulid import ULID
 
 from agent_mux.process.marker import processes_of
@@ -15,7 +15,7 @@ from agent_mux.process.marker import processes_of
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 ASKED = "[y]es / [n]o / [a]lways?"
 IDLE, BUSY = ">", "(working) >"
-STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + TALKER + "\ntime.sleep(600)\n"
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + CHAT_AGENT + "\ntime.sleep(600)\n"
 
 
 @pytest.fixture
@@ -32,138 +32,136 @@ def run_id() -> str:
 
 
 def test_lines_are_prompts(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("hello")
-        person.see("> hello", "sent", "you said hello", IDLE)
-        person.enter("  and bye  ")
-        person.see("turn 2", "you said and bye", IDLE)
-        person.enter("")
-        person.enter("/exit")
-        assert person.left(0)[-2].startswith("+ completed 2 turns")
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("hello")
+        repl.wait_for("> hello", "sent", "echo hello", IDLE)
+        repl.enter("  and bye  ")
+        repl.wait_for("turn 2", "echo and bye", IDLE)
+        repl.enter("")
+        repl.enter("/exit")
+        assert repl.wait_for_exit(0)[-2].startswith("+ completed 2 turns")
 
 
-def test_the_first_prompt_may_be_an_argument(installed: Installed) -> None:
-    with talk(installed, "hello") as person:
-        person.see("scripted, session S", "you said first", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_first_prompt_may_be_an_argument(installed: Installed) -> None:
+    with start_repl(installed, "hello") as repl:
+        repl.wait_for("scripted, session S", "echo first", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_lines_typed_ahead_are_prompts_in_their_order(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.type("one\rtwo\rthree\r/exit\r")  # nobody reads yet
-        shown = person.left(0)
-        assert [line for line in shown if line.startswith("you said")] == [
-            f"you said {n}" for n in ("one", "two", "three")
-        ]
+def test_lines_typed_ahead_are_prompts_in_order(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.type("one\rtwo\rthree\r/exit\r")  # before the command reads
+        shown = repl.wait_for_exit(0)
+        assert [line for line in shown if line.startswith("echo")] == [f"echo {n}" for n in ("one", "two", "three")]
 
 
-def test_a_paste_of_several_lines_is_one_prompt(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.type("\x1b[200~ask a\r\nb\x1b[201~")
-        person.see("> ask a", "b")
-        person.type("\x15\x08\x15")  # back to the beginning
-        person.ready()
-        person.enter("/exit")
-        person.left(0)
+def test_multiline_paste_is_one_prompt(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.type("\x1b[200~ask a\r\nb\x1b[201~")
+        repl.wait_for("> ask a", "b")
+        repl.type("\x15\x08\x15")  # back to the start
+        repl.wait_until_ready()
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_two_slashes_begin_a_prompt_with_one(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("//exit now")
-        person.see_line("you said /exit now")
-        person.enter("/exit")
-        person.left(0)
+def test_double_slash_escapes_a_prompt(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("//exit now")
+        repl.wait_for_line("echo /exit now")
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_what_the_agent_prints_does_not_garble_what_is_typed(installed: Installed) -> None:
-    go = let_go(installed)
-    with talk(installed, GO=go) as person:
-        person.ready()
-        person.enter("begin The beginning")
-        person.see("sent", "The beginning", BUSY)
-        person.type("/stat")
-        person.see("sent", "The beginning", "(working) > /stat")
+def test_agent_output_does_not_garble_typed_text(installed: Installed) -> None:
+    go = make_go_pipe(installed)
+    with start_repl(installed, GO=go) as repl:
+        repl.wait_until_ready()
+        repl.enter("begin The beginning")
+        repl.wait_for("sent", "The beginning", BUSY)
+        repl.type("/stat")
+        repl.wait_for("sent", "The beginning", "(working) > /stat")
         Path(go).write_text("go")
-        person.see("The beginning and the end", "> /stat")
-        person.enter("us")
-        person.see_line("  scripted: running")
-        person.enter("/exit")
-        person.left(0)
+        repl.wait_for("The beginning and the end", "> /stat")
+        repl.enter("us")
+        repl.wait_for_line("  scripted: running")
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_a_terminal_that_stops_reading_does_not_stop_the_agent(installed: Installed) -> None:
+def test_blocked_terminal_does_not_block_the_agent(installed: Installed) -> None:
     flooded = installed.home / "flooded"
-    with talk(installed) as person:
-        person.ready()
-        person.enter(f"flood {flooded}")
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter(f"flood {flooded}")
         deadline = time.monotonic() + PATIENCE
-        while not flooded.exists():  # nobody looks at the screen
-            assert time.monotonic() < deadline, "the agent was stopped"
+        while not flooded.exists():  # the screen is not read
+            assert time.monotonic() < deadline, "the agent was blocked"
             time.sleep(0.02)
-        person.see_line("line 4999 of a flood")
-        person.enter("/exit")
-        person.left(0)
-        assert all(f"line {number} of a flood" in person.screen for number in range(5000))
+        repl.wait_for_line("line 4999 of a flood")
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
+        assert all(f"line {number} of a flood" in repl.screen for number in range(5000))
 
 
-def test_the_answer_can_go_elsewhere(installed: Installed) -> None:
+def test_answer_can_be_redirected(installed: Installed) -> None:
     command = ["/bin/sh", "-c", 'exec "$@" > answer', "sh", *installed.command(["run", "-i", "scripted", "--no-color"])]
-    with Talk(command, installed.environment(TALKER), installed.home) as person:
-        person.ready()
-        person.enter("hello")
-        person.see("sent", IDLE)
-        person.enter("ask me")
-        person.see("turn 2", "permission needed (medium risk): run", "    me", ASKED)
-        person.enter("y")
-        person.see("+ allowed", IDLE)
-        person.enter("/exit")
-        assert "it was yes" not in person.left(0)
-    assert (installed.home / "answer").read_text() == "you said hello\n\nit was yes\n"
+    with ReplTerminal(command, installed.environment(CHAT_AGENT), installed.home) as repl:
+        repl.wait_until_ready()
+        repl.enter("hello")
+        repl.wait_for("sent", IDLE)
+        repl.enter("ask me")
+        repl.wait_for("turn 2", "permission needed (medium risk): run", "    me", ASKED)
+        repl.enter("y")
+        repl.wait_for("+ allowed", IDLE)
+        repl.enter("/exit")
+        assert "it was yes" not in repl.wait_for_exit(0)
+    assert (installed.home / "answer").read_text() == "echo hello\n\nit was yes\n"
 
 
-def test_nothing_of_the_agent_controls_the_terminal(installed: Installed) -> None:
-    body = TALKER.replace("'you said '", "'a\\x1b[2J\\x1b]0;x\\x07b\\rc '")
-    with talk(installed, body=body) as person:
-        person.ready()
-        person.enter("x")
-        person.see_line("abc x")
-        assert "\x1b[2J" not in person.screen
-        assert "\x07" not in person.screen
-        person.enter("/exit")
-        person.left(0)
+def test_agent_output_is_sanitized(installed: Installed) -> None:
+    body = CHAT_AGENT.replace("'echo '", "'a\\x1b[2J\\x1b]0;x\\x07b\\rc '")
+    with start_repl(installed, body=body) as repl:
+        repl.wait_until_ready()
+        repl.enter("x")
+        repl.wait_for_line("abc x")
+        assert "\x1b[2J" not in repl.screen
+        assert "\x07" not in repl.screen
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
 # -- commands
 
 
-def test_the_commands_that_tell(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id, "--model", "m1") as person:
-        person.ready()
-        person.enter("/cost")
-        person.see_line("  cost unknown, no tokens counted yet")
-        person.enter("cost")
-        person.see_line("spent")
-        person.enter("/cost")
-        person.see_line("  $0.5000, 1,200 tokens in, 34 out")
-        person.enter("/status")
-        person.see("  scripted: running", "  model: m1", "  session: S", "  turns: 1", "  no pending requests", IDLE)
-        person.enter("/session")
-        person.see_line(f"  run: {run_id}")
-        person.see_line("  journal: ")
-        person.see_line("  resume it later: amux run -i scripted --session S")
-        person.enter("/help")
+def test_information_commands_print_their_data(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id, "--model", "m1") as repl:
+        repl.wait_until_ready()
+        repl.enter("/cost")
+        repl.wait_for_line("  cost unknown, no tokens counted yet")
+        repl.enter("cost")
+        repl.wait_for_line("spent")
+        repl.enter("/cost")
+        repl.wait_for_line("  $0.5000, 1,200 tokens in, 34 out")
+        repl.enter("/status")
+        repl.wait_for("  scripted: running", "  model: m1", "  session: S", "  turns: 1", "  no pending requests", IDLE)
+        repl.enter("/session")
+        repl.wait_for_line(f"  run: {run_id}")
+        repl.wait_for_line("  journal: ")
+        repl.wait_for_line("  resume it later: amux run -i scripted --session S")
+        repl.enter("/help")
         for command in ("exit", "quit", "abort", "interrupt", "pause", "resume", "queue", "steer", "help"):
-            person.see_line(f"  /{command} ")
-        person.enter("/quit")
-        person.left(0)
+            repl.wait_for_line(f"  /{command} ")
+        repl.enter("/quit")
+        repl.wait_for_exit(0)
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ("/nope", "unknown command /nope; /help lists the commands"),
         ("/", "unknown command /;"),
@@ -174,207 +172,207 @@ def test_the_commands_that_tell(installed: Installed, run_id: str) -> None:
         ("/steer never mind", "error: scripted does not support a message in the middle of a turn"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_the_talk_goes_on(
-    installed: Installed, run_id: str, typed: str, told: str
+def test_refused_commands_are_reported_and_the_session_continues(
+    installed: Installed, run_id: str, typed: str, message: str
 ) -> None:
-    with talk(installed, "--run-id", run_id) as person:
-        person.ready()
-        person.enter(typed)
-        person.see_line(told.replace("RUN_ID", run_id))
-        person.enter("hello")
-        person.see("you said hello", IDLE)
-        person.enter("/exit")
-        person.left(0)
+    with start_repl(installed, "--run-id", run_id) as repl:
+        repl.wait_until_ready()
+        repl.enter(typed)
+        repl.wait_for_line(message.replace("RUN_ID", run_id))
+        repl.enter("hello")
+        repl.wait_for("echo hello", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_deliveries_are_told(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("work")
-        person.see("sent", "working", BUSY)
-        person.enter("/queue later")
-        person.see_line("queued: it starts a turn after the earlier prompts")
-        person.enter("/steer now")
-        person.see_line("added to the current turn")
-        person.enter("/interrupt")
-        person.see("you said now", IDLE)
-        assert "you said later" in person.lines
-        person.enter("/exit")
-        person.left(0)
+def test_deliveries_are_reported(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("sent", "working", BUSY)
+        repl.enter("/queue later")
+        repl.wait_for_line("queued: it starts a turn after the earlier prompts")
+        repl.enter("/steer now")
+        repl.wait_for_line("added to the current turn")
+        repl.enter("/interrupt")
+        repl.wait_for("echo now", IDLE)
+        assert "echo later" in repl.lines
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_pause_and_resume(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id) as person:
-        person.ready()
-        person.enter("/pause")
-        person.see_line("! paused")
-        person.enter("/status")
-        person.see_line("  scripted: paused")
-        person.enter("/pause")
-        person.see_line("error: a run that is paused cannot become paused [INVALID_STATE_TRANSITION]")
-        person.enter("/resume")
-        person.see_line("! resumed")
-        person.enter("hello")
-        person.see_line("you said hello")
-        person.enter("/pause")
-        person.see("! paused", times=2)
-        person.enter("/exit")  # who is stopped cannot leave
-        person.left(0)
+def test_paused_run_resumes_and_closes(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id) as repl:
+        repl.wait_until_ready()
+        repl.enter("/pause")
+        repl.wait_for_line("! paused")
+        repl.enter("/status")
+        repl.wait_for_line("  scripted: paused")
+        repl.enter("/pause")
+        repl.wait_for_line("error: a run that is paused cannot become paused [INVALID_STATE_TRANSITION]")
+        repl.enter("/resume")
+        repl.wait_for_line("! resumed")
+        repl.enter("hello")
+        repl.wait_for_line("echo hello")
+        repl.enter("/pause")
+        repl.wait_for("! paused", times=2)
+        repl.enter("/exit")  # a stopped process cannot exit by itself
+        repl.wait_for_exit(0)
 
 
-def test_abort(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id, "--grace-period", "1") as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        person.enter("/abort")
-        person.left(13)
+def test_abort_ends_the_run(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.enter("/abort")
+        repl.wait_for_exit(13)
     assert processes_of(run_id) == []
 
 
 # -- keys and signals
 
 
-def test_ctrl_c_stops_the_turn_and_leaves_what_is_typed(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        person.type("hello")
-        person.see_line("(working) > hello")
-        person.type("\x03")
-        person.see_line("interrupted; press Ctrl-C again to abort the run")
-        person.see_line("> hello")
-        person.enter("")
-        person.see("you said hello", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_ctrl_c_interrupts_the_turn_and_keeps_typed_text(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.type("hello")
+        repl.wait_for_line("(working) > hello")
+        repl.type("\x03")
+        repl.wait_for_line("interrupted; press Ctrl-C again to abort the run")
+        repl.wait_for_line("> hello")
+        repl.enter("")
+        repl.wait_for("echo hello", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_ctrl_c_with_nothing_to_stop_clears_the_line(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.type("half a \x1apromp")
-        person.see_line("> half a promp")
-        person.type("\x03")
-        told = person.see_line("no turn is running; ")
-        person.see(told, IDLE)
-        person.type("\x04")
-        person.left(0)
+def test_ctrl_c_without_a_turn_clears_the_line(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.type("half a \x1apromp")
+        repl.wait_for_line("> half a promp")
+        repl.type("\x03")
+        message = repl.wait_for_line("no turn is running; ")
+        repl.wait_for(message, IDLE)
+        repl.type("\x04")
+        repl.wait_for_exit(0)
 
 
 @pytest.mark.parametrize("prompt", ["work", ""])
-def test_ctrl_c_twice_ends_the_run(installed: Installed, run_id: str, prompt: str) -> None:
-    with talk(installed, "--run-id", run_id, "--grace-period", "1") as person:
-        person.ready()
+def test_second_ctrl_c_aborts_the_run(installed: Installed, run_id: str, prompt: str) -> None:
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
+        repl.wait_until_ready()
         if prompt:
-            person.enter(prompt)
-            person.see("working", BUSY)
-        person.type("\x03\x03")
-        person.left(13)
+            repl.enter(prompt)
+            repl.wait_for("working", BUSY)
+        repl.type("\x03\x03")
+        repl.wait_for_exit(13)
     assert processes_of(run_id) == []
 
 
-def test_ctrl_c_a_third_time_kills(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id, "--grace-period", "500", body=STUBBORN) as person:
-        person.ready()
-        person.type("\x03\x03")
-        person.see_line("aborting the run")
-        person.type("\x03")
-        person.left(13)
+def test_third_ctrl_c_kills_the_run(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "500", body=STUBBORN) as repl:
+        repl.wait_until_ready()
+        repl.type("\x03\x03")
+        repl.wait_for_line("aborting the run")
+        repl.type("\x03")
+        repl.wait_for_exit(13)
     assert processes_of(run_id) == []
 
 
-def test_a_sigint_from_elsewhere_is_a_ctrl_c(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        person.process.send_signal(signal.SIGINT)
-        person.see_line("! the run was interrupted")
-        person.enter("/exit")
-        person.left(13)  # as the last turn ended
+def test_external_sigint_acts_like_ctrl_c(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.process.send_signal(signal.SIGINT)
+        repl.wait_for_line("! the run was interrupted")
+        repl.enter("/exit")
+        repl.wait_for_exit(13)  # the exit code of the last turn
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_signals_end_the_run_and_give_the_terminal_back(
+def test_other_signals_end_the_run_and_restore_the_terminal(
     installed: Installed, run_id: str, number: signal.Signals
 ) -> None:
-    with talk(installed, "--run-id", run_id, "--grace-period", "1") as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        person.process.send_signal(number)
-        person.see_line(f"warning: {number.name}: aborting the run")
-        person.left(13)
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.process.send_signal(number)
+        repl.wait_for_line(f"warning: {number.name}: aborting the run")
+        repl.wait_for_exit(13)
     assert processes_of(run_id) == []
 
 
 def test_ctrl_d_waits_for_the_turn(installed: Installed) -> None:
-    go = let_go(installed)
-    with talk(installed, GO=go) as person:
-        person.ready()
-        person.enter("begin The beginning")
-        person.see("The beginning", BUSY)
-        person.type("\x04")
-        person.see_line("waiting for the agent to finish")
-        person.enter("/status")
-        person.see_line("  scripted: running, working, ending")
+    go = make_go_pipe(installed)
+    with start_repl(installed, GO=go) as repl:
+        repl.wait_until_ready()
+        repl.enter("begin The beginning")
+        repl.wait_for("The beginning", BUSY)
+        repl.type("\x04")
+        repl.wait_for_line("waiting for the agent to finish")
+        repl.enter("/status")
+        repl.wait_for_line("  scripted: running, working, ending")
         Path(go).write_text("go")
-        assert "The beginning and the end" in person.left(0)
+        assert "The beginning and the end" in repl.wait_for_exit(0)
 
 
-def test_ctrl_d_twice_does_not_wait(installed: Installed, run_id: str) -> None:
-    body = TALKER.replace("hear_of('interrupt')", "time.sleep(600)")
-    with talk(installed, "--run-id", run_id, "--grace-period", "500", body=body) as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        person.type("\x04")
-        person.see_line("waiting for the agent to finish")
-        person.type("\x04")
-        person.left(13)
+def test_second_ctrl_d_does_not_wait(installed: Installed, run_id: str) -> None:
+    body = CHAT_AGENT.replace("read_next('interrupt')", "time.sleep(600)")
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "500", body=body) as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        repl.type("\x04")
+        repl.wait_for_line("waiting for the agent to finish")
+        repl.type("\x04")
+        repl.wait_for_exit(13)
     assert processes_of(run_id) == []
 
 
-def test_kill_9_leaves_no_process_and_gives_the_terminal_back(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id) as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        assert not person.is_as_it_was
+def test_sigkill_leaves_no_process_and_restores_the_terminal(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id) as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        assert not repl.is_restored
         assert processes_of(run_id)
-        person.process.kill()
-        assert person.finish() == -signal.SIGKILL
-        assert person.is_as_it_was
+        repl.process.kill()
+        assert repl.finish() == -signal.SIGKILL
+        assert repl.is_restored
     deadline = time.monotonic() + PATIENCE
     while processes_of(run_id):
-        assert time.monotonic() < deadline, "somebody survived"
+        assert time.monotonic() < deadline, "a process survived"
         time.sleep(0.02)
 
 
-def test_the_window_may_change(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("ask " + "x" * 50)
-        person.see_line(ASKED)
-        person.resize(40, 20)
-        person.process.send_signal(signal.SIGWINCH)  # which only a terminal that controls its processes sends
-        person.enter("n " + "because of this " * 4)
-        assert person.see_line("x denied because").endswith("…")
-        person.see("it was no", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_window_can_be_resized(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("ask " + "x" * 50)
+        repl.wait_for_line(ASKED)
+        repl.resize(40, 20)
+        repl.process.send_signal(signal.SIGWINCH)  # sent only by a controlling terminal
+        repl.enter("n " + "because of this " * 4)
+        assert repl.wait_for_line("x denied because").endswith("…")
+        repl.wait_for("it was no", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_a_terminal_that_goes_away_ends_the_run(installed: Installed, run_id: str) -> None:
-    with talk(installed, "--run-id", run_id, "--grace-period", "1") as person:
-        person.ready()
-        person.enter("work")
-        person.see("working", BUSY)
-        os.close(person._master)
-        person._master = os.open(os.devnull, os.O_RDWR)
-        assert person.process.wait(PATIENCE) in {13, 141}
+def test_closed_terminal_ends_the_run(installed: Installed, run_id: str) -> None:
+    with start_repl(installed, "--run-id", run_id, "--grace-period", "1") as repl:
+        repl.wait_until_ready()
+        repl.enter("work")
+        repl.wait_for("working", BUSY)
+        os.close(repl._master)
+        repl._master = os.open(os.devnull, os.O_RDWR)
+        assert repl.process.wait(PATIENCE) in {13, 141}
     assert processes_of(run_id) == []
 
 
@@ -382,120 +380,120 @@ def test_a_terminal_that_goes_away_ends_the_run(installed: Installed, run_id: st
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("y", "yes"), ("no too risky", "no"), ("A", "yes"), ("\x04", "no")])
-def test_permission_is_asked_for(installed: Installed, typed: str, answer: str) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("ask rm -rf /")
-        person.see("permission needed (medium risk): run", "    rm -rf /", ASKED)
-        person.type(typed if typed == "\x04" else typed + "\r")
-        person.see_line(f"it was {answer}")
-        person.see_line("+ allowed" if answer == "yes" else "x denied")
-        person.see(f"it was {answer}", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_approval_is_asked_at_the_prompt(installed: Installed, typed: str, answer: str) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("ask rm -rf /")
+        repl.wait_for("permission needed (medium risk): run", "    rm -rf /", ASKED)
+        repl.type(typed if typed == "\x04" else typed + "\r")
+        repl.wait_for_line(f"it was {answer}")
+        repl.wait_for_line("+ allowed" if answer == "yes" else "x denied")
+        repl.wait_for(f"it was {answer}", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_no_answer_is_asked_again_and_commands_are_commands(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("ask rm -rf /")
-        person.see("    rm -rf /", ASKED)
-        person.enter("maybe")
-        person.see_line("invalid answer: ")
-        person.enter("/status")
-        person.see("  waiting for you: 1 request", "  run: rm -rf /", ASKED)
-        person.enter("n")
-        person.see("it was no", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_invalid_answer_is_asked_again_and_commands_still_work(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("ask rm -rf /")
+        repl.wait_for("    rm -rf /", ASKED)
+        repl.enter("maybe")
+        repl.wait_for_line("invalid answer: ")
+        repl.enter("/status")
+        repl.wait_for("  waiting for you: 1 request", "  run: rm -rf /", ASKED)
+        repl.enter("n")
+        repl.wait_for("it was no", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("mauve", "mauve"), ("//x", "/x")])
-def test_questions_are_answered(installed: Installed, typed: str, answer: str) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.enter("question which?")
-        person.see("question: which?", "  1. red", "  2. blue", IDLE)
-        person.enter(typed)
-        person.see(f"so {answer}", IDLE)
-        person.enter("/exit")
-        person.left(0)
+def test_question_is_answered(installed: Installed, typed: str, answer: str) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("question which?")
+        repl.wait_for("question: which?", "  1. red", "  2. blue", IDLE)
+        repl.enter(typed)
+        repl.wait_for(f"so {answer}", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_a_line_that_was_begun_before_the_question_is_no_answer(installed: Installed) -> None:
-    go = let_go(installed)
-    with talk(installed, GO=go) as person:
-        person.ready()
-        person.enter("prepare rm -rf /")
-        person.see("sent", BUSY)
-        person.type("y")
-        person.see_line("(working) > y")
+def test_line_started_before_the_question_does_not_answer_it(installed: Installed) -> None:
+    go = make_go_pipe(installed)
+    with start_repl(installed, GO=go) as repl:
+        repl.wait_until_ready()
+        repl.enter("prepare rm -rf /")
+        repl.wait_for("sent", BUSY)
+        repl.type("y")
+        repl.wait_for_line("(working) > y")
         Path(go).write_text("go")
-        person.see("    rm -rf /", "(a question waits until this line is sent or cleared) > y")
-        person.enter("")
-        person.see_line("queued: ")
-        person.see_line(ASKED)
-        person.enter("n")
-        person.see("turn 2", "you said y", IDLE)
-        assert "it was no" in person.lines
-        person.enter("/exit")
-        person.left(0)
+        repl.wait_for("    rm -rf /", "(a question waits until this line is sent or cleared) > y")
+        repl.enter("")
+        repl.wait_for_line("queued: ")
+        repl.wait_for_line(ASKED)
+        repl.enter("n")
+        repl.wait_for("turn 2", "echo y", IDLE)
+        assert "it was no" in repl.lines
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_lines_typed_before_the_question_are_no_answers(installed: Installed) -> None:
-    go = let_go(installed)
-    with talk(installed, GO=go) as person:
-        person.ready()
-        person.enter("prepare rm -rf /")
-        person.type("y\ry\r")
-        person.see_line("queued: ")
+def test_lines_typed_before_the_question_do_not_answer_it(installed: Installed) -> None:
+    go = make_go_pipe(installed)
+    with start_repl(installed, GO=go) as repl:
+        repl.wait_until_ready()
+        repl.enter("prepare rm -rf /")
+        repl.type("y\ry\r")
+        repl.wait_for_line("queued: ")
         Path(go).write_text("go")
-        person.see_line(ASKED)
-        person.enter("n")
-        person.see("turn 3", "you said y", IDLE)
-        assert "it was no" in person.lines
-        person.enter("/exit")
-        person.left(0)
+        repl.wait_for_line(ASKED)
+        repl.enter("n")
+        repl.wait_for("turn 3", "echo y", IDLE)
+        assert "it was no" in repl.lines
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-def test_a_question_ends_with_the_run(installed: Installed) -> None:
-    with talk(installed, "--timeout", "2", "--grace-period", "0.1") as person:
-        person.ready()
-        person.enter("ask rm -rf /")
-        person.see_line(ASKED)
-        assert "(no longer needed)" in person.left(11)
+def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
+    with start_repl(installed, "--timeout", "2", "--grace-period", "0.1") as repl:
+        repl.wait_until_ready()
+        repl.enter("ask rm -rf /")
+        repl.wait_for_line(ASKED)
+        assert "(no longer needed)" in repl.wait_for_exit(11)
 
 
-def test_nobody_need_be_asked(installed: Installed) -> None:
-    with talk(installed, "--non-interactive") as person:
-        person.ready()
-        person.enter("ask rm -rf /")
-        person.see_line("warning: no terminal to ask on")
-        person.see_line("it was no")
-        person.enter("/exit")
-        person.left(0)
+def test_non_interactive_denies_requests(installed: Installed) -> None:
+    with start_repl(installed, "--non-interactive") as repl:
+        repl.wait_until_ready()
+        repl.enter("ask rm -rf /")
+        repl.wait_for_line("warning: no terminal to ask on")
+        repl.wait_for_line("it was no")
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
 
 
-# -- the end by itself
+# -- ends without a command
 
 
-def test_an_agent_that_dies_ends_the_talk(installed: Installed) -> None:
-    with talk(installed) as person:
-        person.ready()
-        person.type("half")
-        person.see_line("> half")
-        person.type("\x15")
-        person.enter("die")
-        assert person.left(12)[-1].endswith("[AGENT_CRASH] (scripted)")
+def test_crashed_agent_ends_the_session(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.type("half")
+        repl.wait_for_line("> half")
+        repl.type("\x15")
+        repl.enter("die")
+        assert repl.wait_for_exit(12)[-1].endswith("[AGENT_CRASH] (scripted)")
 
 
-def test_an_agent_that_cannot_talk_is_told_at_the_start(installed: Installed) -> None:
+def test_agent_without_interactive_mode_is_refused_at_the_start(installed: Installed) -> None:
     done = installed.run("run", "-i", "cursor", "--json", stdin=b"")
     assert (done.returncode, '"CAPABILITY_ERROR"' in done.stdout) == (6, True)
 
 
 @pytest.mark.parametrize("flags", [["--quiet"], []])
-def test_it_needs_a_terminal_and_more_than_the_last_answer(installed: Installed, flags: list[str]) -> None:
-    done = installed.run("run", "-i", "scripted", "--no-json", *flags, body=TALKER, stdin=b"hello\n")
+def test_interactive_mode_requires_a_terminal_and_full_output(installed: Installed, flags: list[str]) -> None:
+    done = installed.run("run", "-i", "scripted", "--no-json", *flags, body=CHAT_AGENT, stdin=b"hello\n")
     assert done.returncode == 2
     assert "error: --interactive " in done.stderr

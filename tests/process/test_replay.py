@@ -1,4 +1,4 @@
-"""Recordings played by a real process, through the real runner."""
+"""Recordings replayed by a real process, through the real runner."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def play(
         "codex/0.169.0/exec_big_output",
     ],
 )
-def test_every_byte_and_the_end_are_as_recorded(name: str) -> None:
+def test_player_reproduces_output_and_exit(name: str) -> None:
     fixture = load_fixture(FIXTURES / name)
     done = play(FIXTURES / name, stdin=b"".join(line + b"\n" for line in fixture.stdin))
     assert done.stdout == fixture.stdout
@@ -63,7 +63,7 @@ def test_every_byte_and_the_end_are_as_recorded(name: str) -> None:
     assert ended == fixture.exit
 
 
-def test_the_recorded_times_pass_or_a_fraction_of_them(tmp_path: Path) -> None:
+def test_player_follows_recorded_times_at_the_given_speed(tmp_path: Path) -> None:
     folder = record(tmp_path, [b"one", b"two"], times=[0.0, 0.4], wall_s=0.6)
     seconds = {}
     for speed in ("1", "4", "0"):
@@ -74,7 +74,7 @@ def test_the_recorded_times_pass_or_a_fraction_of_them(tmp_path: Path) -> None:
     assert seconds["4"] >= 0.15
 
 
-def test_output_comes_when_it_is_due_and_not_at_the_end(tmp_path: Path) -> None:
+def test_output_is_written_when_due(tmp_path: Path) -> None:
     folder = record(tmp_path, [b"one", b"two"], times=[0.0, 60.0], wall_s=60.0)
     command = [sys.executable, "-I", "-S", str(PLAYER), str(folder), "1", "5"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as player:
@@ -88,7 +88,7 @@ PROMPT = b'{"type":"user","message":{}}'
 
 
 @pytest.mark.parametrize(
-    ("sent", "says"),
+    ("sent", "message"),
     [
         (b"", b"standard input was closed; the recording expects prompt"),
         (
@@ -98,14 +98,14 @@ PROMPT = b'{"type":"user","message":{}}'
         (PROMPT + b"\n" + PROMPT + b"\n", b"this run sent: prompt; the recording expects nothing more"),
     ],
 )
-def test_a_run_that_does_something_else_ends_with_code_3(tmp_path: Path, sent: bytes, says: bytes) -> None:
+def test_deviating_run_ends_with_code_3(tmp_path: Path, sent: bytes, message: bytes) -> None:
     folder = record(tmp_path, [b"one"], stdin=[PROMPT], times=[0.1], wall_s=0.2)
     done = play(folder, stdin=sent, speed="1")
     assert done.returncode == 3
-    assert done.stderr.startswith(b"replay: " + says)
+    assert done.stderr.startswith(b"replay: " + message)
 
 
-def test_waiting_is_bounded(tmp_path: Path) -> None:
+def test_waiting_for_input_is_bounded(tmp_path: Path) -> None:
     folder = record(tmp_path, [b"one"], stdin=[PROMPT])
     command = [sys.executable, "-I", "-S", str(PLAYER), str(folder), "0", "0.1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as player:
@@ -132,8 +132,8 @@ async def play_run(mux: AgentMux, prompt: str | Path, **options: Any) -> tuple[l
     return events, run
 
 
-def told(events: list[Any]) -> list[dict[str, Any]]:
-    """What events say, without what differs from run to run."""
+def comparable(events: list[Any]) -> list[dict[str, Any]]:
+    """Return the events without the fields that differ from run to run."""
     ours = ("runId", "agent", "timestamp", "durationMs", "interactionId", "cwd", "reason")
     return [{k: v for k, v in event_to_dict(event).items() if k not in ours} for event in events if event.type != "log"]
 
@@ -142,16 +142,19 @@ def told(events: list[Any]) -> list[dict[str, Any]]:
     "name",
     ["claude/2.1.330/tool_files", "claude/2.1.330/subagent_async", "codex/0.169.0/exec_fail", "codex/0.169.0/err_401"],
 )
-async def test_a_replayed_run_has_the_events_of_the_recording(mux: AgentMux, name: str) -> None:
+async def test_replayed_run_emits_the_events_of_the_recording(mux: AgentMux, name: str) -> None:
     events, _ = await play_run(mux, FIXTURES / name)
     recorded = Recorded(CLAUDE if name.startswith("claude") else CODEX, FIXTURES / name)
     assert {event.agent for event in events} == {"replay"}
-    assert [e["type"] for e in told(events)] == [e["type"] for e in told(list(recorded.played.events))]
-    mine = [e for e in told(events) if e["type"] not in {"auth_error", "error", "crash"}]  # their texts name the agent
-    assert mine == [e for e in told(list(recorded.played.events)) if e["type"] not in {"auth_error", "error", "crash"}]
+    replayed, expected = comparable(events), comparable(list(recorded.played.events))
+    assert [e["type"] for e in replayed] == [e["type"] for e in expected]
+    naming_agent = {"auth_error", "error", "crash"}  # their texts name the agent
+    assert [e for e in replayed if e["type"] not in naming_agent] == [
+        e for e in expected if e["type"] not in naming_agent
+    ]
 
 
-async def test_the_demo_is_built_in(mux: AgentMux) -> None:
+async def test_demo_is_built_in(mux: AgentMux) -> None:
     events, run = await play_run(mux, DEMO)
     result = await run
     assert result.exit_reason == "completed"
@@ -162,15 +165,15 @@ async def test_the_demo_is_built_in(mux: AgentMux) -> None:
     assert load_fixture(HERE / DEMO).agent == "claude"
 
 
-async def test_a_journal_is_played_like_the_run_it_is_of(mux: AgentMux, tmp_path: Path) -> None:
+async def test_journal_is_replayed_like_its_run(mux: AgentMux, tmp_path: Path) -> None:
     first, run = await play_run(mux, FIXTURES / "claude/2.1.330/perm_allow", approval_mode="yolo")
     assert run.journal is not None
     again = AgentMux(default_agent="replay", config_dir=tmp_path / "again")
     second, _ = await play_run(again, run.journal, approval_mode="yolo")
-    assert told(second) == told(first)
+    assert comparable(second) == comparable(first)
 
 
-async def test_the_journal_of_a_replay_gives_the_events_again(mux: AgentMux) -> None:
+async def test_journal_of_a_replay_derives_the_same_events(mux: AgentMux) -> None:
     events, run = await play_run(mux, FIXTURES / "claude/2.1.330/perm_write_allow", approval_mode="yolo")
     header = run._runner.plan.header
     assert (header.codec.agent, header.codec.protocol) == ("claude", "stream-json-two-way")
@@ -192,7 +195,7 @@ async def test_the_journal_of_a_replay_gives_the_events_again(mux: AgentMux) -> 
         ("codex/0.169.0/as_file_change_decline", "approval_denied"),
     ],
 )
-async def test_approvals_are_asked_and_have_to_be_answered_as_recorded(mux: AgentMux, name: str, settled: str) -> None:
+async def test_approvals_must_be_answered_as_recorded(mux: AgentMux, name: str, settled: str) -> None:
     answer = Approve() if settled == "approval_granted" else Deny("no")
     events, run = await play_run(mux, FIXTURES / name, on_approval_request=lambda _: answer)
     result = await run
@@ -201,7 +204,7 @@ async def test_approvals_are_asked_and_have_to_be_answered_as_recorded(mux: Agen
     assert kinds.count("approval_request") == kinds.count(settled) >= 1
 
 
-async def test_another_answer_than_the_recorded_one_ends_the_play(mux: AgentMux) -> None:
+async def test_different_answer_ends_the_replay(mux: AgentMux) -> None:
     events, run = await play_run(mux, FIXTURES / "claude/2.1.330/perm_allow", approval_mode="deny")
     result = await run
     assert (result.exit_reason, result.exit_code) == ("crashed", 3)
@@ -211,7 +214,7 @@ async def test_another_answer_than_the_recorded_one_ends_the_play(mux: AgentMux)
 
 
 @pytest.mark.parametrize("name", ["claude/2.1.330/stdin_multi_turn", "codex/0.169.0/as_multi_turn"])
-async def test_further_prompts_are_played(mux: AgentMux, name: str) -> None:
+async def test_further_prompts_are_replayed(mux: AgentMux, name: str) -> None:
     with anyio.fail_after(BOUND):
         async with mux:
             run = mux.run(prompt=str(FIXTURES / name), interactive=True, env=AT_ONCE)
@@ -221,7 +224,7 @@ async def test_further_prompts_are_played(mux: AgentMux, name: str) -> None:
     assert result.turn_count == 2
 
 
-async def test_an_interruption_is_played(mux: AgentMux) -> None:
+async def test_interrupt_is_replayed(mux: AgentMux) -> None:
     with anyio.fail_after(BOUND):
         async with mux:
             prompt = str(FIXTURES / "claude/2.1.330/interrupt_text")
@@ -234,7 +237,7 @@ async def test_an_interruption_is_played(mux: AgentMux) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         ({"prompt": "/nonexistent"}, "/nonexistent does not exist"),
         ({"prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "fast"}}, "env.AMUX_REPLAY_SPEED"),
@@ -242,27 +245,27 @@ async def test_an_interruption_is_played(mux: AgentMux) -> None:
         ({"prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "inf"}}, "env.AMUX_REPLAY_SPEED"),
     ],
 )
-async def test_what_cannot_be_played_is_said_before_anything_starts(
-    mux: AgentMux, options: dict[str, Any], says: str
+async def test_invalid_replay_options_are_refused_before_the_start(
+    mux: AgentMux, options: dict[str, Any], message: str
 ) -> None:
     async with mux:
-        with pytest.raises(ValidationError, match=says):
+        with pytest.raises(ValidationError, match=message):
             mux.run(**options)
 
 
-async def test_output_in_no_protocol_is_said_to_be_such(mux: AgentMux) -> None:
+async def test_recording_without_a_protocol_is_refused(mux: AgentMux) -> None:
     async with mux:
         with pytest.raises(AgentMuxError, match="claude has no protocol 'text'"):
             mux.run(prompt=str(FIXTURES / "claude/2.1.330/text_output"))
 
 
-async def test_what_happened_at_a_terminal_is_not_played(mux: AgentMux) -> None:
+async def test_terminal_recording_is_refused(mux: AgentMux) -> None:
     async with mux:
         with pytest.raises(ValidationError, match="use `amux replay` for terminal recordings"):
             mux.run(prompt=str(FIXTURES / "terminal/scripted-1.0/text"))
 
 
-def test_the_player_says_its_version() -> None:
+def test_player_prints_its_version() -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(PLAYER), "--version"], capture_output=True, timeout=BOUND, check=True
     )

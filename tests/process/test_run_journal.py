@@ -1,4 +1,4 @@
-"""The journal of a run is its own, and holds everything that its readers saw."""
+"""The journal of a run contains everything that its readers saw."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from agent_mux.run.derivation import derive_events
 
 pytestmark = pytest.mark.anyio
 
-HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
+HELLO = "read(); emit(session='S1'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
 
 
 def broken(_: Any) -> None:
@@ -20,7 +20,7 @@ def broken(_: Any) -> None:
 
 
 @pytest.mark.parametrize("event_type", ["session_start", "text_delta", "session_end"])
-async def test_a_warning_about_a_handler_is_derived_again(make_client: MakeClient, event_type: str) -> None:
+async def test_handler_warning_is_derived_from_the_journal(make_client: MakeClient, event_type: str) -> None:
     with anyio.fail_after(20):
         async with make_client(HELLO) as mux:
             run = mux.run(prompt="hi", event_buffer_size=1)
@@ -32,7 +32,7 @@ async def test_a_warning_about_a_handler_is_derived_again(make_client: MakeClien
     assert [encode_event(event) for event in derive_events(Path(run.journal), ScriptedCodec)] == late
 
 
-async def test_a_file_that_was_there_is_neither_written_nor_read(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_existing_file_is_neither_written_nor_read(make_client: MakeClient, tmp_path: Path) -> None:
     path = tmp_path / "mine"
     path.write_text("mine")
     with anyio.fail_after(20):

@@ -1,4 +1,4 @@
-"""What becomes of a run, whatever its agent does. Each test bounds every wait."""
+"""Outcomes of runs for all kinds of agent behaviour. Every wait is bounded."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.process.everywhere import HereAlone, here_alone
+from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient, ScriptedCodec, ScriptedMux
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Choice, Deny, RunResult, Text, encode_event, validate
@@ -15,13 +15,13 @@ from agent_mux.run.derivation import derive_events
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.handle import RunHandle
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-HELLO = "hear(); say(session='S1'); say(text='hello '); say(text='world'); say(done=True); rest()"
+HELLO = "read(); emit(session='S1'); emit(text='hello '); emit(text='world'); emit(done=True); drain()"
 
 
 async def watch(run: RunHandle) -> tuple[list[Any], RunResult]:
-    """All events and the result; the stream is lawful, and the journal tells it again, byte for byte."""
+    """Collect events and result; check that the events conform and that the journal derives the same bytes."""
     events = [event async for event in run]
     result = await run
     assert validate(events) == []
@@ -35,7 +35,7 @@ def types(events: list[Any]) -> list[str]:
     return [event.type for event in events]
 
 
-async def _seen(run: RunHandle, kind: str) -> None:
+async def _wait_for(run: RunHandle, kind: str) -> None:
     async for event in run:
         if event.type == kind:
             return
@@ -48,7 +48,7 @@ async def run_to_end(make_client: MakeClient, body: str, **fields: Any) -> tuple
             return await watch(mux.run(**{"prompt": "hi", **fields}))
 
 
-async def test_an_agent_that_closes_properly_has_completed(make_client: MakeClient) -> None:
+async def test_agent_that_closes_properly_completes_the_run(make_client: MakeClient) -> None:
     events, result = await run_to_end(make_client, HELLO)
     assert (result.exit_reason, result.exit_code, result.text, result.session_id) == (
         "completed",
@@ -65,25 +65,25 @@ async def test_an_agent_that_closes_properly_has_completed(make_client: MakeClie
 
 
 @pytest.mark.parametrize(
-    ("last_words", "reason", "code", "terminal"),
+    ("ending", "reason", "code", "terminal"),
     [
         ("sys.exit(0)", "truncated", "AGENT_CRASH", "error"),
         ("sys.exit(3)", "crashed", "AGENT_CRASH", "crash"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "killed", "AGENT_CRASH", "crash"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "AGENT_CRASH", "crash"),
         ("sys.exit(143)", "killed", "AGENT_CRASH", "crash"),
-        ("say(failed='AUTH_ERROR'); rest()", "failed", "AUTH_ERROR", "auth_error"),
-        ("say(failed='RATE_LIMITED'); rest()", "failed", "RATE_LIMITED", "rate_limit_error"),
-        ("say(failed='CONTEXT_EXCEEDED'); sys.exit(1)", "failed", "CONTEXT_EXCEEDED", "context_exceeded"),
-        ("say(failed='BUDGET_EXCEEDED'); sys.exit(1)", "budget", "BUDGET_EXCEEDED", "error"),
-        ("say(stopped=True); sys.exit(1)", "interrupted", "ABORTED", "interrupted"),
+        ("emit(failed='AUTH_ERROR'); drain()", "failed", "AUTH_ERROR", "auth_error"),
+        ("emit(failed='RATE_LIMITED'); drain()", "failed", "RATE_LIMITED", "rate_limit_error"),
+        ("emit(failed='CONTEXT_EXCEEDED'); sys.exit(1)", "failed", "CONTEXT_EXCEEDED", "context_exceeded"),
+        ("emit(failed='BUDGET_EXCEEDED'); sys.exit(1)", "budget", "BUDGET_EXCEEDED", "error"),
+        ("emit(stopped=True); sys.exit(1)", "interrupted", "ABORTED", "interrupted"),
         ("print('{\"text\": \"cut', end='', flush=True); os._exit(0)", "truncated", "AGENT_CRASH", "error"),
     ],
 )
-async def test_the_verdict_is_never_a_guess(
-    make_client: MakeClient, last_words: str, reason: str, code: str, terminal: str
+async def test_exit_reason_and_error_reflect_the_end_of_the_agent(
+    make_client: MakeClient, ending: str, reason: str, code: str, terminal: str
 ) -> None:
-    body = f"print('why', file=sys.stderr, flush=True); hear(); say(text='partial'); {last_words}"
+    body = f"print('why', file=sys.stderr, flush=True); read(); emit(text='partial'); {ending}"
     events, result = await run_to_end(make_client, body)
     assert result.exit_reason == reason
     assert result.error is not None
@@ -93,7 +93,7 @@ async def test_the_verdict_is_never_a_guess(
     assert result.text == "partial"
 
 
-async def test_a_program_that_cannot_be_started_is_a_crash_with_the_reason(
+async def test_program_that_cannot_be_started_is_a_crash_with_its_reason(
     make_client: MakeClient, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"
@@ -109,11 +109,11 @@ async def test_a_program_that_cannot_be_started_is_a_crash_with_the_reason(
     assert "Exec format error" in result.error.message
 
 
-async def test_a_run_leaves_no_temp_dir_and_no_process(make_client: MakeClient) -> None:
+async def test_finished_run_leaves_no_temp_dir_and_no_process(make_client: MakeClient) -> None:
     body = """
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
 subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 1000"], stdout=subprocess.DEVNULL)
-hear(); say(text='x'); say(done=True); rest()"""
+read(); emit(text='x'); emit(done=True); drain()"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -128,7 +128,7 @@ async def test_abort_ends_an_agent_that_ignores_every_signal(make_client: MakeCl
     body = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text='ready')
+read(); emit(text='ready')
 while True: time.sleep(100)"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -137,25 +137,25 @@ while True: time.sleep(100)"""
                 if event.type == "text_delta":
                     await run.abort()
             result = await run
-            await run.abort()  # again: nothing happens
+            await run.abort()  # has no effect on an ended run
     assert (result.exit_reason, run.state) == ("aborted", "aborted")
     assert processes_of(run.run_id) == []
 
 
-async def test_leaving_the_block_ends_what_still_runs(make_client: MakeClient) -> None:
+async def test_leaving_the_block_aborts_unfinished_runs(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(text='x'); time.sleep(1000)") as mux:
             runs = [mux.run(prompt="hi", grace_period=0.2) for _ in range(3)]
     for run in runs:
         assert (await run).exit_reason == "aborted"
         assert processes_of(run.run_id) == []
 
 
-async def test_a_cancelled_client_leaves_nothing_behind(make_client: MakeClient) -> None:
+async def test_cancelled_client_leaves_nothing_behind(make_client: MakeClient) -> None:
     runs: list[RunHandle] = []
     with anyio.fail_after(20):
         with anyio.CancelScope() as scope:
-            async with make_client("hear(); say(text='x'); time.sleep(1000)") as mux:
+            async with make_client("read(); emit(text='x'); time.sleep(1000)") as mux:
                 runs.append(mux.run(prompt="hi", grace_period=0.2))
                 async for event in runs[0]:
                     if event.type == "text_delta":
@@ -165,11 +165,11 @@ async def test_a_cancelled_client_leaves_nothing_behind(make_client: MakeClient)
     assert processes_of(runs[0].run_id) == []
 
 
-async def test_an_exception_in_the_consumer_ends_the_runs(make_client: MakeClient) -> None:
+async def test_exception_in_the_consumer_aborts_the_runs(make_client: MakeClient) -> None:
     runs: list[RunHandle] = []
 
     async def consume() -> None:
-        async with make_client("hear(); time.sleep(1000)") as mux:
+        async with make_client("read(); time.sleep(1000)") as mux:
             runs.append(mux.run(prompt="hi", grace_period=0.2))
             raise LookupError("the consumer's own")
 
@@ -179,27 +179,27 @@ async def test_an_exception_in_the_consumer_ends_the_runs(make_client: MakeClien
         assert (await runs[0]).exit_reason == "aborted"
 
 
-async def test_the_run_timeout_ends_the_run(make_client: MakeClient) -> None:
-    events, result = await run_to_end(make_client, "hear(); time.sleep(1000)", timeout=0.2, grace_period=0.1)
+async def test_run_timeout_ends_the_run(make_client: MakeClient) -> None:
+    events, result = await run_to_end(make_client, "read(); time.sleep(1000)", timeout=0.2, grace_period=0.1)
     assert result.exit_reason == "timeout"
     assert events[-2].kind == "run"
 
 
-async def test_silence_ends_the_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); time.sleep(1000)"
+async def test_inactivity_timeout_ends_a_silent_run(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); time.sleep(1000)"
     events, result = await run_to_end(make_client, body, inactivity_timeout=0.3, grace_period=0.1)
     assert result.exit_reason == "inactivity"
     assert events[-2].kind == "inactivity"
 
 
-async def test_waiting_for_a_person_is_not_silence(make_client: MakeClient) -> None:
-    body = "hear(); say(ask='it'); answer = hear(); say(text=answer['answer']); say(done=True); rest()"
+async def test_pending_request_suspends_the_inactivity_timeout(make_client: MakeClient) -> None:
+    body = "read(); emit(ask='it'); answer = read(); emit(text=answer['answer']); emit(done=True); drain()"
 
     async def slow(_: Any) -> Approve:
         await anyio.sleep(2.5)
         return Approve()
 
-    # Long enough for an agent that begins on a busy machine.
+    # Long enough for an agent to start on a busy machine.
     _, result = await run_to_end(make_client, body, inactivity_timeout=2, on_approval_request=slow)
     assert (result.exit_reason, result.text) == ("completed", "yes")
 
@@ -218,7 +218,7 @@ async def test_waiting_for_a_person_is_not_silence(make_client: MakeClient) -> N
 async def test_approvals_follow_mode_and_callback(
     make_client: MakeClient, mode: str, callback: Any, shown: list[str], answer: str
 ) -> None:
-    body = "hear(); say(shell='it'); say(ask='it'); answer = hear(); say(text=answer['answer']); say(done=True); rest()"
+    body = "read(); emit(shell='it'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", approval_mode=mode, on_approval_request=callback)
@@ -230,8 +230,8 @@ async def test_approvals_follow_mode_and_callback(
     assert ("shell_start" in types(events)) == (answer == "yes")
 
 
-async def test_the_channel_answers_once(make_client: MakeClient) -> None:
-    body = "hear(); say(ask='it'); say(question='colour?'); say(text=f'{hear()} {hear()}'); say(done=1); rest()"
+async def test_interaction_channel_accepts_one_answer_per_request(make_client: MakeClient) -> None:
+    body = "read(); emit(ask='it'); emit(question='colour?'); emit(text=f'{read()} {read()}'); emit(done=1); drain()"
     seen: list[str] = []
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -255,7 +255,7 @@ async def test_the_channel_answers_once(make_client: MakeClient) -> None:
 
 async def test_abort_during_pending_approval_denies_it_and_ends_with_aborted(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(ask='it'); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(ask='it'); time.sleep(1000)") as mux:
             run = mux.run(prompt="hi", grace_period=0.2)
             async for event in run:
                 if event.type == "approval_request":
@@ -268,10 +268,10 @@ async def test_abort_during_pending_approval_denies_it_and_ends_with_aborted(mak
     assert over.value.code == "RUN_NOT_ACTIVE"
 
 
-async def test_an_interactive_run_takes_prompts_until_it_is_closed(make_client: MakeClient) -> None:
+async def test_interactive_run_takes_prompts_until_closed(make_client: MakeClient) -> None:
     body = """
-hear(); say(session='S'); say(text='first'); say(done=True)
-for line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True)"""
+read(); emit(session='S'); emit(text='first'); emit(done=True)
+for line in sys.stdin: emit(text='to ' + json.loads(line)['send']); emit(done=True)"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -289,15 +289,17 @@ for line in sys.stdin: say(text='to ' + json.loads(line)['send']); say(done=True
     assert [event.turn_index for event in events if event.type == "turn_start"] == [0, 1, 2]
 
 
-async def test_a_message_says_what_becomes_of_it(make_client: MakeClient) -> None:
-    body = "hear(); say(session='S1'); say(text='on it'); [hear() for _ in range(2)]; say(done=True); hear(); rest()"
+async def test_send_and_steer_return_their_delivery(make_client: MakeClient) -> None:
+    body = (
+        "read(); emit(session='S1'); emit(text='on it'); [read() for _ in range(2)]; emit(done=True); read(); drain()"
+    )
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
-            await _seen(run, "text_delta")
+            await _wait_for(run, "text_delta")
             assert await run.steer("left") == "merged"
             assert await run.send("later") == "queued"
-            await _seen(run, "turn_end")
+            await _wait_for(run, "turn_end")
             assert await run.steer("more") == "applied"
             with pytest.raises(CapabilityError, match="scripted does not support a message in the middle of a turn"):
                 await run.steer("never mind")
@@ -307,10 +309,10 @@ async def test_a_message_says_what_becomes_of_it(make_client: MakeClient) -> Non
     assert late.value.code == "RUN_NOT_ACTIVE"
 
 
-async def test_an_interrupted_interactive_run_goes_on(make_client: MakeClient) -> None:
+async def test_interrupted_interactive_run_continues(make_client: MakeClient) -> None:
     body = """
-hear(); say(text='first'); assert hear()['interrupt']; say(stopped=True)
-say(text='to ' + hear()['send']); say(done=True); rest()"""
+read(); emit(text='first'); assert read()['interrupt']; emit(stopped=True)
+emit(text='to ' + read()['send']); emit(done=True); drain()"""
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
@@ -329,8 +331,8 @@ say(text='to ' + hear()['send']); say(done=True); rest()"""
     assert (result.exit_reason, result.text) == ("completed", "to again")
 
 
-async def test_an_interruption_that_ends_the_run_says_so(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); hear(); say(stopped=True); sys.exit(1)"
+async def test_interrupt_that_ends_the_run_is_the_exit_reason(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); read(); emit(stopped=True); sys.exit(1)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -342,8 +344,8 @@ async def test_an_interruption_that_ends_the_run_says_so(make_client: MakeClient
     assert result.exit_reason == "interrupted"
 
 
-async def test_pause_stops_the_agent_and_resume_lets_it_go_on(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); hear(); say(done=True); rest()"
+async def test_paused_agent_stops_and_resumes(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); read(); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", inactivity_timeout=0.5)
@@ -362,9 +364,9 @@ async def test_pause_stops_the_agent_and_resume_lets_it_go_on(make_client: MakeC
     assert types(events).index("paused") < types(events).index("resumed") < types(events).index("turn_end")
 
 
-async def test_what_the_agent_cannot_do_is_an_error_of_the_caller(make_client: MakeClient) -> None:
+async def test_approve_without_a_pending_request_raises(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); hear(); time.sleep(1000)") as mux:
+        async with make_client("read(); emit(text='x'); read(); time.sleep(1000)") as mux:
             run = mux.run(prompt="hi", grace_period=0.1)
             async for event in run:
                 if event.type == "text_delta":
@@ -374,7 +376,7 @@ async def test_what_the_agent_cannot_do_is_an_error_of_the_caller(make_client: M
                     await run.abort()
 
 
-async def test_handlers_are_called_in_order_and_may_fail(make_client: MakeClient) -> None:
+async def test_handlers_receive_all_events_and_may_fail(make_client: MakeClient) -> None:
     seen: list[str] = []
 
     def broken(_: Any) -> None:
@@ -394,8 +396,8 @@ async def test_handlers_are_called_in_order_and_may_fail(make_client: MakeClient
     assert sorted(seen) == sorted(types(events))
 
 
-async def test_many_readers_late_and_slow_get_every_event(make_client: MakeClient) -> None:
-    body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
+async def test_late_and_slow_readers_receive_every_event(make_client: MakeClient) -> None:
+    body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"
     streams: dict[str, list[bytes]] = {}
 
     async def read(name: str, run: RunHandle, every: int) -> None:
@@ -418,9 +420,9 @@ async def test_many_readers_late_and_slow_get_every_event(make_client: MakeClien
     assert streams["fast"] == streams["slow"] == streams["slower"] == streams["late"]
 
 
-@here_alone(HereAlone.JOURNAL)
-async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client: MakeClient) -> None:
-    body = "hear()\nfor n in range(3000): say(text=f'{n} ')\nsay(done=True); rest()"
+@local_only(LocalOnly.JOURNAL)
+async def test_slow_reader_without_a_journal_is_warned_about_lost_events(make_client: MakeClient) -> None:
+    body = "read()\nfor n in range(3000): emit(text=f'{n} ')\nemit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", event_buffer_size=10, journal=False)
@@ -431,8 +433,8 @@ async def test_without_a_journal_a_slow_reader_is_told_what_it_lost(make_client:
     assert events[-1].type == "session_end"
 
 
-@here_alone(HereAlone.JOURNAL)
-async def test_an_unusable_journal_never_takes_a_run_down(make_client: MakeClient, tmp_path: Path) -> None:
+@local_only(LocalOnly.JOURNAL)
+async def test_unusable_journal_does_not_stop_the_run(make_client: MakeClient, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with anyio.fail_after(20):
         async with make_client(HELLO) as mux:
@@ -443,9 +445,9 @@ async def test_an_unusable_journal_never_takes_a_run_down(make_client: MakeClien
     assert any(event.type == "debug" and "no journal" in event.message for event in events)
 
 
-async def test_output_in_any_shape_is_neither_lost_nor_raised(make_client: MakeClient) -> None:
+async def test_output_of_any_shape_is_neither_lost_nor_raised(make_client: MakeClient) -> None:
     body = r"""
-hear(); out = sys.stdout.buffer
+read(); out = sys.stdout.buffer
 out.write(b'noise without json\n\x1b[31mcolour\x1b[0m\n\xff\xfe not utf-8\n\0nul\n')
 out.write(b'{"text": "crlf "}\r\n{"text": "u2028\xe2\x80\xa8 "}\n{"text": "bad \xff "}\n\n  \n')
 for byte in '{"text": "\u00e9\U0001f600 "}\n'.encode(): out.write(bytes([byte])); out.flush()
@@ -458,17 +460,17 @@ out.flush(); sys.stdout.close(); os._exit(0)"""
     assert logs == ["noise without json", "\x1b[31mcolour\x1b[0m", "\ufffd\ufffd not utf-8", "\0nul"]
     assert result.ledger.unknown == {"mystery": 1}
     assert result.ledger.ignored == {"nothing": 1}
-    assert result.ledger.reasons == {"nothing": "it says nothing"}
+    assert result.ledger.reasons == {"nothing": "it carries nothing"}
     assert any(event.type == "debug" and "mystery" in event.message for event in events)
 
 
-async def test_a_line_of_64_mib_and_a_flood_of_stderr(make_client: MakeClient) -> None:
+async def test_64_mib_line_and_stderr_flood_are_received(make_client: MakeClient) -> None:
     body = """
 import threading
 def flood():
     for _ in range(2000): sys.stderr.write('e' * 999 + '\\n')
 thread = threading.Thread(target=flood); thread.start()
-hear(); say(text='x' * (64 << 20)); thread.join(); say(done=True); rest()"""
+read(); emit(text='x' * (64 << 20)); thread.join(); emit(done=True); drain()"""
     with anyio.fail_after(60):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
@@ -481,8 +483,8 @@ hear(); say(text='x' * (64 << 20)); thread.join(); say(done=True); rest()"""
     assert lines == 2000
 
 
-async def test_an_agent_that_never_reads_does_not_block_us(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); time.sleep(1000)"
+async def test_agent_that_never_reads_does_not_block_the_client(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", grace_period=0.1)
@@ -494,18 +496,18 @@ async def test_an_agent_that_never_reads_does_not_block_us(make_client: MakeClie
             assert (await run).exit_reason == "aborted"
 
 
-async def test_an_agent_that_closes_its_input_early_is_no_error(make_client: MakeClient) -> None:
-    body = "hear(); os.close(0); say(text='x'); time.sleep(0.3); say(done=True)"
+async def test_agent_that_closes_its_input_early_completes(make_client: MakeClient) -> None:
+    body = "read(); os.close(0); emit(text='x'); time.sleep(0.3); emit(done=True)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi")
             async for event in run:
                 if event.type == "text_delta":
-                    await run.send("nobody reads this")
+                    await run.send("this is not read")
             assert (await run).exit_reason == "completed"
 
 
-async def test_bad_options_start_nothing(make_client: MakeClient) -> None:
+async def test_invalid_options_are_refused_before_the_start(make_client: MakeClient) -> None:
     async with make_client(HELLO) as mux:
         for fields, code in (
             ({"prompt": ""}, "VALIDATION_ERROR"),
@@ -521,8 +523,8 @@ async def test_bad_options_start_nothing(make_client: MakeClient) -> None:
         mux.run(prompt="after the block")
 
 
-async def test_texts_that_are_no_characters_are_sent_as_replacements(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(text=hear()['send']); say(done=True); rest()"
+async def test_unpaired_surrogates_are_sent_as_replacement_characters(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); emit(text=read()['send']); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="bad \udcff", tags=["\udcfe"])
@@ -533,8 +535,8 @@ async def test_texts_that_are_no_characters_are_sent_as_replacements(make_client
     assert (result.exit_reason, result.text, result.tags) == ("completed", "xalso \ufffd", ("\ufffd",))
 
 
-async def test_a_limit_the_agent_does_not_know_is_kept_by_counting(make_client: MakeClient) -> None:
-    body = "hear()\nwhile True: say(call=True); say(text='again'); say(over=True); time.sleep(0.05)"
+async def test_turn_limit_is_enforced_by_counting_if_the_agent_lacks_it(make_client: MakeClient) -> None:
+    body = "read()\nwhile True: emit(call=True); emit(text='again'); emit(over=True); time.sleep(0.05)"
     with anyio.fail_after(20):
         async with make_client(body, counts_turns=False) as mux:
             events, result = await watch(mux.run(prompt="hi", max_turns=2, grace_period=0.1))
@@ -542,8 +544,8 @@ async def test_a_limit_the_agent_does_not_know_is_kept_by_counting(make_client: 
     assert types(events).count("step_start") >= 3
 
 
-async def test_a_codec_that_raises_costs_its_line_and_not_the_run(make_client: MakeClient) -> None:
-    body = "hear(); say(text='x'); say(bug=1); say(text='y'); say(done=True); rest()"
+async def test_raising_codec_loses_its_line_but_not_the_run(make_client: MakeClient) -> None:
+    body = "read(); emit(text='x'); emit(bug=1); emit(text='y'); emit(done=True); drain()"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             events, result = await watch(mux.run(prompt="hi"))
@@ -552,8 +554,8 @@ async def test_a_codec_that_raises_costs_its_line_and_not_the_run(make_client: M
     assert any(event.type == "debug" and "ZeroDivisionError" in event.message for event in events)
 
 
-def test_a_callback_is_called_in_the_event_loop_of_anybody(tmp_path: Path) -> None:
-    body = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+def test_callback_runs_in_the_event_loop_of_the_caller(tmp_path: Path) -> None:
+    body = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
 
     async def main() -> RunResult:
         async with asyncio.timeout(20), ScriptedMux(tmp_path).client(body) as mux:

@@ -1,4 +1,4 @@
-"""Whatever an agent does with its secrets: nothing that is written down or shown holds one."""
+"""No secret of an agent appears in journals, events, results or output."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.process.installed import Installed
+from tests.process.installed_command import Installed
 from tests.process.scripted import MakeClient, ScriptedCodec, scripted_adapter
 from tests.unit.redaction.key_samples import KEY_LINES, PRIVATE_KEY, SAMPLES, UP
 
@@ -46,29 +46,29 @@ def out(stream, text, size):
     for at in range(0, len(data), size):
         os.write(stream, data[at:at + size])
         if size < 8: time.sleep(0.0002)
-heard = sys.stdin.readline()
-say(session='S')
+line = sys.stdin.readline()
+emit(session='S')
 for secret in json.loads(base64.b64decode(os.environ['PLANTED'])):
     for size in SIZES:
-        out(1, json.dumps({'text': ' said ' + secret + ' '}) + '\\n', size)
+        out(1, json.dumps({'text': ' got ' + secret + ' '}) + '\\n', size)
         out(1, 'noise ' + secret + ' noise\\n', size)
         out(2, 'cannot use ' + secret + '\\n', size)
 """
-DONE = "say(done=True); rest()"
+DONE = "emit(done=True); drain()"
 
 
 @dataclass
 class Planted:
-    """What must not be found, and where to look."""
+    """The secrets that must not be found, and the texts to search."""
 
     secrets: list[str]
     shown: dict[str, str] = field(default_factory=dict)
 
-    def look(self, place: str, text: str) -> None:
+    def add_text(self, place: str, text: str) -> None:
         self.shown[place] = text
 
-    def look_into(self, path: Path) -> None:
-        self.look(path.name, path.read_bytes().decode("utf-8", "replace"))
+    def add_file(self, path: Path) -> None:
+        self.add_text(path.name, path.read_bytes().decode("utf-8", "replace"))
 
     def check(self) -> None:
         words = {word for secret in self.secrets for word in (*KEY_LINES, *_spelled(secret))} - {""}
@@ -91,7 +91,7 @@ def environment(secrets: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("sizes", ["(1,)", "(3, 50, 100000)"])
-async def test_no_secret_is_in_journal_events_and_result(
+async def test_journal_events_and_result_contain_no_secret(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, sizes: str
 ) -> None:
     for name, value in INHERITED.items():
@@ -114,24 +114,24 @@ async def test_no_secret_is_in_journal_events_and_result(
     assert [encode_event(event) for event in result.events or ()] == live
     texts = [json.loads(line)["delta"] for line in live if b'"text_delta"' in line]
     assert len(texts) == len(secrets.secrets) * len(json.loads(f"[{sizes.strip('(),')}]"))
-    assert all(text.startswith(" said ") and text.endswith(" ") for text in texts)
-    secrets.look_into(Path(run.journal))
-    secrets.look("events", b"\n".join(live).decode())
-    secrets.look("result", json.dumps(result.to_dict(), ensure_ascii=False) + repr(result) + repr(run))
+    assert all(text.startswith(" got ") and text.endswith(" ") for text in texts)
+    secrets.add_file(Path(run.journal))
+    secrets.add_text("events", b"\n".join(live).decode())
+    secrets.add_text("result", json.dumps(result.to_dict(), ensure_ascii=False) + repr(result) + repr(run))
     secrets.check()
 
 
-async def test_a_secret_in_a_prompt_reaches_the_agent_and_nothing_else(make_client: MakeClient) -> None:
+async def test_secret_in_a_prompt_reaches_only_the_agent(make_client: MakeClient) -> None:
     body = """
-hear()
-say(session='S')
-heard = json.loads(sys.stdin.readline())
-say(text='you said ' + heard['send'])
-say(text=' and it is ' + str(heard['send'] == 'use ' + 'ghp_' + os.environ['REST']))
-say(ask='curl -H ' + heard['send'])
-say(text=hear()['answer'])
-say(done=True)
-rest()
+read()
+emit(session='S')
+line = json.loads(sys.stdin.readline())
+emit(text='echo ' + line['send'])
+emit(text=' and it is ' + str(line['send'] == 'use ' + 'ghp_' + os.environ['REST']))
+emit(ask='curl -H ' + line['send'])
+emit(text=read()['answer'])
+emit(done=True)
+drain()
 """
     with anyio.fail_after(30):
         async with make_client(body) as mux:
@@ -150,16 +150,16 @@ rest()
     assert run.journal is not None
     assert [encode_event(event) for event in derive_events(Path(run.journal), ScriptedCodec)] == live
     found = Planted([PROMPTED])
-    found.look_into(Path(run.journal))
-    found.look("events", b"\n".join(live).decode())
-    found.look("result", str(result.to_dict()))
+    found.add_file(Path(run.journal))
+    found.add_text("events", b"\n".join(live).decode())
+    found.add_text("result", str(result.to_dict()))
     found.check()
 
 
-async def test_the_beginning_of_a_line_that_never_ends_is_kept(make_client: MakeClient) -> None:
-    """Also where the stream is held open by somebody who outlives the agent."""
+async def test_unterminated_line_is_kept(make_client: MakeClient) -> None:
+    """Test this with a stream that a child process holds open after the agent's exit."""
     body = """
-hear()
+read()
 os.write(1, b'{"text": "ghp_abc')
 subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)
 sys.exit(3)
@@ -176,7 +176,7 @@ sys.exit(3)
     assert processes_of(run.run_id) == []
 
 
-def test_the_command_line_shows_no_secret(tmp_path: Path) -> None:
+def test_command_line_output_contains_no_secret(tmp_path: Path) -> None:
     secrets = planted([])
     installed = Installed(tmp_path)
     body = ECHO.replace("SIZES", "(3,)") + DONE
@@ -185,24 +185,24 @@ def test_the_command_line_shows_no_secret(tmp_path: Path) -> None:
     for flags in ([], ["--json"], ["--debug"]):
         done = installed.run("run", "scripted", "hi", *flags, *given, body=body, **environ)
         assert done.returncode == 0, done.stderr
-        secrets.look(f"stdout of {flags}", done.stdout)
-        secrets.look(f"stderr of {flags}", done.stderr)
+        secrets.add_text(f"stdout of {flags}", done.stdout)
+        secrets.add_text(f"stderr of {flags}", done.stderr)
     wrong = installed.run("run", "scripted", OWN["OWN_API_KEY"], "--model", "x", "--timeout", "-1", "--session",
                           PROMPTED, "--fork", OWN["OWN_API_KEY"], body=body, **environ)  # fmt: skip
     assert wrong.returncode == 2
-    secrets.look("error", wrong.stdout + wrong.stderr)
+    secrets.add_text("error", wrong.stdout + wrong.stderr)
     secrets.secrets.append(PROMPTED)
     wrong = installed.run("run", PROMPTED, "hi", "--debug", body=body, **environ)
-    secrets.look("other error", wrong.stdout + wrong.stderr)
+    secrets.add_text("other error", wrong.stdout + wrong.stderr)
     assert "ghp_*" in wrong.stderr
     for journal in tmp_path.rglob("*.journal"):
-        secrets.look_into(journal)
+        secrets.add_file(journal)
     assert any(place.endswith(".journal") for place in secrets.shown)
     secrets.check()
 
 
-class Typed(ScriptedCodec):
-    """What comes is text, as it comes; what is sent is typed."""
+class ChunkCodec(ScriptedCodec):
+    """A codec of a protocol without lines: output is text, and sent text is typed."""
 
     def receive(self, line: bytes, source: Source) -> Iterable[Step]:
         done = (facts.TextEnd(), facts.TurnDone(), CloseStdin()) if b"bye" in line else ()
@@ -212,17 +212,17 @@ class Typed(ScriptedCodec):
         return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, codec.Send) else ()
 
 
-async def test_without_lines_the_end_of_a_piece_waits_for_a_moment_only(tmp_path: Path) -> None:
-    """An agent may wait for an answer to what looks like the beginning of a key. A quoted value is typed as it is."""
+async def test_end_of_a_chunk_is_held_back_only_briefly(tmp_path: Path) -> None:
+    """An agent may wait for input after output that looks like the start of a key. Values are typed unchanged."""
     body = """
 sys.stdin.readline()
 os.write(1, b"name it: ghp_abc")
-heard = sys.stdin.readline()
-os.write(1, b" heard " + str(heard.strip() == os.environ["OWN_SECRET"]).encode() + b" bye ")
-rest()
+line = sys.stdin.readline()
+os.write(1, b" equal " + str(line.strip() == os.environ["OWN_SECRET"]).encode() + b" bye ")
+drain()
 """
     adapter = scripted_adapter(body)
-    protocol = replace(adapter.protocols["lines"], codec=Typed, framing="chunks")
+    protocol = replace(adapter.protocols["lines"], codec=ChunkCodec, framing="chunks")
     registry = AdapterRegistry()
     registry.register(replace(adapter, protocols={"lines": protocol}))
     own = OWN["QUOTED_PASSWORD"]
@@ -234,8 +234,8 @@ rest()
             await asked.wait()
             await run.send(own)
             result = await run
-    assert result.text == "name it: ghp_abc heard True bye "
+    assert result.text == "name it: ghp_abc equal True bye "
     found = Planted([own])
     assert run.journal is not None
-    found.look_into(Path(run.journal))
+    found.add_file(Path(run.journal))
     found.check()

@@ -1,4 +1,4 @@
-"""`amux sessions tail`: a session is followed while its file grows, until Ctrl-C."""
+"""`amux sessions tail` follows a session while its file grows, until Ctrl-C."""
 
 import json
 import os
@@ -41,19 +41,19 @@ def tail(home: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def texts(process: "subprocess.Popen[str]", last: str) -> list[str]:
-    """The messages, up to this one."""
-    said: list[str] = []
+    """Return the message texts up to this one."""
+    received: list[str] = []
     assert process.stdout is not None
     for line in process.stdout:
         event: dict[str, Any] = json.loads(line)
         if event["type"] == "message_stop":
-            said.append(event["text"])
-        if said and said[-1] == last:
-            return said
-    raise AssertionError(f"it ended after {said}")
+            received.append(event["text"])
+        if received and received[-1] == last:
+            return received
+    raise AssertionError(f"it ended after {received}")
 
 
-def test_what_is_stored_later_comes_later(tail: "subprocess.Popen[str]", home: Path) -> None:
+def test_messages_stored_later_are_printed_later(tail: "subprocess.Popen[str]", home: Path) -> None:
     assert texts(tail, "First answer.") == ["First answer."]
     [path] = home.rglob(f"*-{SESSION}.jsonl")
     rows = path.read_text(encoding="utf-8").splitlines(keepends=True)

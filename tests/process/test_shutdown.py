@@ -1,4 +1,4 @@
-"""However and whenever a client is left, its runs are over within one grace period and nothing is behind them."""
+"""Whenever a client is closed or cancelled, its runs end within one grace period and leave nothing behind."""
 
 import gc
 import sys
@@ -23,21 +23,21 @@ from agent_mux_testing.torture.census import Footprint
 
 pytestmark = pytest.mark.anyio
 GRACE = 0.5
-SLACK = 4.0  # seconds for a busy machine; one after the other the runs would take twice as long
+SLACK = 4.0  # seconds for a busy machine; ending the runs one by one would take twice as long
 STUBBORN = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text="ready")
+read(); emit(text="ready")
 while True: time.sleep(100)"""
-WORKS = "hear(); say(text='ready'); say(ask='it'); time.sleep(1000)"
+WORKS = "read(); emit(text='ready'); emit(ask='it'); time.sleep(1000)"
 LEAVES = """
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(text="ready"); say(done=True); rest()"""
+read(); emit(text="ready"); emit(done=True); drain()"""
 
 
 @pytest.fixture(autouse=True)
-def nothing_unraised(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """No exception that nobody could catch: warnings are errors, so coroutines that nobody awaited are among them."""
+def no_unraisable_exceptions(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Fail on unraisable exceptions. As warnings are errors, coroutines that were never awaited are among them."""
     caught: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: caught.append(unraisable.exc_value))
     before = Footprint.now()
@@ -47,14 +47,14 @@ def nothing_unraised(monkeypatch: pytest.MonkeyPatch) -> Any:
     assert before.leaks() == []
 
 
-def gone(*runs: RunHandle) -> None:
+def assert_gone(*runs: RunHandle) -> None:
     for run in runs:
         assert processes_of(run.run_id) == []
         assert not temp_dir_of(run.run_id).exists()
 
 
-async def lawful(run: RunHandle) -> RunResult:
-    """The run has a result, its events are lawful, and its journal tells the same."""
+async def checked_result(run: RunHandle) -> RunResult:
+    """Return the result, after checking that the events conform and that the journal derives them again."""
     with anyio.fail_after(5):
         result = await run
         events = [event async for event in run]
@@ -65,7 +65,7 @@ async def lawful(run: RunHandle) -> RunResult:
     return result
 
 
-async def said(run: RunHandle, kind: str) -> None:
+async def wait_for(run: RunHandle, kind: str) -> None:
     async for event in run:
         if event.type == kind:
             return
@@ -78,20 +78,20 @@ async def test_twenty_runs_that_ignore_sigterm_end_within_one_grace_period(make_
         async with make_client(STUBBORN) as mux:
             runs = [mux.run(prompt="hi", grace_period=GRACE) for _ in range(20)]
             for run in runs:
-                await said(run, "text_delta")
+                await wait_for(run, "text_delta")
             began = time.monotonic()
             if how == "cancelled":
                 scope.cancel()
     assert time.monotonic() - began < GRACE + DRAIN_TIMEOUT + SLACK
-    assert {(await lawful(run)).exit_reason for run in runs} == {"aborted"}
-    gone(*runs)
+    assert {(await checked_result(run)).exit_reason for run in runs} == {"aborted"}
+    assert_gone(*runs)
 
 
 # -- cancelled at every stage
 
 
 class Stage:
-    """Cancels the client's scope when the run is there."""
+    """A stage of a run at which the client's scope is cancelled."""
 
     body = WORKS
 
@@ -100,7 +100,7 @@ class Stage:
         self.scope = anyio.CancelScope()
 
     def wrap(self, name: str) -> None:
-        """Cancel as soon as this function of the runner's module is called."""
+        """Cancel when this function of the runner's module is called."""
         real = getattr(runner, name)
 
         def wrapper(*arguments: Any, **named: Any) -> Any:
@@ -114,26 +114,26 @@ class Stage:
         return [run]
 
 
-class BeforeItBegins(Stage):
+class BeforeStart(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = await super().play(mux)
         self.scope.cancel()
         return runs
 
 
-class WhileItIsStarted(Stage):
+class DuringSpawn(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         self.wrap("spawn_child")
         return await super().play(mux)
 
 
-class WhileItsFilesAreMade(Stage):
+class DuringFileCreation(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         self.wrap("private_files")
         return await super().play(mux)
 
 
-class WhileItWaitsForAPlace(Stage):
+class WhileQueued(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = [*await super().play(mux), *await super().play(mux), *await super().play(mux)]
         with anyio.move_on_after(5):
@@ -143,22 +143,22 @@ class WhileItWaitsForAPlace(Stage):
         return runs
 
 
-class InTheStream(Stage):
+class DuringStream(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = await super().play(mux)
-        await said(runs[0], "text_delta")
+        await wait_for(runs[0], "text_delta")
         self.scope.cancel()
         return runs
 
 
-class InAHandler(Stage):
+class InHandler(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = await super().play(mux)
         runs[0].on("text_delta", lambda _: self.scope.cancel())
         return runs
 
 
-class InACallback(Stage):
+class InCallback(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         async def ask(_: Any) -> None:
             self.scope.cancel()
@@ -167,54 +167,54 @@ class InACallback(Stage):
         return [mux.run(prompt="hi", grace_period=0.2, on_approval_request=ask)]
 
 
-class WhileItSettles(Stage):
+class DuringSettling(Stage):
     body = LEAVES
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
-        self.wrap("settle")
+        self.wrap("drain_output")
         return await super().play(mux)
 
 
-class WhileItIsAborted(Stage):
+class DuringAbort(Stage):
     body = STUBBORN
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         self.wrap("terminate_agent")
         runs = await super().play(mux)
-        await said(runs[0], "text_delta")
+        await wait_for(runs[0], "text_delta")
         await runs[0].abort()
         return runs
 
 
-class BetweenTwoAttempts(Stage):
-    body = "hear(); say(text='x'); sys.exit(1)"
+class BetweenAttempts(Stage):
+    body = "read(); emit(text='x'); sys.exit(1)"
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = [mux.run(prompt="hi", retry_policy=RetryPolicy(base_delay=1000, max_delay=1000))]
-        await said(runs[0], "retry")
+        await wait_for(runs[0], "retry")
         self.scope.cancel()
         return runs
 
 
-class WhileSomebodyWaitsForIt(Stage):
+class WhileAwaited(Stage):
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         runs = await super().play(mux)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runs[0].result)
             tasks.start_soon(runs[0].continue_, "more")
-            await said(runs[0], "text_delta")
+            await wait_for(runs[0], "text_delta")
             self.scope.cancel()
         return runs
 
 
 STAGES = [
-    BeforeItBegins, WhileItIsStarted, WhileItsFilesAreMade, WhileItWaitsForAPlace, InTheStream, InAHandler,
-    InACallback, WhileItSettles, WhileItIsAborted, BetweenTwoAttempts, WhileSomebodyWaitsForIt,
+    BeforeStart, DuringSpawn, DuringFileCreation, WhileQueued, DuringStream, InHandler,
+    InCallback, DuringSettling, DuringAbort, BetweenAttempts, WhileAwaited,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
-async def test_a_client_that_is_cancelled_leaves_nothing(
+async def test_cancelled_client_leaves_nothing_behind(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, stage: type[Stage]
 ) -> None:
     play = stage(monkeypatch)
@@ -232,16 +232,14 @@ async def test_a_client_that_is_cancelled_leaves_nothing(
                 await play.play(mux)
                 await anyio.sleep(1000)
         assert play.scope.cancelled_caught
-        gone(*runs)
-        reasons = {(await lawful(run)).exit_reason for run in runs}
+        assert_gone(*runs)
+        reasons = {(await checked_result(run)).exit_reason for run in runs}
     assert reasons == {"aborted"}
     assert mux._reaper._process is None
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 4, 6, 9, 30])
-async def test_a_client_can_be_cancelled_after_any_number_of_rounds_of_the_loop(
-    make_client: MakeClient, rounds: int
-) -> None:
+async def test_client_can_be_cancelled_after_any_number_of_checkpoints(make_client: MakeClient, rounds: int) -> None:
     runs: list[RunHandle] = []
     with anyio.fail_after(30):
         with anyio.CancelScope() as scope:
@@ -251,17 +249,17 @@ async def test_a_client_can_be_cancelled_after_any_number_of_rounds_of_the_loop(
                     await lowlevel.checkpoint()
                 scope.cancel()
                 await lowlevel.checkpoint()
-        assert (await lawful(runs[0])).exit_reason == "aborted"
-    gone(*runs)
+        assert (await checked_result(runs[0])).exit_reason == "aborted"
+    assert_gone(*runs)
 
 
 @pytest.mark.parametrize("end", [RunHandle.kill, lambda run: run._runner.stop("abort")], ids=["kill", "abort"])
-async def test_a_run_can_be_ended_before_it_begins(make_client: MakeClient, end: Callable[[RunHandle], None]) -> None:
+async def test_run_can_be_ended_before_it_starts(make_client: MakeClient, end: Callable[[RunHandle], None]) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             run = mux.run(prompt="hi")
             end(run)
-            result = await lawful(run)
+            result = await checked_result(run)
     assert (result.exit_reason, result.exit_code, result.signal, run.state) == ("aborted", None, None, "aborted")
-    assert mux._reaper._process is None  # nothing was ever started
-    gone(run)
+    assert mux._reaper._process is None  # nothing was started
+    assert_gone(run)

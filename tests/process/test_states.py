@@ -1,4 +1,4 @@
-"""The states of a run: every move that is legal, and every one that is not. Each test bounds every wait."""
+"""The states of a run: all legal and illegal transitions. Every wait is bounded."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -6,26 +6,26 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.process.checked_runs import types, watch
 from tests.process.scripted import MakeClient
-from tests.process.watching import types, watch
 
 from agent_mux import AgentMuxError, RunHandle, Text
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
-BUSY = "hear(); say(session='S'); say(text='on it')\n"
-IDLE = "hear(); say(session='S'); say(text='on it'); say(done=True)\n"
-TALKS = """
-while (said := hear()) is not None:
-    if said.get("interrupt"): say(stopped=True)
-    else: say(text=str(said.get("send"))); say(done=True)
+BUSY = "read(); emit(session='S'); emit(text='on it')\n"
+IDLE = "read(); emit(session='S'); emit(text='on it'); emit(done=True)\n"
+ANSWERS = """
+while (line := read()) is not None:
+    if line.get("interrupt"): emit(stopped=True)
+    else: emit(text=str(line.get("send"))); emit(done=True)
 """
 LINGERS = "\nimport pathlib\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
 STAYS = "\ntime.sleep(1000)"
 Act = Callable[[RunHandle], Awaitable[Any]]
 
 
-async def until(run: RunHandle, kind: str, count: int = 1) -> None:
+async def wait_for(run: RunHandle, kind: str, count: int = 1) -> None:
     async for event in run:
         count -= event.type == kind
         if not count:
@@ -34,21 +34,21 @@ async def until(run: RunHandle, kind: str, count: int = 1) -> None:
 
 
 async def paused(run: RunHandle) -> None:
-    await until(run, "text_delta")
+    await wait_for(run, "text_delta")
     await run.pause()
 
 
 async def interrupted(run: RunHandle) -> None:
-    await until(run, "text_delta")
+    await wait_for(run, "text_delta")
     await run.interrupt()
 
 
 async def running(run: RunHandle) -> None:
-    await until(run, "text_delta")
+    await wait_for(run, "text_delta")
 
 
 async def idle(run: RunHandle) -> None:
-    await until(run, "turn_end")
+    await wait_for(run, "turn_end")
 
 
 ACTS: dict[str, Act] = {
@@ -58,7 +58,7 @@ ACTS: dict[str, Act] = {
     "continue_": lambda run: run.continue_("more"),
     "approve": lambda run: run.approve(),
     "deny": lambda run: run.deny(),
-    "respond": lambda run: run.interaction.respond("nobody", Text("x")),
+    "respond": lambda run: run.interaction.respond("unknown", Text("x")),
     "interrupt": lambda run: run.interrupt(),
     "pause": lambda run: run.pause(),
     "resume": lambda run: run.resume(),
@@ -73,10 +73,10 @@ NOTHING_WAITS = {
 NO_TERMINAL = {"resize": "PTY_NOT_AVAILABLE"}
 ILLEGAL = "INVALID_STATE_TRANSITION"
 
-# state -> act -> (what it gives, or the code of its error; the state after it)
-MOVES: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
+# state -> action -> (the returned value or the error code, the state after the action)
+TRANSITIONS: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
     "running": (
-        BUSY + TALKS, running,
+        BUSY + ANSWERS, running,
         {
             "send": ("queued", "running"), "steer": ("merged", "running"), "queue": ("queued", "running"),
             "interrupt": ("applied", "interrupted"), "pause": ("applied", "paused"), "resume": (ILLEGAL, "running"),
@@ -84,7 +84,7 @@ MOVES: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
         },
     ),
     "idle": (
-        IDLE + TALKS, idle,
+        IDLE + ANSWERS, idle,
         {
             "send": ("applied", "running"), "steer": ("applied", "running"), "queue": ("applied", "running"),
             "continue_": ("applied", "running"), "interrupt": ("unneeded", "running"),
@@ -92,7 +92,7 @@ MOVES: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
         },
     ),
     "paused": (
-        BUSY + TALKS, paused,
+        BUSY + ANSWERS, paused,
         {
             "send": ("queued", "paused"), "steer": ("merged", "paused"), "queue": ("queued", "paused"),
             "interrupt": (ILLEGAL, "paused"), "pause": (ILLEGAL, "paused"), "resume": ("applied", "running"),
@@ -100,8 +100,8 @@ MOVES: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
         },
     ),
     "interrupted": (
-        # It says that it stopped only when it is told to go on.
-        BUSY + "hear(); hear(); say(stopped=True)\n" + TALKS, interrupted,
+        # The agent reports the stop only after another message.
+        BUSY + "read(); read(); emit(stopped=True)\n" + ANSWERS, interrupted,
         {
             "send": ("queued", "running"), "steer": ("merged", "running"), "queue": ("queued", "running"),
             "interrupt": (ILLEGAL, "interrupted"), "pause": ("applied", "paused"), "resume": (ILLEGAL, "interrupted"),
@@ -110,10 +110,10 @@ MOVES: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
     ),
 }  # fmt: skip
 CASES = [
-    (state, act, *({name: (code, "") for name, code in {**NOTHING_WAITS, **NO_TERMINAL}.items()} | told)[act])
-    for state, (_, _, told) in MOVES.items()
+    (state, act, *({name: (code, "") for name, code in {**NOTHING_WAITS, **NO_TERMINAL}.items()} | transitions)[act])
+    for state, (_, _, transitions) in TRANSITIONS.items()
     for act in ACTS
-    if act in told or act in NOTHING_WAITS or act in NO_TERMINAL
+    if act in transitions or act in NOTHING_WAITS or act in NO_TERMINAL
 ]
 
 
@@ -124,31 +124,33 @@ async def outcome(act: Awaitable[Any]) -> str:
         return error.code
 
 
-@pytest.mark.parametrize(("state", "act", "gives", "then"), CASES)
-async def test_a_move(make_client: MakeClient, state: str, act: str, gives: str, then: str) -> None:
-    body, reach, _ = MOVES[state]
+@pytest.mark.parametrize(("state", "act", "expected", "state_after"), CASES)
+async def test_action_returns_its_outcome_and_changes_the_state(
+    make_client: MakeClient, state: str, act: str, expected: str, state_after: str
+) -> None:
+    body, reach, _ = TRANSITIONS[state]
     with anyio.fail_after(20):
         async with make_client(body + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
             await reach(run)
             before = run.state
-            assert await outcome(ACTS[act](run)) == gives
-            assert run.state == (then or before)
+            assert await outcome(ACTS[act](run)) == expected
+            assert run.state == (state_after or before)
             assert await run.abort() == "applied"
             assert run.state == "aborted"
 
 
 ENDINGS: dict[str, tuple[str, Act, dict[str, Any]]] = {
-    "completed": (IDLE + "rest()", lambda run: run.close(), {"interactive": True}),
-    "aborted": (BUSY + "rest()", lambda run: run.abort(), {}),
-    "timed-out": (BUSY + "rest()", running, {"timeout": 0.5}),
+    "completed": (IDLE + "drain()", lambda run: run.close(), {"interactive": True}),
+    "aborted": (BUSY + "drain()", lambda run: run.abort(), {}),
+    "timed-out": (BUSY + "drain()", running, {"timeout": 0.5}),
     "crashed": (BUSY + "sys.exit(3)", running, {}),
     "killed": (BUSY + "os.kill(os.getpid(), 9)", running, {}),
 }
 
 
 @pytest.mark.parametrize("state", ENDINGS)
-async def test_the_end_absorbs_everything(make_client: MakeClient, state: str) -> None:
+async def test_ended_run_refuses_every_action(make_client: MakeClient, state: str) -> None:
     body, end, fields = ENDINGS[state]
     with anyio.fail_after(20):
         async with make_client(body) as mux:
@@ -166,15 +168,15 @@ async def test_the_end_absorbs_everything(make_client: MakeClient, state: str) -
             assert [event async for event in run] == events
 
 
-async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: MakeClient, tmp_path: Path) -> None:
-    body = BUSY + "hear(); hear(); say(stopped=True); say(text='next'); say(done=True)\n" + TALKS + LINGERS
+async def test_interrupted_run_continues_with_queued_prompts(make_client: MakeClient, tmp_path: Path) -> None:
+    body = BUSY + "read(); read(); emit(stopped=True); emit(text='next'); emit(done=True)\n" + ANSWERS + LINGERS
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True, cwd=tmp_path)
             await running(run)
             assert await run.send("next") == "queued"
             assert await run.interrupt() == "applied"
-            await until(run, "turn_end", 2)
+            await wait_for(run, "turn_end", 2)
             assert run.state == "running"
             assert await run.close() == "applied"
             assert await run.close() == "unneeded"
@@ -184,9 +186,9 @@ async def test_an_interrupted_run_goes_on_with_what_was_queued(make_client: Make
     assert types(events, "interrupted") == []
 
 
-async def test_after_closing_nothing_more_can_be_said(make_client: MakeClient) -> None:
+async def test_closed_run_refuses_further_messages(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client(BUSY + "rest()" + STAYS) as mux:
+        async with make_client(BUSY + "drain()" + STAYS) as mux:
             run = mux.run(prompt="hi", interactive=True)
             await running(run)
             await run.close()
@@ -194,16 +196,16 @@ async def test_after_closing_nothing_more_can_be_said(make_client: MakeClient) -
                 assert await outcome(ACTS[act](run)) == "STDIN_NOT_AVAILABLE"
 
 
-async def test_what_the_agent_did_not_take_is_told(make_client: MakeClient) -> None:
-    body = BUSY + "os.close(0); say(text='deaf'); time.sleep(1000)"
+async def test_unread_input_is_reported(make_client: MakeClient) -> None:
+    body = BUSY + "os.close(0); emit(text='deaf'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
             run = mux.run(prompt="hi", interactive=True)
-            await until(run, "text_delta", 2)
+            await wait_for(run, "text_delta", 2)
             await run.send("hello?")
-            await until(run, "debug")
+            await wait_for(run, "debug")
             assert await outcome(run.send("hello?")) == "STDIN_NOT_AVAILABLE"
             await run.abort()
             events, _ = await watch(run)
-    [told] = [event.message for event in events if event.type == "debug"]
-    assert told == "scripted reads no more: what was sent last is lost (19 bytes)"
+    [message] = [event.message for event in events if event.type == "debug"]
+    assert message == "scripted no longer reads its input: the last 19 bytes are lost"

@@ -1,4 +1,4 @@
-"""What a run's processes inherit, who is found, who is never touched, and what becomes of the reaper itself."""
+"""What the processes of a run inherit, how they are found, what is never signalled, and failures of the reaper."""
 
 import json
 import multiprocessing
@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.process.everywhere import HereAlone, here_alone
+from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient
 from ulid import ULID
 
@@ -26,22 +26,22 @@ from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.codec import TerminalSize
 from agent_mux_testing.torture import census
 
-pytestmark = [pytest.mark.anyio, pytest.mark.everywhere]
-RUN, OTHER = str(ULID()), str(ULID())  # of this test process: another one may play the same test
-WORKS = "hear(); say(text='ready'); time.sleep(1000)"
+pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
+RUN, OTHER = str(ULID()), str(ULID())  # unique to this test process: another one may run the same test
+WORKS = "read(); emit(text='ready'); time.sleep(1000)"
 
 
-async def until(condition: Any) -> None:
+async def wait_until(condition: Any) -> None:
     with anyio.fail_after(20):
-        while not condition():  # noqa: ASYNC110  # nobody tells
+        while not condition():  # noqa: ASYNC110  # no event reports it
             await anyio.sleep(0.01)
 
 
-async def ready(run: RunHandle) -> None:
+async def wait_for_text(run: RunHandle) -> None:
     async for event in run:
         if event.type == "text_delta":
             return
-    raise AssertionError("it never said a word")
+    raise AssertionError("no text arrived")
 
 
 def start(place: str, code: str) -> Child:
@@ -60,11 +60,11 @@ async def printed(child: Child) -> bytes:
     return b"".join(out)
 
 
-# -- what they inherit
+# -- inheritance
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_a_child_inherits_its_three_streams_and_nothing_else(tmp_path: Path, place: str) -> None:
+async def test_child_inherits_only_its_three_streams(tmp_path: Path, place: str) -> None:
     with (tmp_path / "mine").open("w") as mine:
         os.set_inheritable(mine.fileno(), True)
         child = start(
@@ -77,7 +77,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_a_child_hears_signals_that_its_client_ignores(place: str) -> None:
+async def test_child_receives_signals_that_its_client_ignores(place: str) -> None:
     before = [(number, signal.getsignal(number)) for number in SIGNALS if number is not signal.SIGCHLD]
     for number, _ in before:
         signal.signal(number, signal.SIG_IGN)
@@ -89,22 +89,22 @@ async def test_a_child_hears_signals_that_its_client_ignores(place: str) -> None
             signal.signal(number, handler)
     ignored, blocked = (int(word.split(b"\\n")[0], 16) for word in status.split(b"\\t")[1:])
     wrong = [number for number in SIGNALS if (ignored | blocked) >> (number - 1) & 1]
-    # Python itself ignores SIGPIPE when it begins.
+    # Python itself ignores SIGPIPE when it starts.
     assert wrong in ([], [signal.SIGPIPE])
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_a_child_leads_a_session_of_its_own(place: str) -> None:
+async def test_child_leads_its_own_session(place: str) -> None:
     child = start(place, "import os; print(os.getpid() == os.getsid(0) == os.getpgid(0), os.isatty(0))")
     assert (await printed(child)).split() == [b"True", b"True" if place == "terminal" else b"False"]
 
 
-async def test_a_program_at_a_terminal_can_open_it_by_its_name() -> None:
+async def test_program_at_a_terminal_can_open_dev_tty() -> None:
     child = start("terminal", "print(open('/dev/tty').isatty())")
     assert (await printed(child)).strip() == b"True"
 
 
-# -- who is found
+# -- process discovery
 
 
 def sleeper(**arguments: Any) -> "subprocess.Popen[bytes]":
@@ -117,7 +117,7 @@ def end(*children: "subprocess.Popen[bytes]") -> None:
         child.wait(10)
 
 
-def test_a_limit_marks_a_process_and_all_its_children() -> None:
+def test_resource_limit_marks_a_process_and_all_its_children() -> None:
     shell = subprocess.Popen(
         ["sh", "-c", "read go; env -i setsid sh -c 'sleep 1000 & sleep 1000' & wait"], stdin=subprocess.PIPE
     )
@@ -138,7 +138,7 @@ def test_a_limit_marks_a_process_and_all_its_children() -> None:
         end(shell, bystander)
 
 
-def test_a_run_inside_of_a_run_belongs_to_both() -> None:
+def test_nested_run_belongs_to_both_runs() -> None:
     outer = sleeper()
     try:
         assert mark(outer.pid, RUN)
@@ -148,7 +148,7 @@ def test_a_run_inside_of_a_run_belongs_to_both() -> None:
         end(outer)
 
 
-def test_where_the_limit_is_taken_nothing_is_changed() -> None:
+def test_existing_limit_is_not_changed() -> None:
     child = sleeper()
     try:
         resource.prlimit(child.pid, resource.RLIMIT_RTTIME, (1000, 1000))
@@ -157,7 +157,7 @@ def test_where_the_limit_is_taken_nothing_is_changed() -> None:
         end(child)
 
 
-def test_the_session_and_the_children_of_a_run_are_found_without_any_mark() -> None:
+def test_session_and_children_of_a_run_are_found_without_marks() -> None:
     leader = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)
     try:
         process = identify(leader.pid)
@@ -171,15 +171,15 @@ def test_the_session_and_the_children_of_a_run_are_found_without_any_mark() -> N
         end(leader)
 
 
-# -- who is never touched
+# -- processes that are never signalled
 
 
-def test_a_number_that_is_used_again_is_somebody_else() -> None:
+def test_reused_pid_is_another_process() -> None:
     stranger = sleeper(start_new_session=True)
     try:
         now = identify(stranger.pid)
         assert now is not None
-        before = ProcessIdentity(stranger.pid, now.started - 1)  # who had the number before
+        before = ProcessIdentity(stranger.pid, now.started - 1)  # the previous process with this pid
         assert processes_of(RUN, before) == []
         assert marker._signal(before, signal.SIGKILL)
         assert kill_processes_of(RUN, leader=before) == 0
@@ -189,25 +189,25 @@ def test_a_number_that_is_used_again_is_somebody_else() -> None:
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal"])
-async def test_the_number_of_a_child_is_its_own_until_it_is_closed(place: str) -> None:
+async def test_pid_of_a_child_is_reserved_until_it_is_closed(place: str) -> None:
     child = start(place, "pass")
     with anyio.fail_after(20):
         assert await child.wait() == 0
     assert identify(child.pid) == child.process
-    child.signal_group(signal.SIGKILL)  # reaches nobody
+    child.signal_group(signal.SIGKILL)  # has no target
     assert child.returncode == 0
     child.close()
     assert identify(child.pid) != child.process
 
 
-@here_alone(HereAlone.INSIDE)
-async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_client: MakeClient) -> None:
+@local_only(LocalOnly.INTERNALS)
+async def test_external_waitpid_does_not_break_a_run(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
-        async with make_client("hear(); say(text='x'); say(done=True); rest(); time.sleep(0.3)") as mux:
+        async with make_client("read(); emit(text='x'); emit(done=True); drain(); time.sleep(0.3)") as mux:
             run = mux.run(prompt="hi")
-            await ready(run)
+            await wait_for_text(run)
             pid = run._runner._child.pid  # type: ignore[union-attr]
-            with suppress(ChildProcessError):  # we were faster, this time
+            with suppress(ChildProcessError):  # the runner may have reaped it first
                 await anyio.to_thread.run_sync(os.waitpid, pid, 0)
             result = await run
     assert result.exit_reason == "completed"
@@ -216,18 +216,18 @@ async def test_a_program_that_reaps_all_children_does_not_take_a_run_down(make_c
 # -- the reaper
 
 
-@here_alone(HereAlone.INSIDE)
-async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_client: MakeClient) -> None:
+@local_only(LocalOnly.INTERNALS)
+async def test_new_reaper_takes_over_the_runs_of_a_killed_one(make_client: MakeClient) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             first = mux.run(prompt="hi", grace_period=0.2)
-            await ready(first)
+            await wait_for_text(first)
             killed = mux._reaper._process
             assert killed is not None
             killed.kill()
             killed.wait(10)
             second = mux.run(prompt="hi", grace_period=0.2)
-            await ready(second)
+            await wait_for_text(second)
             assert mux._reaper._process not in {None, killed}
             assert sorted(mux._reaper._runs) == sorted([first.run_id, second.run_id])
             await first.abort()
@@ -235,23 +235,23 @@ async def test_another_reaper_takes_over_the_runs_of_one_that_was_killed(make_cl
     assert processes_of(first.run_id) == processes_of(second.run_id) == []
 
 
-@here_alone(HereAlone.INSIDE)
-async def test_a_reaper_that_was_stopped_stops_nobody(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+@local_only(LocalOnly.INTERNALS)
+async def test_stopped_reaper_blocks_no_run(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
     with anyio.fail_after(30):
-        async with make_client("hear(); say(done=True); rest()") as mux:
+        async with make_client("read(); emit(done=True); drain()") as mux:
             await mux.run(prompt="hi")
             process = mux._reaper._process
             assert process is not None
             process.send_signal(signal.SIGSTOP)
             for _ in range(3000):
-                mux._reaper._write("-nobody" * 10)
+                mux._reaper._write("-unknown" * 10)
             assert mux._reaper._process is None
             assert (await mux.run(prompt="hi")).exit_reason == "completed"
 
 
-@here_alone(HereAlone.INSIDE)
-async def test_waiting_for_a_reaper_stops_nobody(
+@local_only(LocalOnly.INTERNALS)
+async def test_runs_that_wait_for_the_reaper_can_be_aborted(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     slow = tmp_path / "slow.py"
@@ -261,18 +261,18 @@ async def test_waiting_for_a_reaper_stops_nobody(
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             runs = [mux.run(prompt="hi") for _ in range(2)]
-            await until(lambda: mux._reaper._process is not None)
+            await wait_until(lambda: mux._reaper._process is not None)
             for run in runs:
                 await run.abort()
                 assert (await run).exit_reason == "aborted"
                 assert run._runner._child is None
             monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
             run = mux.run(prompt="hi")
-            await ready(run)
+            await wait_for_text(run)
 
 
-async def test_runs_of_a_client_with_many_open_files(make_client: MakeClient) -> None:
-    many = 1100  # select() knows 1024
+async def test_client_with_many_open_files_can_run_agents(make_client: MakeClient) -> None:
+    many = 1100  # select() is limited to 1024
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < many + 200:
         pytest.skip(f"no more than {hard} files may be open here")
@@ -280,7 +280,7 @@ async def test_runs_of_a_client_with_many_open_files(make_client: MakeClient) ->
     descriptors = [os.open("/dev/null", os.O_RDONLY) for _ in range(many)]
     try:
         with anyio.fail_after(30):
-            async with make_client("hear(); say(done=True); rest()") as mux:
+            async with make_client("read(); emit(done=True); drain()") as mux:
                 assert (await mux.run(prompt="hi")).exit_reason == "completed"
     finally:
         for descriptor in descriptors:
@@ -309,7 +309,7 @@ anyio.run(main)
 """
 
 
-async def test_a_fork_of_the_client_neither_triggers_the_reaper_nor_stops_it(tmp_path: Path) -> None:
+async def test_fork_of_the_client_neither_triggers_nor_stops_the_reaper(tmp_path: Path) -> None:
     client = subprocess.Popen(  # noqa: ASYNC220
         [sys.executable, "-W", "ignore", "-c", CLIENT % WORKS, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -321,11 +321,11 @@ async def test_a_fork_of_the_client_neither_triggers_the_reaper_nor_stops_it(tmp
         assert client.stdout is not None
         run_id, pid = (await anyio.to_thread.run_sync(client.stdout.readline)).split()
         fork = int(pid)
-        assert len(processes_of(run_id)) == 1  # one fork has ended, and nothing happened
+        assert len(processes_of(run_id)) == 1  # one fork has ended, without effect
         client.kill()
         client.wait(10)
-        await until(lambda: not processes_of(run_id))
-        os.kill(fork, 0)  # it lives, and holds the client's end of the pipe
+        await wait_until(lambda: not processes_of(run_id))
+        os.kill(fork, 0)  # it is alive and holds the client's end of the pipe
     finally:
         if fork:
             os.kill(fork, signal.SIGKILL)
@@ -333,7 +333,7 @@ async def test_a_fork_of_the_client_neither_triggers_the_reaper_nor_stops_it(tmp
         client.communicate()
 
 
-def test_a_reaper_in_a_fork_does_nothing(tmp_path: Path) -> None:
+def test_reaper_in_a_fork_does_nothing(tmp_path: Path) -> None:
     reaper = Reaper()
     reaper.watch(RUN, tmp_path)
     try:
@@ -355,13 +355,13 @@ def _leave(reaper: Reaper) -> None:
     reaper.close()
 
 
-async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: Path) -> None:
+async def test_process_group_of_a_dead_client_is_ended_without_proc(tmp_path: Path) -> None:
     child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)  # noqa: ASYNC220
     try:
         reaper = Reaper()
         reaper.watch(RUN, tmp_path / "temp")
         await reaper.wait_until_ready()
-        reaper.register_leader(RUN, child.pid, 0)  # as where no start time is known
+        reaper.register_leader(RUN, child.pid, 0)  # as if its start time were unknown
         process, reaper._process = reaper._process, None
         assert process is not None
         assert process.stdin is not None
@@ -375,7 +375,7 @@ async def test_without_proc_the_group_of_a_dead_clients_run_is_ended(tmp_path: P
         end(child)
 
 
-def test_the_census_of_the_suite_sees_by_argv_and_by_environment() -> None:
+def test_census_finds_processes_by_argv_and_by_environment() -> None:
     by_argv = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(1000)", "token-1"], env={})
     by_environment = sleeper(env={**os.environ, "TOKEN": "token-1"})
     try:

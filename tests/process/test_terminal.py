@@ -1,4 +1,4 @@
-"""A program at a terminal, through the client: it is typed to, and its screen is read."""
+"""A program at a terminal, driven by the client: input is typed, and the screen is read."""
 
 import sys
 from collections.abc import Callable
@@ -35,7 +35,7 @@ LOOK_EVERY = 0.02
 PROFILE = {"AMUX_TERMINAL_PROFILE": str(HERE / "scripted.toml")}
 
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-"""What the event loop has a part in; the rest is about screens."""
+"""For tests that depend on the event loop; the others are about screens."""
 
 
 @pytest.fixture
@@ -44,13 +44,13 @@ def anyio_backend() -> str:
 
 
 class Program:
-    """The scripted program in a workspace of its own."""
+    """The scripted program in its own workspace."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    async def works(self) -> None:
-        """Wait until it has taken up a prompt: nothing on the screen tells the consumer."""
+    async def wait_until_working(self) -> None:
+        """Wait until the program has started on a prompt, which its screen does not show."""
         while not (self.directory / "working").exists():  # noqa: ASYNC110
             await anyio.sleep(LOOK_EVERY)
 
@@ -83,7 +83,7 @@ def program(tmp_path: Path) -> Program:
     return Program(tmp_path)
 
 
-async def turn_over(run: RunHandle, count: int = 1) -> None:
+async def wait_for_turn_end(run: RunHandle, count: int = 1) -> None:
     async for event in run:
         count -= event.type == "turn_end"
         if not count:
@@ -91,81 +91,81 @@ async def turn_over(run: RunHandle, count: int = 1) -> None:
 
 
 @ON_BOTH_LOOPS
-async def test_a_prompt_is_typed_and_its_answer_read(program: Program) -> None:
-    result, _ = await program.run("tell me about naïve 日本")
+async def test_prompt_is_typed_and_its_answer_is_read(program: Program) -> None:
+    result, _ = await program.run("describe naïve 日本")
     assert result.exit_reason == "completed"
-    assert result.text == "You said tell me about naïve 日本 on 120 columns — naïve 日本 😀"
+    assert result.text == "You said describe naïve 日本 on 120 columns — naïve 日本 😀"
     assert result.exit_code == 0
 
 
-async def test_an_answer_that_comes_bit_by_bit_is_read_when_it_is_whole(program: Program) -> None:
+async def test_streamed_answer_is_read_once_it_is_complete(program: Program) -> None:
     result, events = await program.run("stream one two three four five six seven")
     assert result.messages == ["one two three four five six seven"]
     assert [event.text for event in events if event.type == "message_stop"] == result.messages
 
 
-async def test_a_prompt_of_several_lines_stays_one_prompt(program: Program) -> None:
+async def test_multiline_prompt_is_one_prompt(program: Program) -> None:
     result, events = await program.run("first line\nsecond line\n\nlast line")
     assert result.text == "You said first line / second line /  / last line on 120 columns — naïve 日本 😀"
     assert len([event for event in events if event.type == "turn_start"]) == 1
 
 
-async def test_keys_in_a_prompt_are_not_pressed(program: Program) -> None:
+async def test_control_keys_in_a_prompt_are_removed(program: Program) -> None:
     result, _ = await program.run("no\x04end \x1b[201~here\x03")
     assert result.text == "You said noend [201~here on 120 columns — naïve 日本 😀"
 
 
 @ON_BOTH_LOOPS
-async def test_several_prompts_and_another_size(program: Program) -> None:
-    async def talk(run: RunHandle) -> None:
-        await turn_over(run)
+async def test_several_prompts_and_a_resize_complete(program: Program) -> None:
+    async def converse(run: RunHandle) -> None:
+        await wait_for_turn_end(run)
         await run.resize(70, 30)
         await run.send("second")
-        await turn_over(run, 2)
+        await wait_for_turn_end(run, 2)
         await run.close()
 
-    result, _ = await program.run("first", talk, interactive=True)
+    result, _ = await program.run("first", converse, interactive=True)
     assert result.exit_reason == "completed"
     assert result.messages == [
         "You said first on 120 columns — naïve 日本 😀", "You said second on 70 columns — naïve 日本 😀",
     ]  # fmt: skip
 
 
-async def test_lines_that_scrolled_off_are_part_of_the_answer(program: Program) -> None:
-    # This program draws anew, so nothing scrolls: what left the screen is gone. What is there is told as it is.
+async def test_long_answer_ends_with_its_last_line(program: Program) -> None:
+    # This program redraws its screen, so nothing scrolls, and lines that leave the screen are lost.
     result, _ = await program.run("long")
     assert result.exit_reason == "completed"
     assert result.text.splitlines()[-1] == "line 99 of many"
 
 
 @pytest.mark.parametrize(
-    ("response", "said", "outcome"),
+    ("response", "answer", "outcome"),
     [
         (Approve(), "It ran.", "approval_granted"),
         (Approve(always=True), "It ran, and will run.", "approval_granted"),
         (Deny("no"), "It did not run.", "approval_denied"),
     ],
 )
-async def test_dialogs_are_approvals(program: Program, response: Any, said: str, outcome: str) -> None:
+async def test_dialog_becomes_an_approval(program: Program, response: Any, answer: str, outcome: str) -> None:
     result, events = await program.run(
         "ask rm -rf /tmp/x", approval_mode="prompt", on_approval_request=lambda _: response
     )
-    assert result.text.endswith(said)
+    assert result.text.endswith(answer)
     asked = next(event for event in events if event.type == "approval_request")
     assert (asked.action, asked.detail, asked.risk_level) == ("Allow this command?", "rm -rf /tmp/x", "high")
     assert [event.type for event in events if event.type.startswith("approval_")] == ["approval_request", outcome]
 
 
-@pytest.mark.parametrize(("response", "said"), [(Approve(), "It ran."), (Deny(), "It did not run.")])
-async def test_menus_are_approvals(program: Program, response: Any, said: str) -> None:
+@pytest.mark.parametrize(("response", "answer"), [(Approve(), "It ran."), (Deny(), "It did not run.")])
+async def test_menu_becomes_an_approval(program: Program, response: Any, answer: str) -> None:
     result, events = await program.run(
         "menu make clean", approval_mode="prompt", on_approval_request=lambda _: response
     )
-    assert result.text.endswith(said)
+    assert result.text.endswith(answer)
     assert [event.action for event in events if event.type == "approval_request"] == ["Run this command?"]
 
 
-async def test_a_dialog_that_comes_again_is_asked_again(program: Program) -> None:
+async def test_repeated_dialog_is_asked_again(program: Program) -> None:
     answers = iter([Approve(), Deny()])
     result, events = await program.run(
         "twice make clean", approval_mode="prompt", on_approval_request=lambda _: next(answers)
@@ -176,13 +176,13 @@ async def test_a_dialog_that_comes_again_is_asked_again(program: Program) -> Non
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mode", "said"), [("yolo", "It ran."), ("deny", "It did not run.")])
-async def test_policies_answer_dialogs(program: Program, mode: str, said: str) -> None:
+@pytest.mark.parametrize(("mode", "answer"), [("yolo", "It ran."), ("deny", "It did not run.")])
+async def test_approval_mode_answers_dialogs(program: Program, mode: str, answer: str) -> None:
     result, _ = await program.run("ask make clean", approval_mode=mode)
-    assert result.text.endswith(said)
+    assert result.text.endswith(answer)
 
 
-async def test_a_program_that_nobody_described(program: Program) -> None:
+async def test_generic_profile_recognizes_menus(program: Program) -> None:
     result, events = await program.run(
         "menu make clean", approval_mode="prompt", env=GENERIC, on_approval_request=lambda _: Approve()
     )
@@ -192,13 +192,13 @@ async def test_a_program_that_nobody_described(program: Program) -> None:
     assert result.text == "It ran."
 
 
-async def test_questions_are_answered(program: Program) -> None:
+async def test_question_is_answered(program: Program) -> None:
     result, events = await program.run("question", approval_mode="prompt", on_input_required=lambda _: Text("blue"))
     assert result.text.endswith("You like blue.")
     assert next(event for event in events if event.type == "input_required").question == "Which colour?"
 
 
-async def test_a_failure_on_the_screen_is_a_failure(program: Program) -> None:
+async def test_failure_on_the_screen_fails_the_run(program: Program) -> None:
     result, events = await program.run("fail")
     assert result.exit_reason == "failed"
     assert result.error.code == "AUTH_ERROR"
@@ -207,13 +207,13 @@ async def test_a_failure_on_the_screen_is_a_failure(program: Program) -> None:
 
 
 @ON_BOTH_LOOPS
-async def test_an_answer_can_be_stopped(program: Program) -> None:
+async def test_answer_can_be_interrupted(program: Program) -> None:
     async def stop(run: RunHandle) -> None:
-        await program.works()
+        await program.wait_until_working()
         await run.interrupt()
-        await turn_over(run)
+        await wait_for_turn_end(run)
         await run.send("and now?")
-        await turn_over(run, 2)
+        await wait_for_turn_end(run, 2)
         await run.close()
 
     result, events = await program.run("begin", stop, interactive=True, env={**PROFILE, "TUI_SECONDS": "3"})
@@ -224,7 +224,7 @@ async def test_an_answer_can_be_stopped(program: Program) -> None:
 
 
 @ON_BOTH_LOOPS
-async def test_a_program_that_dies_at_work_is_a_crash(program: Program) -> None:
+async def test_program_that_exits_during_a_turn_is_a_crash(program: Program) -> None:
     result, events = await program.run("die")
     assert result.exit_reason == "crashed"
     assert result.exit_code == 3
@@ -232,9 +232,9 @@ async def test_a_program_that_dies_at_work_is_a_crash(program: Program) -> None:
 
 
 @ON_BOTH_LOOPS
-async def test_abort_leaves_nothing(program: Program) -> None:
+async def test_abort_leaves_no_process(program: Program) -> None:
     async def abort(run: RunHandle) -> None:
-        await program.works()
+        await program.wait_until_working()
         await run.abort()
 
     result, _ = await program.run("begin", abort, env={**PROFILE, "TUI_SECONDS": "60"})
@@ -242,7 +242,7 @@ async def test_abort_leaves_nothing(program: Program) -> None:
 
 
 @ON_BOTH_LOOPS
-async def test_abort_with_a_dialog_on_the_screen(program: Program) -> None:
+async def test_abort_denies_the_dialog_on_the_screen(program: Program) -> None:
     async def abort(run: RunHandle) -> None:
         async for event in run:
             if event.type == "approval_request":
@@ -257,7 +257,7 @@ async def test_abort_with_a_dialog_on_the_screen(program: Program) -> None:
 
 
 @pytest.mark.parametrize("size", [(0, 24), (80, -1), (80, 100_000)])
-async def test_a_terminal_has_a_size(program: Program, size: tuple[int, int]) -> None:
+async def test_invalid_terminal_size_is_refused(program: Program, size: tuple[int, int]) -> None:
     async def resize(run: RunHandle) -> None:
         with pytest.raises(ValidationError, match="columns and rows"):
             await run.resize(*size)
@@ -266,15 +266,17 @@ async def test_a_terminal_has_a_size(program: Program, size: tuple[int, int]) ->
     assert result.exit_reason == "completed"
 
 
-async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+async def test_missing_program_is_refused(tmp_path: Path) -> None:
     program = Program(tmp_path)
     missing = RunOptions(agent="terminal", command=("no-such-program",), prompt="hi", cwd=program.directory)
     async with AgentMux(config_dir=tmp_path / "mux") as mux:
-        with pytest.raises(AgentMuxError, match="no-such-program is not a program"):
+        with pytest.raises(AgentMuxError, match="no-such-program is neither a program"):
             mux.run(missing)
 
 
-async def test_without_the_extra_it_is_named(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_extra_is_reported_with_its_install_command(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyte", None)  # as if it were not installed
     with pytest.raises(AgentMuxError, match=r"needs pyte: pip install 'agent-mux\[terminal\]'") as caught:
         await program.run("hi")

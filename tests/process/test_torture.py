@@ -1,4 +1,4 @@
-"""The torture suite, case by case, on both event loops. `make test` plays it small, `make torture` in full."""
+"""The torture suite, case by case, on both event loops. `make test` runs a part of it, `make torture` all of it."""
 
 import os
 from typing import Any
@@ -17,7 +17,7 @@ QUICK_AT_TERMINAL = {f"{name}{AT_TERMINAL}" for name in ("noise", "holder", "stu
 
 
 def _plays() -> list[Any]:
-    """In full: every case, over pipes and at a terminal, on both event loops. Else each on one of them, in turns."""
+    """Return the parameters. In full: all cases, over pipes and at a terminal, on both loops; else on one."""
     names = [name for name in case_names() if FULL or AT_TERMINAL not in name or name in QUICK_AT_TERMINAL]
     plays = []
     for number, name in enumerate(names):
@@ -27,15 +27,15 @@ def _plays() -> list[Any]:
 
 
 @pytest.mark.parametrize(("anyio_backend", "name"), _plays())
-async def test_whatever_the_agent_does_nothing_is_lost_and_nothing_is_left(name: str) -> None:
+async def test_no_output_is_lost_and_no_process_remains(name: str) -> None:
     (row,) = await run_torture([name], full=FULL)
     assert row.findings == ()
     assert row.ok
 
 
-async def test_a_name_that_is_none_is_told_before_anything_is_played() -> None:
+async def test_unknown_case_is_refused_before_any_case_runs() -> None:
     with pytest.raises(AgentMuxError, match="unknown case: nonsense; known cases: line-2-mib, ") as caught:
-        await run_torture(["noise", "nonsense"], on_row=lambda _: pytest.fail("it was played"))
+        await run_torture(["noise", "nonsense"], on_row=lambda _: pytest.fail("a case ran"))
     assert caught.value.code == "VALIDATION_ERROR"
 
 
@@ -65,9 +65,7 @@ async def test_every_case_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"settle": -1.0}, "s, not within -1 s"),
     ],
 )
-async def test_the_suite_sees_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], finding: str
-) -> None:
+async def test_suite_reports_violations(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], finding: str) -> None:
     from dataclasses import replace
 
     monkeypatch.setitem(CASES, "noise", replace(CASES["noise"], **changed))
@@ -77,7 +75,7 @@ async def test_the_suite_sees_what_is_wrong(
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_suite_sees_a_survivor(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_suite_reports_a_surviving_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.process.marker._has_mark", lambda *_: False)
     (row,) = await run_torture(["double-fork"])
     assert [finding for finding in row.findings if finding.endswith("was left")]

@@ -1,4 +1,4 @@
-"""Runs are traced while they happen, whatever happens to them."""
+"""Runs are traced while they run, however they end."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from opentelemetry.propagate import inject
-from tests.process.installed import Installed
+from tests.process.installed_command import Installed
 from tests.process.scripted import MakeClient, scripted_adapter
 from tests.unit.redaction.key_samples import SAMPLES
 from tests.unit.telemetry.recorder import Recorder, attributes
@@ -21,10 +21,11 @@ pytestmark = pytest.mark.anyio
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BOUND = 30.0
 HELLO = (
-    "hear(); say(session='S'); say(call=1); say(text='hello'); say(used=[5, 2]); say(cost=0.5); say(done=True); rest()"
+    "read(); emit(session='S'); emit(call=1); emit(text='hello'); emit(used=[5, 2]); emit(cost=0.5); "
+    "emit(done=True); drain()"
 )
-SHELL = "hear(); say(session='S'); say(call=1); say(shell='rm x'); say(text='working'); rest()"
-TRACED = "hear(); say(session='S'); say(text=os.environ.get('TRACEPARENT', 'none')); say(done=True); rest()"
+SHELL = "read(); emit(session='S'); emit(call=1); emit(shell='rm x'); emit(text='working'); drain()"
+TRACED = "read(); emit(session='S'); emit(text=os.environ.get('TRACEPARENT', 'none')); emit(done=True); drain()"
 TREE = ["invoke_agent scripted", "  turn 0", "    chat"]
 
 
@@ -43,7 +44,7 @@ async def carry_out(mux: AgentMux, **options: Any) -> Any:
             return await mux.run(prompt="hi", **options)
 
 
-async def test_a_client_traces_its_runs(make_client: MakeClient, recorder: Recorder) -> None:
+async def test_client_traces_its_runs(make_client: MakeClient, recorder: Recorder) -> None:
     mux = make_client(HELLO)
     stop = instrument(mux, **recorder.providers)
     with anyio.fail_after(BOUND):
@@ -64,7 +65,7 @@ async def test_a_client_traces_its_runs(make_client: MakeClient, recorder: Recor
     }
 
 
-async def test_one_run_is_traced_and_its_journal_gives_the_same(make_client: MakeClient, recorder: Recorder) -> None:
+async def test_trace_of_a_live_run_equals_that_of_its_journal(make_client: MakeClient, recorder: Recorder) -> None:
     with anyio.fail_after(BOUND):
         async with make_client(HELLO) as mux:
             run = mux.run(prompt="hi")
@@ -81,7 +82,7 @@ async def test_one_run_is_traced_and_its_journal_gives_the_same(make_client: Mak
 
 
 @pytest.mark.parametrize("name", ["claude/2.1.330/tool_bash", "codex/0.169.0/as_exec"])
-async def test_a_recorded_session_is_traced_as_it_is_played(name: str, recorder: Recorder, tmp_path: Path) -> None:
+async def test_replayed_session_is_traced(name: str, recorder: Recorder, tmp_path: Path) -> None:
     mux = AgentMux(default_agent="replay", config_dir=tmp_path)
     instrument(mux, **recorder.providers)
     with anyio.fail_after(BOUND):
@@ -101,14 +102,14 @@ async def test_a_recorded_session_is_traced_as_it_is_played(name: str, recorder:
     [
         (SHELL, {"timeout": 0.5}, "timeout", "TIMEOUT"),
         (SHELL, {"inactivity_timeout": 0.3}, "inactivity", "INACTIVITY_TIMEOUT"),
-        ("hear(); say(session='S'); say(text='x'); os._exit(3)", {}, "crashed", "AGENT_CRASH"),
-        ("hear(); say(session='S'); say(text='x'); os.kill(os.getpid(), 9)", {}, "killed", "AGENT_CRASH"),
-        ("hear(); say(text='x')", {}, "truncated", "AGENT_CRASH"),
-        ("hear(); say(failed='RATE_LIMITED'); rest()", {}, "failed", "RATE_LIMITED"),
+        ("read(); emit(session='S'); emit(text='x'); os._exit(3)", {}, "crashed", "AGENT_CRASH"),
+        ("read(); emit(session='S'); emit(text='x'); os.kill(os.getpid(), 9)", {}, "killed", "AGENT_CRASH"),
+        ("read(); emit(text='x')", {}, "truncated", "AGENT_CRASH"),
+        ("read(); emit(failed='RATE_LIMITED'); drain()", {}, "failed", "RATE_LIMITED"),
         (HELLO, {"max_cost_usd": 0.1}, "budget", "BUDGET_EXCEEDED"),
     ],
 )
-async def test_every_way_to_end_ends_the_spans(
+async def test_every_exit_reason_ends_the_spans(
     make_client: MakeClient, recorder: Recorder, body: str, options: dict[str, Any], reason: str, error: str
 ) -> None:
     mux = make_client(body)
@@ -139,7 +140,7 @@ async def test_leaving_the_client_ends_the_spans(make_client: MakeClient, record
     assert attributes(recorder.span("invoke_agent scripted"))["agent_mux.exit_reason"] == "aborted"
 
 
-async def test_the_span_is_below_the_active_one_and_above_the_agent(
+async def test_run_span_is_below_the_active_span_and_above_the_agent(
     make_client: MakeClient, recorder: Recorder
 ) -> None:
     mux = make_client(TRACED)
@@ -159,9 +160,7 @@ async def test_the_span_is_below_the_active_one_and_above_the_agent(
     assert named.text == "mine"
 
 
-async def test_an_active_span_is_told_to_the_agent_also_of_runs_that_are_not_traced(
-    make_client: MakeClient, recorder: Recorder
-) -> None:
+async def test_active_span_reaches_the_agent_of_an_untraced_run(make_client: MakeClient, recorder: Recorder) -> None:
     carrier: dict[str, str] = {}
     with anyio.fail_after(BOUND):
         async with make_client(TRACED) as mux:
@@ -172,10 +171,10 @@ async def test_an_active_span_is_told_to_the_agent_also_of_runs_that_are_not_tra
     assert (result.text, alone.text) == (carrier["traceparent"], "none")
 
 
-async def test_captured_content_has_no_secrets(make_client: MakeClient, recorder: Recorder) -> None:
+async def test_captured_content_contains_no_secrets(make_client: MakeClient, recorder: Recorder) -> None:
     body = (
-        "hear(); say(session='S'); say(call=1); say(text='it is ' + os.environ['OWN_API_KEY'] + ' indeed '); "
-        "say(shell='curl -H ' + os.environ['OWN_API_KEY']); print(os.environ['OWN_API_KEY'], file=sys.stderr); "
+        "read(); emit(session='S'); emit(call=1); emit(text='it is ' + os.environ['OWN_API_KEY'] + ' indeed '); "
+        "emit(shell='curl -H ' + os.environ['OWN_API_KEY']); print(os.environ['OWN_API_KEY'], file=sys.stderr); "
         "sys.stderr.flush(); os._exit(2)"
     )
     mux = make_client(body)
@@ -186,13 +185,13 @@ async def test_captured_content_has_no_secrets(make_client: MakeClient, recorder
             await mux.run(
                 prompt=f"use {SAMPLES['npm']}", env={"OWN_API_KEY": own}, on_approval_request=lambda _: Approve()
             )
-    said = recorder.everything()
-    assert "it is *" in said
-    assert "use npm_*" in said
-    assert not [secret for secret in (own, SAMPLES["npm"]) if secret in said]
+    content = recorder.everything()
+    assert "it is *" in content
+    assert "use npm_*" in content
+    assert not [secret for secret in (own, SAMPLES["npm"]) if secret in content]
 
 
-def test_the_blocking_client_traces_its_runs(recorder: Recorder, tmp_path: Path) -> None:
+def test_blocking_client_traces_its_runs(recorder: Recorder, tmp_path: Path) -> None:
     registry = AdapterRegistry()
     registry.register(scripted_adapter(HELLO))
     with BlockingAgentMux(adapters=registry, default_agent="scripted", config_dir=tmp_path) as mux:
@@ -217,7 +216,7 @@ if "TRACES" in os.environ:
 """
 
 
-def test_the_command_is_traced_where_opentelemetry_is_set_up(tmp_path: Path) -> None:
+def test_command_is_traced_if_opentelemetry_is_configured(tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     (tmp_path / "site" / "sitecustomize.py").write_text(SET_UP)
     traces = tmp_path / "traces"

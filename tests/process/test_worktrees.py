@@ -1,4 +1,4 @@
-"""Runs with a git worktree of their own: side by side, ended in the middle, and with nothing done."""
+"""Runs in their own git worktrees: concurrent, aborted, and without changes."""
 
 import json
 import os
@@ -23,13 +23,13 @@ GIT = shutil.which("git") or ""
 
 WRITES = """
 import pathlib
-hear(); say(session="S"); say(text=os.getcwd())
-pathlib.Path("made").write_text(os.environ["NAME"]); say(done=True); rest()
+read(); emit(session="S"); emit(text=os.getcwd())
+pathlib.Path("made").write_text(os.environ["NAME"]); emit(done=True); drain()
 """
-LOOKS = 'hear(); say(session="S"); say(text=os.getcwd()); say(done=True); rest()'
+LOOKS = 'read(); emit(session="S"); emit(text=os.getcwd()); emit(done=True); drain()'
 WORKS = """
 import pathlib
-hear(); say(session="S"); pathlib.Path("made").write_text("half"); say(text=os.getcwd())
+read(); emit(session="S"); pathlib.Path("made").write_text("half"); emit(text=os.getcwd())
 time.sleep(600)
 """
 
@@ -54,19 +54,19 @@ def worktrees_of(repository: Path) -> int:
     return git(repository, "worktree", "list").count("\n") + 1
 
 
-async def said(run: RunHandle) -> str:
+async def first_text(run: RunHandle) -> str:
     async for event in run:
         if event.type == "text_delta":
             return event.delta
-    raise AssertionError("it said nothing")
+    raise AssertionError("no text arrived")
 
 
-async def appears(path: Path) -> None:
-    while not await anyio.Path(path).exists():  # noqa: ASYNC110  # it comes from another process
+async def wait_for_file(path: Path) -> None:
+    while not await anyio.Path(path).exists():  # noqa: ASYNC110  # another process creates it
         await anyio.sleep(0.02)
 
 
-async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
+async def test_concurrent_runs_use_separate_worktrees_and_keep_their_work(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
     base = git(repository, "rev-parse", "HEAD")
@@ -87,7 +87,7 @@ async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
         assert (run.header.stream.cwd, run.header.codec.cwd) == (str(place / "sub"), str(place / "sub"))
         assert run.header.options["cwd"] == str(repository / "sub")
         assert [event.message for event in events if event.type == "debug"] == [
-            f"the worktree {place} stays: there are changes in it; when you are done, `git worktree remove` it"
+            f"the worktree {place} is kept: it has uncommitted changes; remove it with `git worktree remove`"
         ]
         assert validate(events) == []
         derived = derive_events(Path(result.journal or ""), ScriptedCodec)
@@ -95,7 +95,7 @@ async def test_runs_side_by_side_do_not_meet_and_their_work_stays(
     assert git(repository, "status", "--porcelain") == ""
 
 
-async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeClient, repository: Path) -> None:
+async def test_unchanged_worktree_is_removed(make_client: MakeClient, repository: Path) -> None:
     (repository / "dirt").write_text("not committed")
     with anyio.fail_after(30):
         async with make_client(LOOKS) as mux:
@@ -106,28 +106,26 @@ async def test_a_worktree_in_which_nothing_was_done_is_gone(make_client: MakeCli
     assert (result.exit_reason, result.text, result.worktree.is_changed) == (
         "completed", result.worktree.path, False,
     )  # fmt: skip
-    assert notes == [f"changes in {repository} that are not committed are not in the worktree of this run"]
+    assert notes == [f"uncommitted changes in {repository} are not in the worktree of this run"]
     assert worktrees_of(repository) == 1
 
 
-async def test_the_work_of_a_run_that_is_ended_stays(make_client: MakeClient, repository: Path) -> None:
+async def test_work_of_an_aborted_run_is_kept(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS) as mux:
             run = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
-            place = Path(await said(run))
+            place = Path(await first_text(run))
             await run.abort()
             result = await run
     assert (result.exit_reason, result.worktree is not None and result.worktree.is_changed) == ("aborted", True)
     assert (place / "made").read_text() == "half"
 
 
-async def test_a_run_that_waits_has_no_worktree_and_one_that_never_had_a_place_has_none(
-    make_client: MakeClient, tmp_path: Path, repository: Path
-) -> None:
+async def test_queued_run_has_no_worktree(make_client: MakeClient, tmp_path: Path, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WORKS, max_concurrent_runs=1) as mux:
             first = mux.run(prompt="hi", cwd=repository, isolation="worktree", grace_period=0.2)
-            await said(first)
+            await first_text(first)
             second = mux.run(prompt="hi", cwd=repository, isolation="worktree")
             assert [place.name for place in (tmp_path / "config" / "worktrees").iterdir()] == [first.run_id]
             await second.abort()
@@ -135,9 +133,7 @@ async def test_a_run_that_waits_has_no_worktree_and_one_that_never_had_a_place_h
     assert worktrees_of(repository) == 2
 
 
-async def test_a_run_that_is_ended_while_its_worktree_is_made_has_none(
-    make_client: MakeClient, repository: Path
-) -> None:
+async def test_run_ended_while_its_worktree_is_created_has_none(make_client: MakeClient, repository: Path) -> None:
     begun = repository.parent / "begun"
     git(repository, "config", "filter.slow.smudge", f"touch {begun}; sleep 60; cat")
     (repository / ".git" / "info").mkdir(exist_ok=True)
@@ -145,14 +141,14 @@ async def test_a_run_that_is_ended_while_its_worktree_is_made_has_none(
     with anyio.fail_after(30):
         async with make_client(LOOKS) as mux:
             run = mux.run(prompt="hi", cwd=repository, isolation="worktree")
-            await appears(begun)
+            await wait_for_file(begun)
             await run.abort()
             result = await run
     assert (result.exit_reason, result.worktree) == ("aborted", None)
     assert worktrees_of(repository) == 1
 
 
-async def test_an_agent_that_does_not_start_leaves_no_worktree(make_client: MakeClient, repository: Path) -> None:
+async def test_failed_start_leaves_no_worktree(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client("", argv=("/does/not/exist",)) as mux:
             result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
@@ -160,7 +156,7 @@ async def test_an_agent_that_does_not_start_leaves_no_worktree(make_client: Make
     assert worktrees_of(repository) == 1
 
 
-async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
+async def test_worktree_failure_is_the_reason_of_the_failed_start(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
     (tmp_path / "config").mkdir()
@@ -170,10 +166,10 @@ async def test_a_worktree_that_cannot_be_made_is_why_the_run_did_not_start(
             result = await mux.run(prompt="hi", cwd=repository, isolation="worktree")
     assert (result.exit_reason, result.worktree) == ("crashed", None)
     assert result.error is not None
-    assert "cannot be made" in result.error.message
+    assert "cannot be created" in result.error.message
 
 
-async def test_what_keeps_git_from_telling_costs_nobody_their_work(
+async def test_worktree_is_kept_if_git_cannot_report_its_changes(
     make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, repository: Path
 ) -> None:
     real = module.RunWorktree._changes
@@ -190,15 +186,15 @@ async def test_what_keeps_git_from_telling_costs_nobody_their_work(
     assert worktrees_of(repository) == 2
 
 
-async def test_where_there_is_no_repository_nothing_is_started(make_client: MakeClient, tmp_path: Path) -> None:
+async def test_worktree_without_a_repository_is_refused(make_client: MakeClient, tmp_path: Path) -> None:
     async with make_client(LOOKS) as mux:
         with pytest.raises(ValidationError, match="isolation"):
             mux.run(prompt="hi", cwd=tmp_path, isolation="worktree")
-        assert mux.places.working == 0
+        assert mux.concurrency.working == 0
     assert not (tmp_path / "config" / "worktrees").exists()
 
 
-async def test_the_next_run_may_go_on_in_the_worktree_of_the_last(make_client: MakeClient, repository: Path) -> None:
+async def test_run_can_start_in_the_worktree_of_an_earlier_run(make_client: MakeClient, repository: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WRITES) as mux:
             first = await mux.run(prompt="hi", cwd=repository, isolation="worktree", env={"NAME": "one"})
@@ -208,13 +204,13 @@ async def test_the_next_run_may_go_on_in_the_worktree_of_the_last(make_client: M
     assert (Path(first.worktree.path) / "made").read_text() == "two"
 
 
-ASKS = "hear(); say(session='S'); say(ask='git push'); say(text=hear()['answer']); say(done=True); rest()"
+ASKS = "read(); emit(session='S'); emit(ask='git push'); emit(text=read()['answer']); emit(done=True); drain()"
 
 
-async def test_hooks_are_those_of_where_it_was_asked_for(
+async def test_hooks_are_found_from_the_requested_directory(
     make_client: MakeClient, tmp_path: Path, repository: Path
 ) -> None:
-    """Those of a project are found from there, as are those that are not in its commits."""
+    """Hooks of a project are found from there even if they are not committed."""
     own = tmp_path / "config"
     own.mkdir()
     (own / "rules.toml").write_text('[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "not that"\n')
@@ -246,14 +242,14 @@ anyio.run(main)
 """
 
 
-def client_process(words: list[str]) -> subprocess.Popen[str]:
+def start_client(words: list[str]) -> subprocess.Popen[str]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environ)
 
 
-async def test_the_worktree_outlives_a_client_that_is_killed(tmp_path: Path, repository: Path) -> None:
+async def test_worktree_survives_a_killed_client(tmp_path: Path, repository: Path) -> None:
     words = [sys.executable, "-c", CLIENT, str(tmp_path / "config"), str(repository), WORKS]
-    with anyio.fail_after(30), client_process(words) as client:
+    with anyio.fail_after(30), start_client(words) as client:
         assert client.stdout is not None
         place = Path((await to_thread.run_sync(client.stdout.readline)).strip())
         client.send_signal(signal.SIGKILL)

@@ -24,9 +24,9 @@ SEED = 20_261_122
 PATIENCE = 240.0
 STALLED = 20
 FLOOD = """
-hear(); say(session="S")
+read(); emit(session="S")
 for number in range(20000): print("%06d " % number + "x" * 1000)
-say(text="done"); say(over=True); say(done=True); rest()
+emit(text="done"); emit(over=True); emit(done=True); drain()
 """
 
 

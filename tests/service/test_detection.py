@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from agent_mux.agents.detection import Detected, Detector
+from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.service import SharedDetection
 
@@ -25,13 +25,13 @@ class Counting(Detector):
     def forget(self) -> None:
         self.forgotten += 1
 
-    async def detect_all(self) -> list[Detected]:
+    async def detect_all(self) -> list[DetectedAgent]:
         self.looks += 1
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await anyio.lowlevel.checkpoint()
         self.at_once -= 1
-        return [Detected("wombat", "Wombat", False)]
+        return [DetectedAgent("wombat", "Wombat", False)]
 
 
 @pytest.mark.parametrize("fresh", [False, True])

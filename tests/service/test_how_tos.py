@@ -26,7 +26,7 @@ def program(page: str, **names: Any) -> dict[str, Any]:
 
 
 def test_websocket_example_approves_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    body = TALKER.replace("while (heard := hear()) is not None:", 'hear(); heard = {"send": "ask"}\nfor _ in "1":')
+    body = TALKER.replace("while (heard := read()) is not None:", 'read(); heard = {"send": "ask"}\nfor _ in "1":')
     with serving(tmp_path, agents(body)) as served:
         run_id = started(served, interactive=False)
         text = {"ws://localhost:8642": served.url.replace("http", "ws", 1)}
@@ -45,7 +45,7 @@ def test_webhook_example_accepts_only_signed_messages(tmp_path: Path, capsys: py
     receive = program("receive-webhooks.md")["receive"]
     with (
         receiving() as receiver,
-        serving(tmp_path, agents("hear(); say(done=True)"), allow_private_webhooks=True) as served,
+        serving(tmp_path, agents("read(); emit(done=True)"), allow_private_webhooks=True) as served,
     ):
         data = {"url": receiver.url, "events": ["run.ended"]}
         secret = served.http.post("/v1/webhooks", json=data).json()["secret"]

@@ -21,7 +21,7 @@ HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J",
     "javascript:alert(1)//%0D%0ASet-Cookie: a=b",
 )
-BODY = "\n".join(["say(session='s')", *(f"say(text={text!r})" for text in HOSTILE), "say(over=1)"])
+BODY = "\n".join(["emit(session='s')", *(f"emit(text={text!r})" for text in HOSTILE), "emit(over=1)"])
 ALLOWED = {"application/json", "application/problem+json", "application/jsonl", "text/event-stream; charset=utf-8"}
 """What a browser shows as text, or hands to nobody. (Prometheus' metrics are text, too.)"""
 

@@ -68,7 +68,7 @@ def test_the_counts_of_events_never_fall(served: Serving) -> None:
 
 
 def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
-    with serving(tmp_path, agents("hear(); rest()"), max_concurrent_runs=1) as served:
+    with serving(tmp_path, agents("read(); drain()"), max_concurrent_runs=1) as served:
         body = {"agent": "scripted", "prompt": "hello"}
         ids = [served.http.post("/v1/runs", json=body).json()["runId"] for _ in range(3)]
         samples = until(served, "runs", 1, agent="scripted", state="running")
@@ -82,7 +82,7 @@ def test_metrics_show_live_and_queued_runs(tmp_path: Path) -> None:
 
 
 def test_readers_are_counted_while_they_are_there(tmp_path: Path) -> None:
-    with serving(tmp_path, agents("hear(); rest()")) as served:
+    with serving(tmp_path, agents("read(); drain()")) as served:
         run_id = served.http.post("/v1/runs", json={"agent": "scripted", "prompt": "hello"}).json()["runId"]
         path = f"{served.url}/v1/runs/{run_id}/events"
         jsonl = {"accept": "application/jsonl"}

@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 
 import anyio
 import pytest
-from tests.process.everywhere import Served, served
+from tests.process.local_and_remote import ScriptedServer, scripted_server
 from tests.service.cutting import cutting
 
 from agent_mux import AgentMuxError, BlockingRemoteMux, CapabilityError, RemoteMux, ValidationError, encode_event
 from agent_mux.client.remote import stream
 
 pytestmark = pytest.mark.anyio
-TALK = "hear(); say(session='S')\nfor n in range(300): say(text=f'{n} ' * 5)\nsay(done=True); rest()"
-WORKS = "hear(); say(session='S'); say(text='ready'); time.sleep(1000)"
+TALK = "read(); emit(session='S')\nfor n in range(300): emit(text=f'{n} ' * 5)\nemit(done=True); drain()"
+WORKS = "read(); emit(session='S'); emit(text='ready'); time.sleep(1000)"
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -33,8 +33,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("served")) as server:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedServer]:
+    with scripted_server(tmp_path_factory.mktemp("served")) as server:
         yield server
 
 
@@ -47,7 +47,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_cut_connections_lose_and_repeat_no_event(here: Served, seed: int) -> None:
+async def test_cut_connections_lose_and_repeat_no_event(here: ScriptedServer, seed: int) -> None:
     cuts = random.Random(seed)  # noqa: S311  # to be played again
     body: list[str] = []
     with anyio.fail_after(60), cutting(here.server.url, lambda: cuts.randrange(500, 30_000)) as proxy:
@@ -66,7 +66,9 @@ async def test_cut_connections_lose_and_repeat_no_event(here: Served, seed: int)
     assert body == [event.type for event in events]
 
 
-async def test_a_lost_response_is_requested_again_and_starts_no_second_run(here: Served, anyio_backend: str) -> None:
+async def test_a_lost_response_is_requested_again_and_starts_no_second_run(
+    here: ScriptedServer, anyio_backend: str
+) -> None:
     sizes = iter([0, 10, 1 << 60])
     here.client(WORKS)
     with anyio.fail_after(30), cutting(here.server.url, lambda: next(sizes, 1 << 60)) as proxy:
@@ -78,7 +80,7 @@ async def test_a_lost_response_is_requested_again_and_starts_no_second_run(here:
     assert (await run).exit_reason == "aborted"
 
 
-async def test_retries_end_when_a_service_stays_unreachable_and_the_result_reports_it(here: Served) -> None:
+async def test_retries_end_when_a_service_stays_unreachable_and_the_result_reports_it(here: ScriptedServer) -> None:
     here.client(WORKS)
     with anyio.fail_after(30):
         async with RemoteMux(here.server.url, default_agent="scripted") as ours:
@@ -94,7 +96,7 @@ async def test_retries_end_when_a_service_stays_unreachable_and_the_result_repor
     assert (result.exit_reason, result.error and result.error.code) == ("truncated", "TIMEOUT")
     assert result.text == "ready" or not result.text  # the end of the message was never reported
     assert last.type == "debug"
-    assert "may go on" in last.message
+    assert "may continue" in last.message
     assert (await run).exit_reason == "aborted"  # it went on, until its own client left
 
 
@@ -160,8 +162,8 @@ async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_p
     assert types[-1] == "session_end"
 
 
-async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: Served) -> None:
-    asks = "hear(); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: ScriptedServer) -> None:
+    asks = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     with anyio.fail_after(30):
         async with here.client(asks) as ours:
             run = await ours.start(prompt="hi")
@@ -182,7 +184,7 @@ async def test_a_run_that_another_client_started_is_watched_and_left_alone(here:
 
 
 async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
-    with anyio.fail_after(30), served(tmp_path, max_concurrent_runs=1) as there:
+    with anyio.fail_after(30), scripted_server(tmp_path, max_concurrent_runs=1) as there:
         async with there.client(WORKS) as mux:
             runs = [await mux.start(prompt="hi", grace_period=0.1) for _ in range(3)]
             begun = anyio.Event()
@@ -196,7 +198,7 @@ async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
             assert (runs[2].state, runs[2].queue_position) == ("running", None)
 
 
-async def test_what_another_client_did_is_seen_before_its_events(here: Served) -> None:
+async def test_what_another_client_did_is_seen_before_its_events(here: ScriptedServer) -> None:
     seen: list[tuple[str, str]] = []
     with anyio.fail_after(30):
         async with here.client(WORKS) as ours, RemoteMux(here.server.url) as theirs:
@@ -212,8 +214,8 @@ async def test_what_another_client_did_is_seen_before_its_events(here: Served) -
     assert seen[-1] == ("paused", "paused")
 
 
-def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: Served) -> None:
-    here.client("hear(); say(session='S'); say(text='x'); say(done=True); rest()")
+def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedServer) -> None:
+    here.client("read(); emit(session='S'); emit(text='x'); emit(done=True); drain()")
     http = here.server.http
     run_id = http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).json()["runId"]
     path = f"/v1/runs/{run_id}/events"
@@ -230,7 +232,7 @@ def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: Served) ->
 # -- errors
 
 
-async def test_problems_are_the_errors_that_they_were_there(here: Served) -> None:
+async def test_problems_are_the_errors_that_they_were_there(here: ScriptedServer) -> None:
     async with here.client("", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(ValidationError) as invalid:
             await mux.start(prompt="hi", max_turns=0, temperature=9)
@@ -288,7 +290,7 @@ async def test_a_response_of_another_server_is_reported_as_such(stranger: str, m
     async with RemoteMux(default_agent="x") as mux:
         with pytest.raises(AgentMuxError, match="answered 502"):
             await mux.start(prompt="hi")
-        assert "amux_token" not in repr(mux._line.address)
+        assert "amux_token" not in repr(mux._connection.address)
     assert _Stranger.heard["authorization"] == "Bearer amux_token"
     assert "idempotency-key" in {name.lower() for name in _Stranger.heard}
 
@@ -316,7 +318,7 @@ def test_bad_arguments_are_reported_at_once(
     assert "pass" not in str(caught.value).replace("password", "")
 
 
-async def test_unsupported_remote_calls_raise(here: Served) -> None:
+async def test_unsupported_remote_calls_raise(here: ScriptedServer) -> None:
     async with here.client("") as mux:
         for fields in ({"journal": False}, {"journal": "/tmp/x.journal"}, {"owner": "me"}, {"nonsense": 1}):
             with pytest.raises(ValidationError):
@@ -328,8 +330,8 @@ async def test_unsupported_remote_calls_raise(here: Served) -> None:
     assert late.value.code == "RUN_NOT_ACTIVE"
 
 
-def test_a_script_without_an_event_loop_can_do_the_same(here: Served) -> None:
-    asks = "hear(); say(session='S'); say(ask='it'); say(text=hear()['answer']); say(done=True); rest()"
+def test_a_script_without_an_event_loop_can_do_the_same(here: ScriptedServer) -> None:
+    asks = "read(); emit(session='S'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     here.client(asks)
     with BlockingRemoteMux(here.server.url, default_agent="scripted") as mux:
         run = mux.run(prompt="hi")

@@ -20,15 +20,16 @@ from agent_mux.api.agents import (
     AgentView,
     DetectedView,
     agent_view,
-    capabilities_from,
+    capabilities_from_json,
     capabilities_json,
-    detected_from,
+    detected_from_view,
     detected_view,
 )
-from agent_mux.api.costs import CostView, ModelView, cost_from, cost_json, model_from, model_json
-from agent_mux.api.profiles import ProfileView, profile_from, profile_view
+from agent_mux.api.costs import CostView, cost_from_view, cost_json
+from agent_mux.api.models import ModelView, model_from_view, model_json
+from agent_mux.api.profiles import ProfileView, profile_from_view, profile_view
 from agent_mux.cli.main import main
-from agent_mux.client.remote.asking import path_of
+from agent_mux.client.remote.connection import path_of
 from agent_mux.journal.run_index import append_line, encode_line, new_index_record
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities, Price
@@ -271,7 +272,7 @@ def test_profiles_are_written_and_removed_there(kept: Both) -> None:
     fields = {"agent": "claude", "timeout": 2.5, "tags": ["x", "y"]}
     path = there.profiles.set("made", fields, replace=True)
     assert path == here.profiles.get("made").paths["global"]
-    assert dict(here.profiles.get("made").said) == fields
+    assert dict(here.profiles.get("made").fields) == fields
     assert there.profiles.delete("made") == path
     assert "made" not in here.profiles.names()
     same(kept, lambda mux: mux.profiles.delete("made"))
@@ -280,7 +281,7 @@ def test_profiles_are_written_and_removed_there(kept: Both) -> None:
     assert outcome(lambda: there.profiles.set("x", {"timeout": -1}, replace=True))[1] == "VALIDATION_ERROR"
     with pytest.raises(CapabilityError, match="replace=True"):
         there.profiles.set("bare", {"model": "opus"})
-    assert dict(here.profiles.get("bare").said) == {"tags": ["x"]}
+    assert dict(here.profiles.get("bare").fields) == {"tags": ["x"]}
 
 
 # -- agents
@@ -495,39 +496,39 @@ def through(value: Any, kind: Any) -> Any:
 
 @pytest.mark.parametrize("adapter", list(AdapterRegistry()), ids=lambda adapter: adapter.agent)
 def test_agents_and_their_models_come_back(adapter: Adapter) -> None:
-    assert capabilities_from(through(capabilities_json(adapter), dict[str, Any])) == adapter.capabilities
-    assert detected_from(through(agent_view(adapter), AgentView)).display_name == adapter.display_name
+    assert capabilities_from_json(through(capabilities_json(adapter), dict[str, Any])) == adapter.capabilities
+    assert detected_from_view(through(agent_view(adapter), AgentView)).display_name == adapter.display_name
     for model in adapter.models():
-        assert model_from(through(model_json(model, adapter.agent), ModelView)) == model
+        assert model_from_view(through(model_json(model, adapter.agent), ModelView)) == model
 
 
 def test_prices_come_back_whole() -> None:
     price = Price(1.0, 2.0, 0.0, None, 200_000, Price(3.0, 4.0, None, 0.5))
     model = ModelCapabilities(model_id="m", provider="p", price=price)
-    assert model_from(through(model_json(model, "x"), ModelView)) == model
+    assert model_from_view(through(model_json(model, "x"), ModelView)) == model
 
 
 def test_fields_missing_from_an_older_service_have_defaults() -> None:
-    assert capabilities_from({"agent": "x", "canFly": True}).approval_modes == ("yolo",)
+    assert capabilities_from_json({"agent": "x", "canFly": True}).approval_modes == ("yolo",)
 
 
 def test_costs_come_back(both: Both) -> None:
     report = both[0].sessions.total_cost(group_by="model")
-    back = cost_from(through(cost_json("model", report), CostView))
+    back = cost_from_view(through(cost_json("model", report), CostView))
     assert (back, back.total, list(back)) == (report, report.total, list(report))
 
 
 def test_what_was_found_comes_back(both: Both) -> None:
     found = anyio.run(both[0].detector.detect_all)
-    assert [detected_from(through(detected_view(one), DetectedView)) for one in found] == found
+    assert [detected_from_view(through(detected_view(one), DetectedView)) for one in found] == found
 
 
 def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
     profile = kept[0].profiles.get("review")
-    assert profile_from(through(profile_view(profile), ProfileView)) == profile
+    assert profile_from_view(through(profile_view(profile), ProfileView)) == profile
     server = {"name": "s", "command": "x", "env": {"API_KEY": "sk-0123456789abcdef0123"}}
     kept[0].profiles.set_keys("secret", {"mcpServers": [server]})
-    (body,) = kept[1].profiles.get("secret").said["mcp_servers"]
+    (body,) = kept[1].profiles.get("secret").fields["mcp_servers"]
     assert body.command == "x"
     assert "0123456789" not in repr(body)
 

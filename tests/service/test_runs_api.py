@@ -11,7 +11,7 @@ from msgspec import convert
 from tests.service.serving import Serving, serving
 
 from agent_mux import BlockingRemoteMux, RemoteMux, validate
-from agent_mux.client.remote.runs import RunSummary
+from agent_mux.client.remote.run_queries import RunSummary
 from agent_mux.errors import ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.run.runner import Runner
@@ -145,7 +145,7 @@ def three(served: Serving) -> list[str]:
 def test_a_client_lists_runs_page_by_page(
     served: Serving, three: list[str], monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr("agent_mux.client.remote.runs.LARGEST_PAGE", 2)
+    monkeypatch.setattr("agent_mux.client.remote.run_queries.MAX_PAGE_SIZE", 2)
     listed = RemoteMux(served.url).runs.list(project_id="listed", limit=limit)
     assert [run.run_id for run in listed] == three[:limit]
 
@@ -222,7 +222,7 @@ def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch:
         raise RuntimeError("an error of ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Runner, "_with_files", broken)
+        patched.setattr(Runner, "_run_with_files", broken)
         broken_id = demo(served)["runId"]
         served.http.get(f"/v1/runs/{broken_id}/events")
         run = served.http.get(f"/v1/runs/{broken_id}").json()

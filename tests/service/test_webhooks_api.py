@@ -78,7 +78,7 @@ def test_messages_are_sent_when_a_run_starts_and_ends(served: Serving, receiver:
 
 
 def test_messages_are_sent_for_interactions_that_need_a_person(tmp_path: Path, receiver: Receiver) -> None:
-    body = TALKER.replace("say(done=True)", 'say(question="which?"); hear(); say(done=True)', 1)
+    body = TALKER.replace("emit(done=True)", 'emit(question="which?"); read(); emit(done=True)', 1)
     with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
         wanted = ["run.approval_request", "run.input_required"]
         webhook = made(served, receiver, events=wanted)

@@ -25,18 +25,18 @@ from agent_mux.service.connections import LARGEST_MESSAGE
 from agent_mux.service.websocket import MAX_WAITING_COMMANDS
 
 TALKER = """
-while (heard := hear()) is not None:
+while (heard := read()) is not None:
     text = heard.get("send", "first")
-    say(text="you said " + text)
+    emit(text="you said " + text)
     if text == "ask":
-        say(ask="rm -r build")
-        say(text=", and you said " + hear()["answer"])
-    say(done=True)
+        emit(ask="rm -r build")
+        emit(text=", and you said " + read()["answer"])
+    emit(done=True)
 """
 MUCH = """
-hear()
-for number in range(1000): say(text=str(number).rjust(4000))
-say(done=True)
+read()
+for number in range(1000): emit(text=str(number).rjust(4000))
+emit(done=True)
 """
 
 
@@ -327,7 +327,7 @@ def test_a_stalled_reader_costs_a_bounded_buffer_and_slows_nobody(tmp_path: Path
 
 def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_mux.service.connections.CLOSE_DELAY", 0.1)
-    with serving(tmp_path, agents(MUCH + "rest()")) as served:
+    with serving(tmp_path, agents(MUCH + "drain()")) as served:
         served.server.config.ws_ping_interval = served.server.config.ws_ping_timeout = 0.1
         run_id = started(served)
         with stalled(served, run_id):

@@ -49,7 +49,7 @@ def check(mux: AgentMux, agent: str, fields: Mapping[str, Any]) -> Adapter:
     """
     adapter = mux.adapters.get(agent)
     can = adapter.capabilities
-    options = mux.settled(**{**fields, "agent": adapter.agent, "interactive": True}).options
+    options = mux.resolve_options(**{**fields, "agent": adapter.agent, "interactive": True}).options
     validate_options(options)
     check_capabilities(replace(options, interactive=can.interactive_mode), can)
     return adapter

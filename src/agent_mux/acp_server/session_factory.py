@@ -48,9 +48,9 @@ class SessionFactory:
         """
         _check_directory(cwd)
         fields = {**self._fields, "cwd": cwd}
-        settled = self._mux.settled(**fields).options
-        find_executable(self._adapter, {**os.environ, **settled.env}, settled.command)
-        fields["mcp_servers"] = self._servers(servers, settled.mcp_servers) or None
+        resolved = self._mux.resolve_options(**fields).options
+        find_executable(self._adapter, {**os.environ, **resolved.env}, resolved.command)
+        fields["mcp_servers"] = self._servers(servers, resolved.mcp_servers) or None
         assert self.editor is not None  # noqa: S101  # only a connected editor can request a session
         models = await anyio.to_thread.run_sync(self._models)
         return EditorSession(
@@ -64,7 +64,7 @@ class SessionFactory:
             choices=SessionChoices(
                 self._adapter.capabilities,
                 [(model.model_id, model.display_name or model.model_id) for model in models],
-                {name: getattr(settled, name) for name in FIELDS.values()},
+                {name: getattr(resolved, name) for name in FIELDS.values()},
             ),
             context_window_of=lambda name: _context_window(models, name or self._adapter.default_model),
             **origin,

@@ -1,4 +1,4 @@
-"""Who is authenticated, on one object: files and variables are looked at, no more. Source: run API, section 7."""
+"""Authentication of agents: which credentials are present on this machine. See docs/spec/run-api.md, section 7."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,48 +13,53 @@ AuthStatus = Literal["authenticated", "expired", "unauthenticated", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthState:
-    """What is known of an agent's credentials. Never the credentials."""
+    """The state of an agent's credentials. Does not contain the credentials."""
 
     agent: str
     status: AuthStatus
-    """`unknown`: they may be where nobody looks here."""
+    """`unknown`: there may be credentials in a place that is not checked."""
     method: str | None = None
     where: str | None = None
-    """The variable or the file that holds them."""
+    """The variable or the file that contains the credentials."""
     expires_at: int | None = None
     """Milliseconds since the epoch."""
     problem: str | None = None
-    """A file that could not be read, or where else they may be."""
+    """A file that could not be read, or the unchecked place where credentials may be."""
 
 
 class Auth:
-    """Looks for credentials: no network, no keyring, nothing is written, nothing is asked. Blocking."""
+    """Checks credentials in environment variables and files. No network, no keyring, no writing. Blocking."""
 
-    def __init__(self, homes: InstallationResolver | None = None) -> None:
-        """Take where to look; default: what this process would find."""
-        self._homes = homes if homes is not None else InstallationResolver()
+    def __init__(self, installations: InstallationResolver | None = None) -> None:
+        """Check these installations; default: those that this process finds."""
+        self._installations = installations if installations is not None else InstallationResolver()
 
     def check(self, agent: str, *, now_ms: int | None = None) -> AuthState:
-        """What is known of one agent. `now_ms`: the time that decides what is expired; default: now.
+        """Return the state of one agent's credentials.
 
-        Raises AGENT_NOT_FOUND; CAPABILITY_ERROR where nothing is known of how it is authenticated.
+        Args:
+            agent: Name or alias.
+            now_ms: The time at which credentials may have expired; default: now.
+
+        Raises:
+            AgentMuxError: AGENT_NOT_FOUND; CAPABILITY_ERROR if the adapter does not describe authentication.
         """
-        adapter, auth = self._homes.find(agent, lambda home: home.auth, "authentication that can be looked for")
+        adapter, auth = self._installations.find(agent, lambda parts: parts.auth, "authentication checks")
         return self._state(adapter.agent, auth, _now() if now_ms is None else now_ms)
 
     def check_all(self, *, now_ms: int | None = None) -> list[AuthState]:
-        """Of every agent that can be authenticated, sorted by name."""
+        """Return the states of all agents whose adapters describe authentication, sorted by name."""
         now = _now() if now_ms is None else now_ms
-        known = [(adapter.agent, adapter.home().auth) for adapter in self._homes.adapters]
+        known = [(adapter.agent, adapter.home().auth) for adapter in self._installations.adapters]
         return [self._state(agent, auth, now) for agent, auth in sorted(known) if auth is not None]
 
     def setup(self, agent: str) -> tuple[SetupStep, ...]:
-        """What a person can do to be authenticated. Errors as for `check`."""
-        return self._homes.find(agent, lambda home: home.auth, "authentication that is known")[1].steps
+        """Return the ways to authenticate an agent. Raises like `check`."""
+        return self._installations.find(agent, lambda parts: parts.auth, "authentication setup")[1].steps
 
     def _state(self, agent: str, auth: AgentAuth, now: int) -> AuthState:
         problems: list[str] = []
-        found = list(self._found(auth, problems))
+        found = list(self._find_evidence(auth, problems))
         for method, evidence in found:
             if evidence.expires_at is None or evidence.expires_at > now:
                 return AuthState(agent=agent, status="authenticated", method=method.name, where=evidence.where,
@@ -63,20 +68,21 @@ class Auth:
             method, evidence = found[0]
             return AuthState(agent=agent, status="expired", method=method.name, where=evidence.where,
                              expires_at=evidence.expires_at)  # fmt: skip
-        elsewhere = auth.elsewhere(self._homes.place())
+        elsewhere = auth.elsewhere(self._installations.paths())
         problems += [f"it may be in {elsewhere}"] if elsewhere else []
         status: AuthStatus = "unknown" if problems else "unauthenticated"
         return AuthState(agent=agent, status=status, problem="; ".join(problems) or None)
 
-    def _found(self, auth: AgentAuth, problems: list[str]) -> Iterator[tuple[AuthMethod, Evidence]]:
+    def _find_evidence(self, auth: AgentAuth, problems: list[str]) -> Iterator[tuple[AuthMethod, Evidence]]:
+        """Yield the credentials that were found, in the agent's order of preference; add errors to `problems`."""
         for method in auth.methods:
-            name = next((name for name in method.variables if self._homes.environ.get(name)), None)
+            name = next((name for name in method.variables if self._installations.environ.get(name)), None)
             if name is not None:
                 yield method, Evidence(where=name)
             if method.find is None:
                 continue
             try:
-                evidence = method.find(self._homes.place())
+                evidence = method.find(self._installations.paths())
             except (OSError, ValueError, AgentMuxError) as error:
                 problems.append(f"{method.display_name}: {error}")
                 continue
@@ -85,6 +91,6 @@ class Auth:
 
 
 def _now() -> int:
-    import time  # noqa: PLC0415  # the clock is asked here only
+    import time  # noqa: PLC0415  # the only use of the clock
 
     return time.time_ns() // 1_000_000

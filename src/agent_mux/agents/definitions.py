@@ -1,6 +1,6 @@
-"""Skills and sub-agents, on one object each. Source: run API, section 7.
+"""Skills and sub-agents in agents' folders: list, add, remove. See docs/spec/run-api.md, section 7.
 
-Copying a definition into an agent's folder: whole or not at all, and nothing from outside of it.
+A definition is copied atomically, and only if all of its files are inside it.
 """
 
 import os
@@ -20,36 +20,40 @@ from agent_mux.sdk.config import AgentPaths, Scope
 from agent_mux.sdk.documents.formats import read_header
 from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder
 
+MOST_FILES = 2000
+MOST_BYTES = 100 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A skill or a sub-agent that an agent finds."""
+    """A skill or sub-agent in one of the folders that an agent reads."""
 
     agent: str
     name: str
     scope: Scope
     path: Path
-    """Of its main file."""
+    """The main file."""
     description: str | None = None
     is_shared: bool = False
+    """Whether the folder is shared with other agents."""
     problem: str | None = None
-    """Why the agent will not take it."""
+    """Why the agent does not load it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """What is done to a definition, or would be."""
+class DefinitionChange:
+    """The copying or removal of a definition, done or planned."""
 
     agent: str
     name: str
     source: Path | None
-    """None: it is removed."""
+    """What is copied; None: the definition is removed."""
     target: Path
     files: tuple[Path, ...]
-    """Relative to both."""
+    """Paths relative to source and target."""
     replaces: bool = False
+    """Whether a definition of the same name is replaced."""
 
 
 class Definitions:
@@ -57,129 +61,140 @@ class Definitions:
 
     def __init__(
         self,
-        what: str,
-        piece: Callable[[AgentInstallation], DefinitionFolders | None],
-        homes: InstallationResolver | None = None,
+        kind: str,
+        part: Callable[[AgentInstallation], DefinitionFolders | None],
+        installations: InstallationResolver | None = None,
     ) -> None:
-        """Take what they are called, where an agent says of them, and where to look."""
-        self._what = what
-        self._piece = piece
-        self._homes = homes if homes is not None else InstallationResolver()
+        """Manage one kind of definitions.
+
+        Args:
+            kind: `skill` or `sub-agent`, for messages.
+            part: Returns the folders for this kind from an agent's installation.
+            installations: Default: those that this process finds.
+        """
+        self._kind = kind
+        self._part = part
+        self._installations = installations if installations is not None else InstallationResolver()
 
     def where(self, agent: str) -> list[tuple[Folder, Path]]:
-        """The folders that an agent looks into, whether they are there or not. Raises CAPABILITY_ERROR."""
-        _, folders = self._of(agent)
-        place = self._homes.place()
-        paths = [(folder, folder.path(place)) for folder in folders.folders]
-        return [(folder, path) for folder, path in paths if path is not None]
+        """Return the folders that an agent reads, including missing ones. Raises CAPABILITY_ERROR."""
+        _, folders = self._folders_of(agent)
+        paths = self._installations.paths()
+        found = [(folder, folder.path(paths)) for folder in folders.folders]
+        return [(folder, path) for folder, path in found if path is not None]
 
     def list(self, agent: str, *, scope: Scope | None = None) -> list[Definition]:
-        """What an agent finds; also what it will not take, and why. Raises CAPABILITY_ERROR."""
-        name, folders = self._of(agent)
-        places = [(folder, path) for folder, path in self.where(agent) if scope in {None, folder.scope}]
-        found = [(folder, one) for folder, path in places for one in _in_folder(name, folders, folder, path)]
-        return [_judged(one, folder, self._homes.place()) for folder, one in found]
+        """Return all definitions, including those that the agent does not load, with the reason.
 
-    def add(  # noqa: PLR0913  # one for each thing that a person may say
+        Raises CAPABILITY_ERROR.
+        """
+        name, folders = self._folders_of(agent)
+        searched = [(folder, path) for folder, path in self.where(agent) if scope in {None, folder.scope}]
+        found = [(folder, one) for folder, path in searched for one in _read_folder(name, folders, folder, path)]
+        return [_with_objection(one, folder, self._installations.paths()) for folder, one in found]
+
+    def add(  # noqa: PLR0913  # one parameter for each option of the command
         self, agent: str, source: Path, *, name: str | None = None, scope: Scope = "global", force: bool = False,
         dry_run: bool = False,
-    ) -> Placement:  # fmt: skip
+    ) -> DefinitionChange:  # fmt: skip
         """Copy a definition into an agent's folder.
 
         Args:
             agent: Name or alias.
-            source: The folder with its main file, or the file.
-            name: What it is called there; default: as its header says, else as the source is called.
-            scope: For whom.
-            force: Also where there is one of this name.
-            dry_run: Only say what would be done.
+            source: The folder of the definition, or its main file.
+            name: The name of the copy; default: the name in the header, or else the name of the source.
+            scope: Which folder to write to.
+            force: Replace a definition of the same name.
+            dry_run: Only return what would be copied.
 
         Raises:
-            ValidationError: A source that is none, a name that cannot be, or that is there already.
-            AgentMuxError: CAPABILITY_ERROR; CONFIG_ERROR where it cannot be read or written. Then nothing was changed.
+            ValidationError: The source is not a definition, or the name is invalid or exists already.
+            AgentMuxError: CAPABILITY_ERROR; CONFIG_ERROR if a file cannot be read or written. Nothing was changed.
         """
-        known, folders = self._of(agent)
-        main, whole = _source(source, folders)
+        agent_name, folders = self._folders_of(agent)
+        main, root = _find_source(source, folders)
         header = read_header(main, folders.header)
         missing = [field for field in folders.required if not _is_text(header.get(field))]
         if missing:
-            said = f"a header with {' and '.join(missing)}"
-            raise ValidationError([FieldError("source", str(main), said)])
-        called = name or str(header.get("name") or _bare_name(whole, folders))
-        folder = self._folder(known, scope, agent)
-        target = self._target(folder, folders, called)
-        there = target.exists()
-        if there and not force:
+            allowed = f"a header with {' and '.join(missing)}"
+            raise ValidationError([FieldError("source", str(main), allowed)])
+        target_name = name or str(header.get("name") or _bare_name(root, folders))
+        folder = self._folder_to_write(agent_name, scope, agent)
+        target = self._target(folder, folders, target_name)
+        exists = target.exists()
+        if exists and not force:
             allowed = f"a name that is not in {folder}; --force replaces it"
-            raise ValidationError([FieldError("name", called, allowed)])
-        files = tuple(files_of(whole))
+            raise ValidationError([FieldError("name", target_name, allowed)])
+        files = tuple(files_of(root))
         if not dry_run:
-            copy_into(whole, target, private=scope == "global")
-        return Placement(agent=known, name=called, source=whole, target=target, files=files, replaces=there)
+            copy_into(root, target, private=scope == "global")
+        return DefinitionChange(
+            agent=agent_name, name=target_name, source=root, target=target, files=files, replaces=exists
+        )
 
-    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> Placement:
-        """Remove a definition from an agent's own folder, its files and all. Errors as for `add`."""
-        known, folders = self._of(agent)
-        there = [one for one in self.list(agent, scope=scope) if not one.is_shared and name in _names(one, folders)]
-        if not there:
+    def remove(self, agent: str, name: str, *, scope: Scope | None = None, dry_run: bool = False) -> DefinitionChange:
+        """Remove a definition and its files from an agent's own folder. Raises like `add`."""
+        agent_name, folders = self._folders_of(agent)
+        matching = [one for one in self.list(agent, scope=scope) if not one.is_shared and name in _names(one, folders)]
+        if not matching:
             names = sorted({one.name for one in self.list(agent)})
             close = get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(names) or 'none'}"
-            raise ValidationError([FieldError("name", name, f"a {self._what} of {known}; {hint}")])
-        main = there[-1].path
+            raise ValidationError([FieldError("name", name, f"a {self._kind} of {agent_name}; {hint}")])
+        main = matching[-1].path
         target = main.parent if folders.layout == "folder" else main
         check_inside(target, target.parent)
         files = tuple(files_of(target))
         if not dry_run:
             remove(target)
-        return Placement(agent=known, name=name, source=None, target=target, files=files)
+        return DefinitionChange(agent=agent_name, name=name, source=None, target=target, files=files)
 
-    def _of(self, agent: str) -> tuple[str, DefinitionFolders]:
-        adapter, folders = self._homes.find(agent, self._piece, f"{self._what}s in folders that are known")
+    def _folders_of(self, agent: str) -> tuple[str, DefinitionFolders]:
+        adapter, folders = self._installations.find(agent, self._part, f"{self._kind}s through agent-mux")
         return adapter.agent, folders
 
-    def _folder(self, known: str, scope: Scope, agent: str) -> Path:
+    def _folder_to_write(self, agent_name: str, scope: Scope, agent: str) -> Path:
         own = [path for folder, path in self.where(agent) if folder.scope == scope and not folder.is_shared]
         if not own:
-            raise CapabilityError(known, f"{self._what}s for the scope {scope!r}")
+            raise CapabilityError(agent_name, f"{self._kind}s for the scope {scope!r}")
         return own[0]
 
     def _target(self, folder: Path, folders: DefinitionFolders, name: str) -> Path:
         if not _NAME.fullmatch(name) or ".." in name:
-            allowed = "1 to 64 letters, digits, dots, hyphens and underscores; it begins with a letter or a digit"
+            allowed = "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or digit"
             raise ValidationError([FieldError("name", name, allowed)])
         target = folder / (name if folders.layout == "folder" else f"{name}{folders.file}")
         check_inside(target, folder)
         return target
 
 
-def skills(homes: InstallationResolver | None = None) -> Definitions:
-    """The skills of all agents."""
-    return Definitions("skill", lambda home: home.skills, homes)
+def skills(installations: InstallationResolver | None = None) -> Definitions:
+    """Return the skills of all agents."""
+    return Definitions("skill", lambda parts: parts.skills, installations)
 
 
-def subagents(homes: InstallationResolver | None = None) -> Definitions:
-    """The sub-agents of all agents."""
-    return Definitions("sub-agent", lambda home: home.subagents, homes)
+def subagents(installations: InstallationResolver | None = None) -> Definitions:
+    """Return the sub-agents of all agents."""
+    return Definitions("sub-agent", lambda parts: parts.subagents, installations)
 
 
-def _in_folder(
+def _read_folder(
     agent: str, folders: DefinitionFolders, folder: Folder, path: Path, depth: int = 1
 ) -> Iterator[Definition]:
     is_folder = folders.layout == "folder"
     try:
         inside = sorted(path.iterdir())
-    except OSError:  # it is not there
+    except OSError:  # usually because it does not exist
         return
     for one in inside:
         main = one / folders.file if is_folder else one
         if (is_folder and main.is_file()) or (not is_folder and one.name.endswith(folders.file) and one.is_file()):
-            yield _definition(agent, folders, folder, main, _bare_name(one, folders))
+            yield _read_definition(agent, folders, folder, main, _bare_name(one, folders))
         elif depth < folders.depth and not one.name.startswith(".") and not one.is_symlink():
-            yield from _in_folder(agent, folders, folder, one, depth + 1)
+            yield from _read_folder(agent, folders, folder, one, depth + 1)
 
 
-def _definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Path, bare: str) -> Definition:
+def _read_definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Path, bare: str) -> Definition:
     header: dict[str, Any] = {}
     problem = None
     try:
@@ -196,27 +211,27 @@ def _definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Pa
     )  # fmt: skip
 
 
-def _judged(one: Definition, folder: Folder, place: AgentPaths) -> Definition:
-    """With what the agent has against it where it is."""
+def _with_objection(one: Definition, folder: Folder, paths: AgentPaths) -> Definition:
+    """Add the reason why the agent does not load a valid definition from this folder, if there is one."""
     if one.problem is not None:
         return one
     try:
-        return replace(one, problem=folder.objection(place, one.path, one.name))
+        return replace(one, problem=folder.objection(paths, one.path, one.name))
     except OSError as error:
         return replace(one, problem=f"cannot read {one.path}: {error.strerror or error}")
 
 
-def _source(source: Path, folders: DefinitionFolders) -> tuple[Path, Path]:
-    """The main file, and what is copied."""
+def _find_source(source: Path, folders: DefinitionFolders) -> tuple[Path, Path]:
+    """Return the main file of a definition, and the file or folder to copy. Raises VALIDATION_ERROR."""
     source = source.absolute()
     if folders.layout == "file":
         if not source.is_file():
             raise ValidationError([FieldError("source", str(source), f"a file, for example <name>{folders.file}")])
         return source, source
-    whole = source.parent if source.is_file() and source.name == folders.file else source
-    if not (whole / folders.file).is_file():
+    root = source.parent if source.is_file() and source.name == folders.file else source
+    if not (root / folders.file).is_file():
         raise ValidationError([FieldError("source", str(source), f"a folder with {folders.file}")])
-    return whole / folders.file, whole
+    return root / folders.file, root
 
 
 def _bare_name(path: Path, folders: DefinitionFolders) -> str:
@@ -231,14 +246,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-MOST_FILES = 2000
-MOST_BYTES = 100 << 20
-
-
 def files_of(source: Path) -> list[Path]:
-    """The files of a definition, relative to it; a single file is the empty way.
+    """Return the files of a definition, relative to it; for a single file, the empty path.
 
-    Raises VALIDATION_ERROR for links that lead out of it, for what is neither file nor folder, and for too much.
+    Raises VALIDATION_ERROR for links that lead outside, special files, and too many or too large files.
     """
     if source.is_file():
         return [Path()]
@@ -248,30 +259,30 @@ def files_of(source: Path) -> list[Path]:
         for name in (*folders, *names):
             path = Path(directory, name)
             if path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise _refused(source, f"a folder whose links stay inside of it ({path} leads out)")
+                raise _source_error(source, f"a folder without links to the outside ({path} is one)")
             if name in names and not path.is_file():
-                raise _refused(source, f"a folder of files ({path} is none)")
+                raise _source_error(source, f"a folder of regular files ({path} is not one)")
         found += [Path(directory, name).relative_to(source) for name in names]
         size += sum(Path(directory, name).stat().st_size for name in names)
         if len(found) > MOST_FILES or size > MOST_BYTES:
-            raise _refused(source, f"a folder of at most {MOST_FILES} files and {MOST_BYTES >> 20} MiB")
+            raise _source_error(source, f"a folder of at most {MOST_FILES} files and {MOST_BYTES >> 20} MiB")
     return sorted(found)
 
 
 def check_inside(target: Path, folder: Path) -> None:
-    """A definition stays in its folder, whatever its name and whatever links are there. Raises VALIDATION_ERROR."""
+    """Check that a target is a direct child of its folder and not a link. Raises VALIDATION_ERROR."""
     if target.parent != folder or target.name in {"", ".", ".."} or target.is_symlink():
-        allowed = f"a place of its own in {folder} (no link to somewhere else)"
+        allowed = f"a name in {folder} that is not a symbolic link"
         raise ValidationError([FieldError("name", target.name, allowed)])
 
 
 def copy_into(source: Path, target: Path, *, private: bool) -> None:
-    """Put a definition in its place, instead of what is there. Raises CONFIG_ERROR; then what was there still is."""
+    """Copy a definition to its target, replacing what exists. Raises CONFIG_ERROR; the target is then unchanged."""
     try:
         make_directory(target.parent, private=private)
         staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
-            _exchange(source, target, staging)
+            _replace(source, target, staging)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
@@ -279,7 +290,7 @@ def copy_into(source: Path, target: Path, *, private: bool) -> None:
 
 
 def remove(target: Path) -> None:
-    """Remove a definition. Raises CONFIG_ERROR."""
+    """Delete the file or folder of a definition. Raises CONFIG_ERROR."""
     try:
         if target.is_dir() and not target.is_symlink():
             shutil.rmtree(target)
@@ -289,7 +300,8 @@ def remove(target: Path) -> None:
         raise AgentMuxError("CONFIG_ERROR", f"cannot remove {target}: {error.strerror or error}") from error
 
 
-def _exchange(source: Path, target: Path, staging: Path) -> None:
+def _replace(source: Path, target: Path, staging: Path) -> None:
+    """Copy the source to the staging folder, then rename; restore the old target if that fails."""
     fresh, old = staging / "new", staging / "old"
     if source.is_dir():
         shutil.copytree(source, fresh)
@@ -305,5 +317,5 @@ def _exchange(source: Path, target: Path, staging: Path) -> None:
         raise
 
 
-def _refused(source: Path, allowed: str) -> ValidationError:
+def _source_error(source: Path, allowed: str) -> ValidationError:
     return ValidationError([FieldError("source", str(source), allowed)])

@@ -1,6 +1,6 @@
-"""Which agents are installed on this machine, in which version. Source: run API, section 5.
+"""Which agents are installed on this machine, and which agent or CI system runs this process.
 
-Who runs this process: an agent, a CI system, or a person. The environment says it. Source: run API, section 8.
+See docs/spec/run-api.md, sections 5 and 8.
 """
 
 import os
@@ -23,8 +23,8 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+(?:[-.][0-9A-Za-z.-]+)?|\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
-    """What was found out about one agent."""
+class DetectedAgent:
+    """The result of detecting one agent."""
 
     agent: str
     display_name: str
@@ -33,80 +33,82 @@ class Detected:
     version: str | None = None
     min_version: str = ""
     supported: bool = False
-    """Installed, in a version that the adapter is tested with, or a newer one."""
+    """Whether the agent is installed in a version that the adapter supports."""
     problem: str | None = None
-    """What stands in the way, and what to do."""
+    """Why the agent cannot be used, and how to fix it."""
 
 
 class Detector:
-    """Looks for agents, all at once, and remembers for a moment."""
+    """Detects agents, in parallel, and caches the results for `CACHED_FOR` seconds."""
 
     def __init__(self, adapters: AdapterRegistry) -> None:
         self._adapters = adapters
-        self._found: dict[str, tuple[float, Detected]] = {}
+        self._found: dict[str, tuple[float, DetectedAgent]] = {}
 
-    async def detect(self, agent: str) -> Detected:
-        """Look for one agent. Raises AGENT_NOT_FOUND for a name that is not registered."""
+    async def detect(self, agent: str) -> DetectedAgent:
+        """Detect one agent. Raises AGENT_NOT_FOUND for a name that is not registered."""
         adapter = self._adapters.get(agent)
         known = self._found.get(adapter.agent)
         if known is not None and time.monotonic() - known[0] < CACHED_FOR:
             return known[1]
-        found = await _look(adapter)
+        found = await _detect(adapter)
         self._found[adapter.agent] = (time.monotonic(), found)
         return found
 
     def forget(self) -> None:
-        """Look anew the next time."""
+        """Clear the cache, so that agents are detected again."""
         self._found.clear()
 
-    async def detect_all(self) -> list[Detected]:
-        """Look for every registered agent, in parallel. Sorted by name."""
-        found: list[Detected] = []
+    async def detect_all(self) -> list[DetectedAgent]:
+        """Detect every registered agent, in parallel. Sorted by name."""
+        found: list[DetectedAgent] = []
 
-        async def look(name: str) -> None:
+        async def detect(name: str) -> None:
             try:
                 found.append(await self.detect(name))
-            except AgentMuxError as error:  # the package of one adapter is broken: the others are still of interest
-                found.append(Detected(name, name, False, problem=str(error)))
+            except AgentMuxError as error:  # one adapter's package is broken: still report the others
+                found.append(DetectedAgent(name, name, False, problem=str(error)))
 
         async with anyio.create_task_group() as tasks:
             for name in self._adapters.names():
-                tasks.start_soon(look, name)
+                tasks.start_soon(detect, name)
         return sorted(found, key=lambda detected: detected.agent)
 
 
-async def _look(adapter: Adapter) -> Detected:
+async def _detect(adapter: Adapter) -> DetectedAgent:
+    agent, display_name, min_version = adapter.agent, adapter.display_name, adapter.min_version
     try:
         path = find_executable(adapter, os.environ)
     except AgentMuxError as error:
-        return Detected(adapter.agent, adapter.display_name, False, min_version=adapter.min_version, problem=str(error))
+        return DetectedAgent(agent, display_name, False, min_version=min_version, problem=str(error))
     version, problem = await _ask_version(adapter, path)
-    supported = version is not None and version_key(version) >= version_key(adapter.min_version)
+    supported = version is not None and version_key(version) >= version_key(min_version)
     if version is not None and not supported:
-        problem = f"{adapter.agent} {version} is older than {adapter.min_version}; update it"
-    return Detected(adapter.agent, adapter.display_name, True, path, version, adapter.min_version, supported, problem)
+        problem = f"{agent} {version} is older than {min_version}; update it"
+    return DetectedAgent(agent, display_name, True, path, version, min_version, supported, problem)
 
 
 async def _ask_version(adapter: Adapter, path: str) -> tuple[str | None, str | None]:
+    """Run the agent with its version flag. Returns the version, or None and the problem."""
     command = [path, *adapter.version_argv]
-    asked = " ".join(command)
+    shown = " ".join(command)
     try:
         with anyio.fail_after(VERSION_TIMEOUT):
             done = await anyio.run_process(command, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     except TimeoutError:
-        return None, f"`{asked}` did not answer within {VERSION_TIMEOUT:g} s"
+        return None, f"`{shown}` did not answer within {VERSION_TIMEOUT:g} s"
     except OSError as error:
-        return None, f"`{asked}` could not be started: {error.strerror or error}"
+        return None, f"`{shown}` could not be started: {error.strerror or error}"
     match = _VERSION.search(done.stdout.decode("utf-8", "replace"))
-    return (match.group(), None) if match else (None, f"`{asked}` (exit code {done.returncode}) printed no version")
+    return (match.group(), None) if match else (None, f"`{shown}` (exit code {done.returncode}) printed no version")
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """A version as numbers to compare: `2.1.330` -> (2, 1, 330); what follows a hyphen does not count."""
+    """Return a version as numbers to compare: `2.1.330-beta` as (2, 1, 330)."""
     return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdigit())
 
 
-_CI = {
+_CI_VARIABLES = {
     "GITHUB_ACTIONS": "GitHub Actions",
     "GITLAB_CI": "GitLab CI",
     "BUILDKITE": "Buildkite",
@@ -121,27 +123,35 @@ _CI = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """An agent or a CI system whose signs are in the environment."""
+    """An agent or a CI system that runs this process, as its environment variables show."""
 
     kind: str
     """`agent` or `ci`."""
     name: str
-    """Of the agent, as it is registered; of the CI system."""
+    """The registered name of the agent, or the name of the CI system."""
     variable: str
-    """That says so."""
+    """The environment variable that identifies the host."""
 
 
 def detect_hosts(adapters: AdapterRegistry, environ: Mapping[str, str]) -> list[Host]:
-    """Everybody whose signs are there: agents run each other."""
-    homes = {adapter.agent: adapter.home() for adapter in adapters}
-    there = {name: home for name, home in homes.items() if any(map(environ.get, home.host_variables))}
-    imitated = {variable for home in there.values() for variable in home.imitates}
+    """Return all hosts of this process: agents can run each other. At most one CI system, last."""
+    installations = {adapter.agent: adapter.home() for adapter in adapters}
+    present = {
+        name: installation
+        for name, installation in installations.items()
+        if any(map(environ.get, installation.host_variables))
+    }
+    imitated = {variable for installation in present.values() for variable in installation.imitates}
     agents = [
         Host(kind="agent", name=name, variable=variable)
-        for name, home in there.items()
-        for variable in home.host_variables
+        for name, installation in present.items()
+        for variable in installation.host_variables
         if environ.get(variable) and variable not in imitated
     ]
     first = list({host.name: host for host in reversed(agents)}.values())[::-1]
-    systems = [Host(kind="ci", name=name, variable=variable) for variable, name in _CI.items() if environ.get(variable)]
+    systems = [
+        Host(kind="ci", name=name, variable=variable)
+        for variable, name in _CI_VARIABLES.items()
+        if environ.get(variable)
+    ]
     return [*first, *systems[:1]]

@@ -1,4 +1,4 @@
-"""What this machine has and what stands in the way, each with what to do about it: what `amux doctor` shows."""
+"""The checks of `amux doctor`: what is installed on this machine, what is wrong, and how to fix it."""
 
 import os
 import platform
@@ -12,108 +12,116 @@ from agent_mux._util.paths import config_dir
 from agent_mux._util.version import __version__
 from agent_mux.agents.auth import Auth
 from agent_mux.agents.config.client import AgentConfigs
-from agent_mux.agents.detection import Detected, Detector
+from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError
 
-Status = Literal["ok", "problem", "absent"]
+FindingStatus = Literal["ok", "problem", "absent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     check: str
-    """What: an agent's name, or something of our own."""
-    status: Status
-    """`absent`: an agent that is not installed, which nobody has to mind."""
-    said: str
+    """The subject: an agent's name, or a part of agent-mux."""
+    status: FindingStatus
+    """`absent`: the agent is not installed, which is not a problem."""
+    message: str
     fix: str | None = None
-    """What to do: a command, or a sentence."""
+    """How to fix it: a command or a sentence."""
 
 
-async def examine(homes: InstallationResolver, agents: Sequence[str] = ()) -> list[Finding]:
-    """Look at this machine, and at these agents, or all. Raises AGENT_NOT_FOUND.
+async def examine(installations: InstallationResolver, agents: Sequence[str] = ()) -> list[Finding]:
+    """Check this machine, and these agents or all. Raises AGENT_NOT_FOUND.
 
-    Agents are asked for their version; nothing else is started, nothing is written, no network is used.
+    Runs the agents' version commands and nothing else; writes nothing; uses no network.
     """
-    wanted = {homes.adapters.get(agent).agent for agent in agents}
-    found = await Detector(homes.adapters).detect_all()
-    mine = [one for one in found if one.agent in wanted or (not wanted and not _needs_command(one, homes))]
-    return [*_of_this_machine(), *(finding for one in mine for finding in _of_agent(one, homes))]
+    wanted = {installations.adapters.get(agent).agent for agent in agents}
+    detected = await Detector(installations.adapters).detect_all()
+    checked = [
+        found
+        for found in detected
+        if found.agent in wanted or (not wanted and not _needs_command(found, installations))
+    ]
+    return [
+        *_machine_findings(),
+        *(finding for found in checked for finding in _agent_findings(found, installations)),
+    ]
 
 
-def _needs_command(one: Detected, homes: InstallationResolver) -> bool:
-    """It stands for any program, and none is named: nothing can be said of it."""
-    return not one.installed and one.agent in homes.adapters and homes.adapters.get(one.agent).takes_command
+def _needs_command(found: DetectedAgent, installations: InstallationResolver) -> bool:
+    """Return whether the agent stands for any program and no program is configured, so that it cannot be checked."""
+    adapters = installations.adapters
+    return not found.installed and found.agent in adapters and adapters.get(found.agent).takes_command
 
 
-def _of_this_machine() -> Iterator[Finding]:
-    yield Finding(check="agent-mux", status="ok", said=__version__)
-    is_new = sys.version_info >= (3, 11)
-    yield Finding(check="python", status="ok" if is_new else "problem", said=platform.python_version())
+def _machine_findings() -> Iterator[Finding]:
+    yield Finding(check="agent-mux", status="ok", message=__version__)
+    is_supported = sys.version_info >= (3, 11)
+    yield Finding(check="python", status="ok" if is_supported else "problem", message=platform.python_version())
     if Path("/proc/self/environ").exists():
-        yield Finding(check="clean-up", status="ok", said="processes that leave their group are found")
+        yield Finding(check="clean-up", status="ok", message="processes that leave their group are found")
     else:
         yield Finding(
-            check="clean-up", status="problem", said="no /proc: only the process group is ended",
+            check="clean-up", status="problem", message="no /proc: only the process group is ended",
             fix="run where /proc is mounted if agents leave processes behind",
         )  # fmt: skip
-    yield _writes(config_dir() / "runs")
+    yield _check_writable(config_dir() / "runs")
 
 
-def _writes(place: Path) -> Finding:
-    existing = next(path for path in (place, *place.parents) if path.exists())
+def _check_writable(directory: Path) -> Finding:
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
     if os.access(existing, os.W_OK):
-        return Finding(check="recordings", status="ok", said=str(place))
+        return Finding(check="recordings", status="ok", message=str(directory))
     fix = f"chmod u+w {existing}, or name another directory with AGENT_MUX_CONFIG_DIR"
-    return Finding(check="recordings", status="problem", said=f"{place} cannot be written", fix=fix)
+    return Finding(check="recordings", status="problem", message=f"{directory} is not writable", fix=fix)
 
 
-def _of_agent(one: Detected, homes: InstallationResolver) -> Iterator[Finding]:
-    if not one.installed:
-        fix = f"amux install {one.agent}" if _installs(one.agent, homes) else None
-        said = "not installed" if fix is not None else one.problem or "not installed"
-        yield Finding(check=one.agent, status="absent", said=said, fix=fix)
+def _agent_findings(found: DetectedAgent, installations: InstallationResolver) -> Iterator[Finding]:
+    if not found.installed:
+        fix = f"amux install {found.agent}" if _is_installable(found.agent, installations) else None
+        message = "not installed" if fix is not None else found.problem or "not installed"
+        yield Finding(check=found.agent, status="absent", message=message, fix=fix)
         return
-    if one.problem is not None:
-        yield Finding(check=one.agent, status="problem", said=one.problem, fix=f"amux update {one.agent}")
+    if found.problem is not None:
+        yield Finding(check=found.agent, status="problem", message=found.problem, fix=f"amux update {found.agent}")
     else:
-        yield Finding(check=one.agent, status="ok", said=f"{one.version} at {one.path}")
-    yield from _of_credentials(one.agent, homes)
-    yield from _of_configuration(one.agent, homes)
+        yield Finding(check=found.agent, status="ok", message=f"{found.version} at {found.path}")
+    yield from _credential_findings(found.agent, installations)
+    yield from _config_findings(found.agent, installations)
 
 
-def _installs(agent: str, homes: InstallationResolver) -> bool:
+def _is_installable(agent: str, installations: InstallationResolver) -> bool:
     try:
-        methods = homes.adapters.get(agent).install
-    except AgentMuxError:  # its package is broken: that is said already
+        methods = installations.adapters.get(agent).install
+    except AgentMuxError:  # the adapter's package is broken: reported by the detector
         return False
     return any(sys.platform in method.platforms and method.kind != "manual" for method in methods)
 
 
-def _of_credentials(agent: str, homes: InstallationResolver) -> Iterator[Finding]:
+def _credential_findings(agent: str, installations: InstallationResolver) -> Iterator[Finding]:
     check, fix = f"{agent} login", f"amux auth setup {agent}"
     try:
-        state = Auth(homes).check(agent)
+        state = Auth(installations).check(agent)
     except CapabilityError:
         return
     match state.status:
         case "authenticated":
-            yield Finding(check=check, status="ok", said=f"{state.method}: {state.where}")
+            yield Finding(check=check, status="ok", message=f"{state.method}: {state.where}")
         case "unknown":
-            yield Finding(check=check, status="problem", said=f"none found; {state.problem}", fix=fix)
+            yield Finding(check=check, status="problem", message=f"none found; {state.problem}", fix=fix)
         case "expired":
-            yield Finding(check=check, status="problem", said=f"{state.method} has expired: {state.where}", fix=fix)
+            yield Finding(check=check, status="problem", message=f"{state.method} has expired: {state.where}", fix=fix)
         case "unauthenticated":
-            yield Finding(check=check, status="problem", said="no credentials were found", fix=fix)
+            yield Finding(check=check, status="problem", message="no credentials were found", fix=fix)
 
 
-def _of_configuration(agent: str, homes: InstallationResolver) -> Iterator[Finding]:
+def _config_findings(agent: str, installations: InstallationResolver) -> Iterator[Finding]:
     try:
-        problems = AgentConfigs(homes).validate(agent)
+        problems = AgentConfigs(installations).validate(agent)
     except CapabilityError:
         return
     for one in problems:
-        said = one.said if one.field is None else f"{one.path}: {one.field} is not {one.said}"
-        yield Finding(check=f"{agent} config", status="problem", said=said, fix=f"amux config validate {agent}")
+        message = one.message if one.field is None else f"{one.path}: {one.field} is not {one.message}"
+        yield Finding(check=f"{agent} config", status="problem", message=message, fix=f"amux config validate {agent}")

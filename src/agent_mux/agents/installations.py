@@ -1,4 +1,4 @@
-"""The homes of all agents on this machine: what the namespaces of the client look into."""
+"""Access to the installations of all agents on this machine."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,11 +11,11 @@ from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.registry import AdapterRegistry
 
-_Piece = TypeVar("_Piece")
+_Part = TypeVar("_Part")
 
 
 class InstallationResolver:
-    """Finds what an agent keeps, and says where it is kept here."""
+    """Resolves parts of an agent's installation (settings, credentials, ...) and the paths where they are stored."""
 
     def __init__(
         self,
@@ -24,28 +24,29 @@ class InstallationResolver:
         environ: Mapping[str, str] | None = None,
         project: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Take where to look.
+        """Create a resolver.
 
         Args:
             adapters: Default: those of the entry points.
-            environ: Says where the agents keep their files; default: that of this process.
-            project: Directory whose files count for the scope `project`; default: the current one.
+            environ: Environment that determines where the agents keep their files; default: that of this process.
+            project: Directory whose files belong to the scope `project`; default: the current one.
         """
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self.environ = os.environ if environ is None else environ
         self._project = project
 
-    def place(self) -> AgentPaths:
-        """Where agents look."""
+    def paths(self) -> AgentPaths:
+        """Return the environment and the directories in which agents look for files."""
         project = Path.cwd() if self._project is None else Path(self._project).absolute()
         return AgentPaths(environ=self.environ, project=project)
 
-    def find(
-        self, agent: str, piece: Callable[[AgentInstallation], _Piece | None], what: str
-    ) -> tuple[Adapter, _Piece]:
-        """A piece of an agent's home. Raises AGENT_NOT_FOUND; `CapabilityError` (`what`) where it has none."""
+    def find(self, agent: str, part: Callable[[AgentInstallation], _Part | None], what: str) -> tuple[Adapter, _Part]:
+        """Return an agent's adapter and one part of its installation.
+
+        Raises AGENT_NOT_FOUND; `CapabilityError`, with `what` as the missing capability, if the part is None.
+        """
         adapter = self.adapters.get(agent)
-        found = piece(adapter.home())
+        found = part(adapter.home())
         if found is None:
             raise CapabilityError(adapter.agent, what)
         return adapter, found

@@ -1,4 +1,7 @@
-"""The plugins of agents, on one object: the agents' own commands do it. Source: run API, section 7."""
+"""The plugins of agents: list, search, install, update, uninstall, with the agents' own commands.
+
+See docs/spec/run-api.md, section 7.
+"""
 
 import re
 from collections.abc import Callable
@@ -13,71 +16,72 @@ from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.installation import Plugin, PluginCommands, Words
 
 LIST_TIMEOUT = 60.0  # seconds; some CLIs look for updates first
-CHANGE_TIMEOUT = 600.0  # seconds; packages are fetched
+CHANGE_TIMEOUT = 600.0  # seconds; packages are downloaded
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f-][^\x00-\x1f\x7f]{0,400}")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginChange:
-    """What was run for a plugin, or would be."""
+    """A command that changed plugins, or would in a dry run."""
 
     agent: str
     argv: tuple[str, ...]
     answer: ProgramResult | None = None
-    """None: nothing was run."""
+    """The output of the command; None in a dry run."""
 
 
 class Plugins:
     """The plugins of all agents. Blocking."""
 
-    def __init__(self, homes: InstallationResolver | None = None) -> None:
-        """Take where to look; default: what this process would find."""
-        self._homes = homes if homes is not None else InstallationResolver()
+    def __init__(self, installations: InstallationResolver | None = None) -> None:
+        """Use these installations; default: those that this process finds."""
+        self._installations = installations if installations is not None else InstallationResolver()
 
     def list(self, agent: str) -> tuple[Plugin, ...]:
-        """What is installed. Raises CAPABILITY_ERROR, AGENT_NOT_INSTALLED, PLUGIN_ERROR."""
-        adapter, commands = self._of(agent)
+        """Return the installed plugins. Raises CAPABILITY_ERROR, AGENT_NOT_INSTALLED, PLUGIN_ERROR."""
+        adapter, commands = self._commands_of(agent)
         words, parse = commands.list, commands.parse
         if words is None or parse is None:
             raise CapabilityError(adapter.agent, f"listing its {commands.word}s")
-        return self._parsed(adapter, commands, words, parse)
+        return self._run_and_parse(adapter, commands, words, parse)
 
     def search(self, agent: str, text: str) -> tuple[Plugin, ...]:
-        """What could be installed. Errors as for `list`."""
-        adapter, commands = self._of(agent)
+        """Return available plugins that match a text. Raises like `list`."""
+        adapter, commands = self._commands_of(agent)
         if commands.search is None or commands.parse_search is None:
             raise CapabilityError(adapter.agent, f"searching for {commands.word}s")
-        words = commands.search(_name("text", text))
-        found = self._parsed(adapter, commands, words, commands.parse_search)
-        return found if not commands.search_lists_all else tuple(one for one in found if _says(one, text))
+        words = commands.search(_check_argument("text", text))
+        found = self._run_and_parse(adapter, commands, words, commands.parse_search)
+        return found if not commands.search_lists_all else tuple(plugin for plugin in found if _matches(plugin, text))
 
     def install(self, agent: str, name: str, *, dry_run: bool = False) -> PluginChange:
-        """Install one, by the name or source that the agent understands. Raises as `list`, and VALIDATION_ERROR."""
+        """Install a plugin, by a name or source that the agent accepts. Raises like `list`, and VALIDATION_ERROR."""
         return self._change(agent, "install", lambda commands: commands.install, name, dry_run=dry_run)
 
     def uninstall(self, agent: str, name: str, *, dry_run: bool = False) -> PluginChange:
-        """Remove one. Errors as for `install`."""
+        """Uninstall a plugin. Raises like `install`."""
         return self._change(agent, "uninstall", lambda commands: commands.uninstall, name, dry_run=dry_run)
 
     def update(self, agent: str, name: str | None = None, *, dry_run: bool = False) -> PluginChange:
-        """Update one, or all of them. Errors as for `install`."""
+        """Update one plugin, or all (None). Raises like `install`."""
         return self._change(agent, "update", lambda commands: commands.update, name, dry_run=dry_run)
 
     def _change(
         self,
         agent: str,
         verb: str,
-        words_of: Callable[[PluginCommands], Callable[[str], Words] | Callable[[str | None], Words] | None],
+        command_of: Callable[[PluginCommands], Callable[[str], Words] | Callable[[str | None], Words] | None],
         name: str | None,
         *,
         dry_run: bool,
     ) -> PluginChange:
-        adapter, commands = self._of(agent)
-        words_for = words_of(commands)
+        adapter, commands = self._commands_of(agent)
+        words_for = command_of(commands)
         if words_for is None:
             raise CapabilityError(adapter.agent, f"{verb} for its {commands.word}s")
         try:
-            words = words_for(name if name is None else _name("name", name))  # type: ignore[arg-type]  # update: None
+            argument = name if name is None else _check_argument("name", name)
+            words = words_for(argument)  # type: ignore[arg-type]  # None for update only
         except ValueError as error:
             raise ValidationError([FieldError("name", name, str(error))]) from error
         if dry_run:
@@ -86,41 +90,41 @@ class Plugins:
         return PluginChange(adapter.agent, answer.argv, answer)
 
     def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> ProgramResult:
-        place = self._homes.place()
         answer = run_program(
             (self._program(adapter), *words),
-            environ={**self._homes.environ, **commands.environment},
+            environ={**self._installations.environ, **commands.environment},
             timeout=timeout,
-            cwd=place.project,
+            cwd=self._installations.paths().project,
         )
         if answer.exit_code != 0:
-            ran = " ".join((Path(answer.argv[0]).name, *words))
-            raise AgentMuxError("PLUGIN_ERROR", f"`{ran}` failed (exit code {answer.exit_code}): {answer.error_line}")
+            shown = " ".join((Path(answer.argv[0]).name, *words))
+            raise AgentMuxError("PLUGIN_ERROR", f"`{shown}` failed (exit code {answer.exit_code}): {answer.error_line}")
         return answer
 
-    def _parsed(
+    def _run_and_parse(
         self, adapter: Adapter, commands: PluginCommands, words: Words, parse: Callable[[str], tuple[Plugin, ...]]
     ) -> tuple[Plugin, ...]:
         answer = self._run(adapter, commands, words, LIST_TIMEOUT)
         try:
             return parse(answer.stderr if commands.is_on_stderr else answer.stdout)
         except (ValueError, RecursionError) as error:
-            unknown = f"{adapter.agent} listed its plugins in a way that is not known: {error}; update agent-mux"
-            raise AgentMuxError("PLUGIN_ERROR", unknown) from error
+            message = f"cannot parse the plugin list of {adapter.agent}: {error}; update agent-mux"
+            raise AgentMuxError("PLUGIN_ERROR", message) from error
 
     def _program(self, adapter: Adapter) -> str:
-        return find_executable(adapter, self._homes.environ)
+        return find_executable(adapter, self._installations.environ)
 
-    def _of(self, agent: str) -> tuple[Adapter, PluginCommands]:
-        return self._homes.find(agent, lambda home: home.plugins, "plugins")
-
-
-def _name(field: str, name: str) -> str:
-    """A word that stays one, and is no flag."""
-    if not _NAME.fullmatch(name):
-        raise ValidationError([FieldError(field, name, "a text on one line that does not begin with a hyphen")])
-    return name
+    def _commands_of(self, agent: str) -> tuple[Adapter, PluginCommands]:
+        return self._installations.find(agent, lambda parts: parts.plugins, "plugins")
 
 
-def _says(plugin: Plugin, text: str) -> bool:
-    return any(text.casefold() in (said or "").casefold() for said in (plugin.name, plugin.description, plugin.source))
+def _check_argument(field: str, value: str) -> str:
+    """Return a value that is safe as a single argument: one line that the agent does not take for a flag."""
+    if not _NAME.fullmatch(value):
+        raise ValidationError([FieldError(field, value, "text on one line that does not begin with a hyphen")])
+    return value
+
+
+def _matches(plugin: Plugin, text: str) -> bool:
+    values = (plugin.name, plugin.description, plugin.source)
+    return any(text.casefold() in (value or "").casefold() for value in values)

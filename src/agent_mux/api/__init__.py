@@ -1,10 +1,10 @@
-"""What programs are told, as JSON: `amux ... --json` and the service say the same.
+"""The JSON views that the command line (`amux ... --json`) and the service share.
 
-Names are camelCase. A field that is not there is left out; where it may be null, its type says so.
+Keys are in camelCase. A field without a value is omitted; only fields whose type allows null are ever null.
 """
 
 import msgspec
 
 
-class Shape(msgspec.Struct, rename="camel", kw_only=True):
-    """A field that is not there is left out; it is never null."""
+class JsonView(msgspec.Struct, rename="camel", kw_only=True):
+    """Base class of the views. A field without a value is UNSET and therefore omitted."""

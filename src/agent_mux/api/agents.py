@@ -1,4 +1,4 @@
-"""Agents as JSON: what is known of them, what was found on this machine, and what they can do."""
+"""Agents as JSON: what their adapters state, what was detected on this machine, and what they can do."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
@@ -7,63 +7,63 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_mux.agents.detection import Detected
-from agent_mux.api import Shape
+from agent_mux.agents.detection import DetectedAgent
+from agent_mux.api import JsonView
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.fields import camel
+from agent_mux.settings.options_json import camel
 
 
-class AgentView(Shape, kw_only=True):
-    """An agent that can be driven: what its adapter says, and what was found on the machine when it was looked for."""
+class AgentView(JsonView, kw_only=True):
+    """An agent that can be driven: what its adapter states and, if detection ran, what is installed."""
 
     agent: str
-    """Its name, in every request."""
+    """The agent's name, as used in requests."""
     display_name: str | UnsetType = UNSET
     aliases: list[str] | UnsetType = UNSET
-    """Other names that mean it."""
+    """Alternative names of the agent."""
     protocols: list[str] | UnsetType = UNSET
-    """The native protocols that its adapter reads."""
+    """The native protocols that the adapter supports."""
     min_version: str | UnsetType = UNSET
     """Lowest version that the adapter is tested with."""
     tested_version: str | UnsetType = UNSET
-    """The version of the recordings."""
+    """The version of the adapter's recordings."""
     installed: bool | UnsetType = UNSET
     supported: bool | UnsetType = UNSET
-    """Installed, in a version that is not too old."""
+    """Whether the agent is installed in a supported version."""
     version: str | UnsetType = UNSET
-    """Of what is installed."""
+    """The installed version."""
     path: str | UnsetType = UNSET
-    """Of its program, on the machine of the service."""
+    """Path of the agent's program on the machine of the service."""
     problem: str | UnsetType = UNSET
-    """What stands in the way, and what to do."""
+    """Why the agent cannot be used, and how to fix it."""
 
 
-class DetectedView(Shape, kw_only=True):
-    """What was found of one agent on the machine."""
+class DetectedView(JsonView, kw_only=True):
+    """The result of detecting one agent on the machine."""
 
     agent: str
     display_name: str
     installed: bool
     supported: bool
-    """Installed, in a version that is not too old."""
+    """Whether the agent is installed in a supported version."""
     version: str | UnsetType = UNSET
     min_version: str
     """Lowest version that the adapter is tested with."""
     path: str | UnsetType = UNSET
-    """Of its program."""
+    """Path of the agent's program."""
     problem: str | UnsetType = UNSET
-    """What stands in the way, and what to do."""
+    """Why the agent cannot be used, and how to fix it."""
 
 
 def known_agents(adapters: AdapterRegistry) -> Iterator[AgentView]:
-    """Every adapter, and behind them those that cannot be loaded."""
+    """Yield a view of every adapter, followed by those that cannot be loaded, with the reason."""
     yield from map(agent_view, adapters)
     yield from (AgentView(agent=name, problem=problem) for name, problem in adapters.problems.items())
 
 
 def agent_view(adapter: Adapter) -> AgentView:
-    """What an adapter says of its agent."""
+    """Return the view of an agent that has not been detected."""
     return AgentView(
         agent=adapter.agent,
         display_name=adapter.display_name,
@@ -74,68 +74,70 @@ def agent_view(adapter: Adapter) -> AgentView:
     )
 
 
-def detected_view(found: Detected) -> DetectedView:
-    """What was found of one agent."""
+def detected_view(found: DetectedAgent) -> DetectedView:
+    """Return the view of a detection result."""
     return DetectedView(
         agent=found.agent,
         display_name=found.display_name,
         installed=found.installed,
         supported=found.supported,
-        version=_said(found.version),
+        version=_unset_if_none(found.version),
         min_version=found.min_version,
-        path=_said(found.path),
-        problem=_said(found.problem),
+        path=_unset_if_none(found.path),
+        problem=_unset_if_none(found.problem),
     )
 
 
-def with_detected(view: AgentView, found: Detected) -> AgentView:
-    """Both together."""
+def with_detected(view: AgentView, found: DetectedAgent) -> AgentView:
+    """Add a detection result to the view of an agent; a problem of the adapter is kept."""
     view.installed, view.supported = found.installed, found.supported
-    view.version, view.path = _said(found.version), _said(found.path)
+    view.version, view.path = _unset_if_none(found.version), _unset_if_none(found.path)
     if view.problem is UNSET:
-        view.problem = _said(found.problem)
+        view.problem = _unset_if_none(found.problem)
     return view
 
 
+def detected_from_view(view: AgentView | DetectedView) -> DetectedAgent:
+    """Convert a view to a detection result. An agent that was not detected counts as not installed."""
+    return DetectedAgent(
+        view.agent,
+        view.display_name or view.agent,
+        view.installed or False,
+        view.path or None,
+        view.version or None,
+        view.min_version or "",
+        view.supported or False,
+        view.problem or None,
+    )
+
+
 def capabilities_of(adapter: Adapter) -> dict[str, Any]:
-    """What an agent can do, as fields of `AgentCapabilities`: plain lists, the sets sorted; and its protocols."""
-    known = {name: _plain(value) for name, value in asdict(adapter.capabilities).items()}
+    """Return the fields of `AgentCapabilities`, with sets as sorted lists, and the names of the protocols."""
+    known = {name: _to_plain(value) for name, value in asdict(adapter.capabilities).items()}
     return {**known, "protocols": sorted(adapter.protocols)}
 
 
 def capabilities_json(adapter: Adapter) -> dict[str, Any]:
-    """The same in camelCase."""
+    """Return `capabilities_of` with camelCase keys."""
     return {camel(name): value for name, value in capabilities_of(adapter).items()}
 
 
-def detected_from(told: AgentView | DetectedView) -> Detected:
-    """What was found, as it was told. Of an agent that was not looked for, that it is not installed."""
-    return Detected(
-        told.agent,
-        told.display_name or told.agent,
-        told.installed or False,
-        told.path or None,
-        told.version or None,
-        told.min_version or "",
-        told.supported or False,
-        told.problem or None,
-    )
+def capabilities_from_json(content: Mapping[str, Any]) -> AgentCapabilities:
+    """Convert capabilities from JSON. Missing keys have their default; unknown keys are ignored.
 
-
-def capabilities_from(told: Mapping[str, Any]) -> AgentCapabilities:
-    """What an agent can do, as it was told. What is not told is as by default; what is told besides is passed over.
-
-    Raises `msgspec.ValidationError` for what is of another kind.
+    Raises `msgspec.ValidationError` for a value of the wrong type.
     """
-    known = {field.name: told[camel(field.name)] for field in fields(AgentCapabilities) if camel(field.name) in told}
+    known = {
+        field.name: content[camel(field.name)] for field in fields(AgentCapabilities) if camel(field.name) in content
+    }
     return msgspec.convert(known, AgentCapabilities)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
 
 
-def _said(value: str | None) -> str | UnsetType:
+def _unset_if_none(value: str | None) -> str | UnsetType:
     return UNSET if value is None else value
 
 
@@ -147,4 +149,4 @@ CapabilitiesView = msgspec.defstruct(
     rename="camel",
     kw_only=True,
 )
-"""The shape of `capabilities_json`."""
+"""The type of `capabilities_json`, for schemas."""

@@ -1,6 +1,6 @@
-"""Events as one line each: what it says. How it looks is decided by who shows it.
+"""Events as one-line summaries, and short formats of durations, costs and tool inputs.
 
-Short words for long things: one line each, safe for a terminal.
+The text is sanitized for terminals. Consumers decide about colours, widths and symbols.
 """
 
 from collections.abc import Callable
@@ -11,108 +11,123 @@ from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.events import BaseEvent, CostRecord
 
 Mark = Literal["call", "good", "bad", "warning", "question", "note", "error"]
+"""The kind of a line, for which a consumer chooses a symbol and a colour."""
 LONGEST_INPUT = 500
+"""Characters of a tool input in a line."""
 
 
-class Line(NamedTuple):
-    """`mark text rest`; the rest is less important."""
+class EventLine(NamedTuple):
+    """A line in the form `mark text rest`. The rest is less important and may be dimmed."""
 
     mark: Mark
     text: str
     rest: str = ""
     whole: bool = False
-    """However long the text is, it is not cut: a path, a message that says what to do."""
+    """Whether the text may not be shortened: a path, or a message with instructions."""
 
 
-def line_of(event: BaseEvent) -> Line | None:
-    """The line for an event; None where there is nothing to say that another line does not say."""
-    teller = _TELLERS.get(event.type)
-    return None if teller is None else teller(event)
+def event_line(event: BaseEvent) -> EventLine | None:
+    """Return the line for an event; None for events without a line of their own."""
+    summarize = _SUMMARIES.get(event.type)
+    return None if summarize is None else summarize(event)
 
 
-def _file_written(event: ev.FileWriteEvent | ev.FileCreateEvent) -> Line:
+def _file_written(event: ev.FileWriteEvent | ev.FileCreateEvent) -> EventLine:
     verb = "created" if isinstance(event, ev.FileCreateEvent) else "wrote"
-    return Line("good", f"{verb} {event.path}", count(event.byte_count, "byte"))
+    return EventLine("good", f"{verb} {event.path}", count(event.byte_count, "byte"))
 
 
-def _session(event: ev.SessionStartEvent) -> Line:
+def _session(event: ev.SessionStartEvent) -> EventLine:
     how = f", forked from {event.forked_from}" if event.forked_from else ", resumed" if event.resumed else ""
-    return Line("note", "", f"{event.agent}, session {event.session_id}{how}")
+    return EventLine("note", "", f"{event.agent}, session {event.session_id}{how}")
 
 
-def _retry(event: ev.RetryEvent) -> Line:
+def _retry(event: ev.RetryEvent) -> EventLine:
     of = f" of {event.max_attempts}" if event.max_attempts else ""
-    return Line("warning", f"retry {event.attempt}{of} in {duration(event.delay_ms)}: {event.reason}")
+    return EventLine("warning", f"retry {event.attempt}{of} in {duration(event.delay_ms)}: {event.reason}")
 
 
-def _rate_limited(event: ev.RateLimitedEvent) -> Line:
-    wait = f"; it asks to wait {duration(event.retry_after_ms)}" if event.retry_after_ms else ""
-    return Line("warning", f"rate limited{wait}")
+def _rate_limited(event: ev.RateLimitedEvent) -> EventLine:
+    wait = f"; retry after {duration(event.retry_after_ms)}" if event.retry_after_ms else ""
+    return EventLine("warning", f"rate limited{wait}")
 
 
-def _error(event: ev.ErrorEvent) -> Line | None:
-    # One that is not recoverable ends the run: the last line tells it.
-    return Line("warning", event.message, event.code) if event.recoverable else None
+def _error(event: ev.ErrorEvent) -> EventLine | None:
+    # An error that is not recoverable ends the run and is part of the closing line.
+    return EventLine("warning", event.message, event.code) if event.recoverable else None
 
 
-def _turn(event: ev.TurnStartEvent) -> Line | None:
-    return Line("note", "", f"turn {event.turn_index + 1}") if event.turn_index else None
+def _turn(event: ev.TurnStartEvent) -> EventLine | None:
+    return EventLine("note", "", f"turn {event.turn_index + 1}") if event.turn_index else None
 
 
-_TELLERS: dict[str, Callable[[Any], Line | None]] = {
+_SUMMARIES: dict[str, Callable[[Any], EventLine | None]] = {
     "session_start": _session,
     "turn_start": _turn,
-    "tool_call_ready": lambda e: Line("call", e.tool_name, short_input(e.input, LONGEST_INPUT)),
-    "mcp_tool_call_start": lambda e: Line("call", f"{e.server}.{e.tool_name}", short_input(e.input, LONGEST_INPUT)),
-    "tool_error": lambda e: Line("bad", e.tool_name, e.error),
-    "mcp_tool_error": lambda e: Line("bad", f"{e.server}.{e.tool_name}", e.error),
+    "tool_call_ready": lambda e: EventLine("call", e.tool_name, short_input(e.input, LONGEST_INPUT)),
+    "mcp_tool_call_start": lambda e: EventLine(
+        "call", f"{e.server}.{e.tool_name}", short_input(e.input, LONGEST_INPUT)
+    ),
+    "tool_error": lambda e: EventLine("bad", e.tool_name, e.error),
+    "mcp_tool_error": lambda e: EventLine("bad", f"{e.server}.{e.tool_name}", e.error),
     "file_write": _file_written,
     "file_create": _file_written,
-    "file_patch": lambda e: Line("good", f"changed {e.path}", diff_size(e.diff)),
-    "file_delete": lambda e: Line("good", f"deleted {e.path}"),
-    "subagent_spawn": lambda e: Line("call", f"sub-agent {e.agent_name}", e.prompt),
-    "subagent_result": lambda e: Line("good", f"sub-agent {e.agent_name}", e.summary),
-    "subagent_error": lambda e: Line("bad", f"sub-agent {e.agent_name}", e.error),
-    "plugin_error": lambda e: Line("bad", f"plugin {e.plugin_name}", e.error),
-    "skill_invoked": lambda e: Line("call", "skill", e.skill_name),
-    "image_output": lambda e: Line("good", "image", e.file_path or e.mime_type),
-    "approval_request": lambda e: Line("question", f"{e.action} ({e.risk_level} risk)", e.detail),
-    "approval_granted": lambda _: Line("good", "allowed"),
-    "approval_denied": lambda e: Line("bad", "denied", e.reason or ""),
-    "input_required": lambda e: Line("question", e.question, e.context or ""),
+    "file_patch": lambda e: EventLine("good", f"changed {e.path}", diff_size(e.diff)),
+    "file_delete": lambda e: EventLine("good", f"deleted {e.path}"),
+    "subagent_spawn": lambda e: EventLine("call", f"sub-agent {e.agent_name}", e.prompt),
+    "subagent_result": lambda e: EventLine("good", f"sub-agent {e.agent_name}", e.summary),
+    "subagent_error": lambda e: EventLine("bad", f"sub-agent {e.agent_name}", e.error),
+    "plugin_error": lambda e: EventLine("bad", f"plugin {e.plugin_name}", e.error),
+    "skill_invoked": lambda e: EventLine("call", "skill", e.skill_name),
+    "image_output": lambda e: EventLine("good", "image", e.file_path or e.mime_type),
+    "approval_request": lambda e: EventLine("question", f"{e.action} ({e.risk_level} risk)", e.detail),
+    "approval_granted": lambda _: EventLine("good", "allowed"),
+    "approval_denied": lambda e: EventLine("bad", "denied", e.reason or ""),
+    "input_required": lambda e: EventLine("question", e.question, e.context or ""),
     "rate_limited": _rate_limited,
-    "rate_limit_error": lambda e: Line("warning", e.message),
-    "context_limit_warning": lambda e: Line("warning", f"the context window is {e.pct_used:.0f} % full"),
-    "context_compacted": lambda _: Line("warning", "the context was compacted"),
+    "rate_limit_error": lambda e: EventLine("warning", e.message),
+    "context_limit_warning": lambda e: EventLine("warning", f"the context window is {e.pct_used:.0f} % full"),
+    "context_compacted": lambda _: EventLine("warning", "the context was compacted"),
     "retry": _retry,
-    "paused": lambda _: Line("warning", "paused"),
-    "resumed": lambda _: Line("warning", "resumed"),
-    "auth_error": lambda e: Line("warning", e.guidance) if e.guidance else None,
+    "paused": lambda _: EventLine("warning", "paused"),
+    "resumed": lambda _: EventLine("warning", "resumed"),
+    "auth_error": lambda e: EventLine("warning", e.guidance) if e.guidance else None,
     "error": _error,
-    "debug": lambda e: Line("warning" if e.level == "warn" else "note", "", e.message),
-    "log": lambda e: Line("note", "", f"{e.agent}: {e.line}"),
+    "debug": lambda e: EventLine("warning" if e.level == "warn" else "note", "", e.message),
+    "log": lambda e: EventLine("note", "", f"{e.agent}: {e.line}"),
 }
 
 
-# What a person recognizes a call by, where its input has it; else the whole input.
-_TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt")
+# Fields of a tool input by which people recognize the call; without them, the whole input is shown.
+_SUMMARY_FIELDS = (
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "prompt",
+)
 
 
 def short_input(value: Any, width: int) -> str:
-    """A tool's input as a person would name the call."""
+    """Return the most informative field of a tool's input, or all of it as JSON, on one line."""
     if isinstance(value, dict):
-        for name in _TELLING:
-            told = value.get(name)
-            if isinstance(told, str) and told.strip():
-                return one_line(told, width)
-            if isinstance(told, list) and told and all(isinstance(word, str) for word in told):
-                return one_line(" ".join(told), width)
+        for name in _SUMMARY_FIELDS:
+            field = value.get(name)
+            if isinstance(field, str) and field.strip():
+                return one_line(field, width)
+            if isinstance(field, list) and field and all(isinstance(word, str) for word in field):
+                return one_line(" ".join(field), width)
         return "" if not value else one_line(to_json(value), width)
     return one_line(value if isinstance(value, str) else to_json(value), width)
 
 
 def duration(milliseconds: float) -> str:
-    """`340 ms`, `2.4 s`, `3 min 5 s`."""
+    """Format a duration: `340 ms`, `2.4 s`, `3 min 5 s`."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
@@ -122,19 +137,19 @@ def duration(milliseconds: float) -> str:
 
 
 def money(cost: CostRecord | None) -> str:
-    """`$0.0123`; empty where nobody knows."""
+    """Format an amount as `$0.0123`; empty if the cost is unknown."""
     if cost is None or cost.source == "unknown":
         return ""
     return f"${cost.total_usd:.4f}"
 
 
 def count(number: int, noun: str) -> str:
-    """`1 turn`, `2 turns`."""
+    """Format a number with its noun: `1 turn`, `2 turns`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def diff_size(diff: str) -> str:
-    """`+3 -1`: lines added and removed by a unified diff."""
+    """Format the numbers of lines that a unified diff adds and removes: `+3 -1`."""
     lines = diff.splitlines()
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)

@@ -5,37 +5,38 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError
-from agent_mux.settings.config import beside, raise_for
-from agent_mux.settings.fields import Problems, from_wire
+from agent_mux.settings.config import raise_config_error, resolve_file_fields
+from agent_mux.settings.options_json import Problems, fields_from_json
 from agent_mux.settings.profiles import Profile, Profiles, Scope
 
 
-class ProfileView(Shape, kw_only=True):
-    """Options of runs under a name. One that is damaged has its problem instead."""
+class ProfileView(JsonView, kw_only=True):
+    """Run options under a name. A profile that cannot be read has only its name and `problem`."""
 
     name: str
     fields: dict[str, Any] | UnsetType = UNSET
-    """What it says, as in its files: camelCase, times in milliseconds; without the secrets of MCP servers."""
+    """The content as in the files: camelCase keys, durations in milliseconds; without the secrets of MCP servers."""
     sources: dict[str, Scope] | UnsetType = UNSET
-    """Which place each key comes from; a key inside of an object is `key.key`."""
+    """The scope that each key comes from; a key inside an object is `key.key`."""
     paths: dict[Scope, str] | UnsetType = UNSET
-    """The files that it is made of."""
+    """The files of the profile, by scope."""
     problem: str | UnsetType = UNSET
+    """Why the profile cannot be read."""
 
 
-class ProfileChanged(Shape, kw_only=True):
-    """A profile was written or removed."""
+class ProfileChanged(JsonView, kw_only=True):
+    """The result of writing or deleting a profile."""
 
     profile: str
     scope: Scope | UnsetType = UNSET
     path: str
-    """Of its file."""
+    """The file of the profile."""
 
 
 def profile_view(profile: Profile) -> ProfileView:
-    """One profile."""
+    """Return the view of a profile."""
     return ProfileView(
         name=profile.name,
         fields=profile.shown(),
@@ -45,7 +46,7 @@ def profile_view(profile: Profile) -> ProfileView:
 
 
 def profile_views(profiles: Profiles) -> list[ProfileView]:
-    """All of them, by name. One that is damaged hides no other."""
+    """Return views of all profiles, sorted by name. An unreadable profile does not hide the others."""
     views = []
     for name in profiles.names():
         try:
@@ -55,16 +56,16 @@ def profile_views(profiles: Profiles) -> list[ProfileView]:
     return views
 
 
-def profile_from(told: ProfileView) -> Profile:
-    """The profile that was told. Its secrets were not: they are masked. Raises CONFIG_ERROR for one that is damaged."""
-    if told.problem:
-        raise AgentMuxError("CONFIG_ERROR", told.problem)
-    fields, sources = told.fields or {}, told.sources or {}
-    paths = {scope: Path(path) for scope, path in (told.paths or {}).items()}
+def profile_from_view(view: ProfileView) -> Profile:
+    """Convert a view to a profile whose secrets are masked. Raises CONFIG_ERROR if the view has a problem."""
+    if view.problem:
+        raise AgentMuxError("CONFIG_ERROR", view.problem)
+    content, sources = view.fields or {}, view.sources or {}
+    paths = {scope: Path(path) for scope, path in (view.paths or {}).items()}
     problems = Problems()
-    said = from_wire(fields, problems)
-    raise_for(Path(told.name), problems)
+    fields = fields_from_json(content, problems)
+    raise_config_error(Path(view.name), problems)
     for name in ("policy", "skills"):
-        if name in said and sources.get(name) in paths:
-            said |= beside(paths[sources[name]], {name: said[name]})
-    return Profile(name=told.name, told=fields, said=said, sources=sources, paths=paths)
+        if name in fields and sources.get(name) in paths:
+            fields |= resolve_file_fields(paths[sources[name]], {name: fields[name]})
+    return Profile(name=view.name, content=content, fields=fields, sources=sources, paths=paths)

@@ -1,17 +1,19 @@
-"""The JSON Schema of a run's result, as `RunResult.to_dict()` puts it on the wire: the shapes here mirror it."""
+"""The JSON Schema of a run's result. The classes mirror the output of `RunResult.to_dict()`."""
 
+import json
+import re
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.assembler import ExitReason
 from agent_mux.errors import ErrorCode
 from agent_mux.events import CostRecord
 
 
-class TokenUsage(Shape, kw_only=True):
+class TokenUsageView(JsonView, kw_only=True):
     """Tokens of all model calls of the run."""
 
     input_tokens: int
@@ -20,7 +22,7 @@ class TokenUsage(Shape, kw_only=True):
     cached_tokens: int | UnsetType = UNSET
 
 
-class RunError(Shape, kw_only=True):
+class RunErrorView(JsonView, kw_only=True):
     """Why the run did not complete."""
 
     code: ErrorCode
@@ -29,8 +31,8 @@ class RunError(Shape, kw_only=True):
     stderr: str | UnsetType = UNSET
 
 
-class Ledger(Shape, kw_only=True):
-    """What became of every native line: `lines` is mapped, ignored and unknown together."""
+class LedgerView(JsonView, kw_only=True):
+    """How the native lines were handled. `lines` is the sum of the mapped, ignored and unknown ones."""
 
     lines: int
     mapped: int
@@ -39,16 +41,16 @@ class Ledger(Shape, kw_only=True):
     unknown: dict[str, int]
 
 
-class Worktree(Shape, kw_only=True):
-    """The git worktree that the run had to itself; it is there still when `isChanged`."""
+class WorktreeView(JsonView, kw_only=True):
+    """The git worktree of the run. It was kept if `isChanged`, and removed otherwise."""
 
     path: str
     base_commit: str
     is_changed: bool
 
 
-class RunResult(Shape, kw_only=True):
-    """How a run ended: the last line of `amux run --json`."""
+class RunResultView(JsonView, kw_only=True):
+    """The result of a run: the last line of `amux run --json`."""
 
     type: Literal["run_result"]
     run_id: str
@@ -62,24 +64,26 @@ class RunResult(Shape, kw_only=True):
     duration_ms: int
     turn_count: int
     cost: CostRecord | UnsetType = UNSET
-    token_usage: TokenUsage | UnsetType = UNSET
-    error: RunError | UnsetType = UNSET
+    token_usage: TokenUsageView | UnsetType = UNSET
+    error: RunErrorView | UnsetType = UNSET
     structured_output: Any = UNSET
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET
-    worktree: Worktree | UnsetType = UNSET
+    worktree: WorktreeView | UnsetType = UNSET
     events: list[dict[str, Any]] | UnsetType = UNSET
-    ledger: Ledger
+    ledger: LedgerView
 
 
 def result_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the result."""
-    schema = msgspec.json.schema(RunResult)
-    _without_nulls(schema["$defs"]["CostRecord"])
+    """Return the JSON Schema (2020-12) of the result."""
+    named = json.dumps(msgspec.json.schema(RunResultView))
+    schema = json.loads(re.sub(r"\b(\w+)View\b", r"\1", named))  # components are named like the classes of the library
+    _remove_nulls(schema["$defs"]["CostRecord"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "RunResult", **schema}
 
 
-def _without_nulls(component: dict[str, Any]) -> None:
-    for name, shape in component["properties"].items():
-        if shape.pop("default", ...) is None:
-            (component["properties"][name],) = (choice for choice in shape["anyOf"] if choice != {"type": "null"})
+def _remove_nulls(component: dict[str, Any]) -> None:
+    """Make optional fields non-nullable: `to_dict` omits them instead."""
+    for name, schema in component["properties"].items():
+        if schema.pop("default", ...) is None:
+            (component["properties"][name],) = (choice for choice in schema["anyOf"] if choice != {"type": "null"})

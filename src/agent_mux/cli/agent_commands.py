@@ -14,7 +14,7 @@ from agent_mux.cli.options import agent_names
 
 if TYPE_CHECKING:
     from agent_mux.agents.auth import AuthState
-    from agent_mux.agents.install import InstallPlan
+    from agent_mux.agents.provisioning import InstallPlan
     from agent_mux.cli.command_output import ServiceEndpoint
     from agent_mux.sdk.installation import SetupStep
 
@@ -126,7 +126,7 @@ def install(
     """
     import os
 
-    from agent_mux.agents.install import plan_install
+    from agent_mux.agents.provisioning import plan_install
     from agent_mux.sdk.registry import AdapterRegistry
 
     adapter = AdapterRegistry().get(agent)
@@ -141,14 +141,14 @@ def update(context: typer.Context, agent: AgentName, dry_run: DryRun = False, ye
     """
     import os
 
-    from agent_mux.agents.install import plan_update
+    from agent_mux.agents.provisioning import plan_update
     from agent_mux.sdk.registry import AdapterRegistry
 
     return _run_plan(plan_update(AdapterRegistry().get(agent), os.environ), context.obj, dry_run=dry_run, yes=yes)
 
 
 def _run_plan(plan: "InstallPlan", invocation: Invocation, *, dry_run: bool, yes: bool) -> int:
-    from agent_mux.agents.install import carry_out, check_ready
+    from agent_mux.agents.provisioning import check_ready, run_install_plan
 
     if dry_run:
         return _print_plan(plan, invocation)
@@ -156,7 +156,7 @@ def _run_plan(plan: "InstallPlan", invocation: Invocation, *, dry_run: bool, yes
     if not yes and not _confirm(plan):
         print_note("nothing was run")
         return 0
-    carry_out(plan)
+    run_install_plan(plan)
     return _print_version(plan, invocation)
 
 

@@ -46,11 +46,11 @@ def get(
     cwd: Cwd = None,
 ) -> int:
     """Show an agent's effective configuration; project files override global ones. Secrets are hidden."""
-    from agent_mux.agents.config.changes import hidden
+    from agent_mux.agents.config.changes import hide_secrets
 
     configs = _agent_configs(cwd)
     if field is None:
-        shown = hidden(configs.get(agent, scope=scope_value(scope)))
+        shown = hide_secrets(configs.get(agent, scope=scope_value(scope)))
         sources = configs.sources(agent, scope_value(scope))
         if context.obj.json:
             files = [{"scope": one.scope, "path": str(one.path), "exists": one.exists} for one in sources]
@@ -67,7 +67,7 @@ def get(
         raise AgentMuxError(
             "CONFIG_ERROR", f"{agent} has no value for {field}; `amux config schema {agent}` lists the known fields"
         )
-    shown = hidden(found.value, field.rpartition(".")[2])
+    shown = hide_secrets(found.value, field.rpartition(".")[2])
     if context.obj.json:
         print_json({"value": shown, "scope": found.scope, "path": str(found.path)})
     else:
@@ -152,7 +152,7 @@ def reload(context: typer.Context, agent: AgentName, cwd: Cwd = None) -> int:
 
 
 def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int:
-    from agent_mux.agents.config.changes import hidden
+    from agent_mux.agents.config.changes import hide_secrets
     from agent_mux.cli.exit_codes import for_error
 
     problems = _agent_configs(cwd).validate(agent)
@@ -161,8 +161,8 @@ def _print_problems(context: typer.Context, agent: str, cwd: Path | None) -> int
             "scope": one.scope,
             "path": str(one.path),
             "field": one.field,
-            "problem": one.said if one.field is None else f"allowed: {one.said}",
-            "value": None if one.field is None else json.dumps(hidden(one.value, one.field.rpartition(".")[2])),
+            "problem": one.message if one.field is None else f"allowed: {one.message}",
+            "value": None if one.field is None else json.dumps(hide_secrets(one.value, one.field.rpartition(".")[2])),
         }
         for one in problems
     ]

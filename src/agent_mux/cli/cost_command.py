@@ -79,11 +79,11 @@ def report_cost(
 def _print_csv(by: str, sums: "CostReport") -> None:
     from csv import writer
 
-    from agent_mux.api.costs import FIELDS
+    from agent_mux.api.costs import COST_FIELDS
 
     out = writer(sys.stdout, lineterminator="\n")
-    out.writerow((by, *FIELDS))
-    out.writerows((name, *(getattr(total, field) for field in FIELDS)) for name, total in sums.items())
+    out.writerow((by, *COST_FIELDS))
+    out.writerows((name, *(getattr(total, field) for field in COST_FIELDS)) for name, total in sums.items())
 
 
 def _print_json(by: str, sums: "CostReport") -> None:

@@ -138,7 +138,7 @@ def _drive_run(options: "RunOptions", invocation: Invocation, config_dir: Path |
     """Run like `amux run`, but without profiles and configuration."""
     from agent_mux.cli.run_commands import run_locally
     from agent_mux.cli.run_flags import RunFlags
-    from agent_mux.settings.defaults import ResolvedOptions
+    from agent_mux.settings.resolver import ResolvedOptions
 
     flags = RunFlags(no_color=invocation.no_color, debug=invocation.debug, config_dir=config_dir)
     return run_locally(ResolvedOptions(options=options), flags, invocation)

@@ -67,7 +67,7 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
     with progress("checking"):
         found = anyio.run(examine, InstallationResolver(), agents)
     rows = [
-        {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.said, "fix": one.fix}
+        {"check": one.check, "ok": one.status == "ok", "status": one.status, "said": one.message, "fix": one.fix}
         for one in found
     ]
     _print_checks(rows, invocation)

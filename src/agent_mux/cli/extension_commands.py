@@ -29,7 +29,7 @@ from agent_mux.cli.terminal import progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_mux.agents.definitions import Definitions, Placement
+    from agent_mux.agents.definitions import DefinitionChange, Definitions
     from agent_mux.agents.plugins import PluginChange, Plugins
     from agent_mux.sdk.installation import Plugin
 
@@ -118,7 +118,7 @@ def _definitions(kind: str, cwd: Path | None) -> "Definitions":
     return definitions.skills(homes_for(cwd)) if kind == "skills" else definitions.subagents(homes_for(cwd))
 
 
-def _print_placement(done: "Placement", invocation: Invocation, *, dry_run: bool) -> int:
+def _print_placement(done: "DefinitionChange", invocation: Invocation, *, dry_run: bool) -> int:
     from agent_mux.cli.terminal import one_line
 
     files = [str(file) for file in done.files if file != Path()]

@@ -18,21 +18,21 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation:
     """Read the hook input from standard input and write the answer. Return the exit code of the answer."""
     from dataclasses import replace
 
-    from agent_mux.agents.hooks.answering import LARGEST_INPUT, answered, nobody_asked, occasion
+    from agent_mux.agents.hooks.native_calls import LARGEST_INPUT, answer_native_call, has_no_handlers, native_hook_call
     from agent_mux.sdk.hooks import GUARDED
 
     stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
     stdin = stdin if len(stdin) <= LARGEST_INPUT else b""
-    if nobody_asked(agent, hook_type, stdin, own):
+    if has_no_handlers(agent, hook_type, stdin, own):
         return 0
     try:
-        asked = occasion(agent, hook_type)
+        asked = native_hook_call(agent, hook_type)
     except AgentMuxError as error:
         from agent_mux.cli.errors import report_error
 
         code = report_error(error, invocation)
         return DENIED if hook_type in GUARDED else code
-    answer = answered(replace(asked, own=own), stdin)
+    answer = answer_native_call(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):
         if stream is not None and text:
             with contextlib.suppress(OSError):  # the agent closed the stream

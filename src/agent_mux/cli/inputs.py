@@ -17,8 +17,8 @@ from agent_mux.cli.errors import usage_error
 from agent_mux.cli.terminal import is_terminal
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy
-from agent_mux.settings.documents import parse_object, parse_value
-from agent_mux.settings.fields import takes_text
+from agent_mux.settings.json_files import parse_object, parse_value
+from agent_mux.settings.options_json import is_text_key
 
 STDIN = "-"
 _URL = ("http://", "https://")
@@ -211,7 +211,7 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
             raise usage_error(f"expected KEY=VALUE, got {assignment!r}")
         if key in values:
             raise usage_error(f"{key} is given twice")
-        values[key] = value if value and takes_text(key) else _assigned_value(value)
+        values[key] = value if value and is_text_key(key) else _assigned_value(value)
     return values
 
 

@@ -146,14 +146,18 @@ def _table_row(one: "StoredServer") -> dict[str, Any]:
     state = state if one.wins else "overridden by another server of this name"
     if server is None:
         return {"name": one.name, "scope": one.scope, "state": f"not understood; see {one.path}"}
-    from agent_mux.agents.config.changes import hidden
+    from agent_mux.agents.config.changes import hide_secrets
 
-    target = " ".join([server.command or "", *hidden(list(server.args))]) if server.command else hidden(server.url)
+    target = (
+        " ".join([server.command or "", *hide_secrets(list(server.args))])
+        if server.command
+        else hide_secrets(server.url)
+    )
     return {"name": one.name, "scope": one.scope, "transport": server.transport, "target": target, "state": state}
 
 
 def _json_row(one: "StoredServer") -> dict[str, Any]:
-    from agent_mux.agents.config.changes import hidden
+    from agent_mux.agents.config.changes import hide_secrets
     from agent_mux.redaction import HIDDEN
 
     server = one.server
@@ -164,7 +168,7 @@ def _json_row(one: "StoredServer") -> dict[str, Any]:
     if server is None:
         return shown
     if server.command is not None:
-        program = {"command": server.command, "args": hidden(list(server.args))}
+        program = {"command": server.command, "args": hide_secrets(list(server.args))}
         return {**shown, "transport": server.transport, **program, "env": dict.fromkeys(server.env, HIDDEN)}
-    place = {"url": hidden(server.url), "headers": dict.fromkeys(server.headers, HIDDEN)}
+    place = {"url": hide_secrets(server.url), "headers": dict.fromkeys(server.headers, HIDDEN)}
     return {**shown, "transport": server.transport, **place}

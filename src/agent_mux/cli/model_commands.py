@@ -43,7 +43,7 @@ Model = Annotated[str, typer.Argument(metavar="MODEL", help="Model name or alias
 @with_service_flags
 def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: ConfigDir = None) -> int:
     """List the models of one agent or of all agents. Prices are US dollars per million tokens."""
-    from agent_mux.api.costs import models_json
+    from agent_mux.api.models import models_json
     from agent_mux.cli.command_output import print_rows
 
     library = _model_registry(config_dir, context.obj.service)
@@ -66,13 +66,13 @@ def list_models(context: typer.Context, agent: AnyAgent = None, config_dir: Conf
 @with_service_flags
 def get_model(context: typer.Context, agent: AgentName, model: Model, config_dir: ConfigDir = None) -> int:
     """Show everything known about a model. For an unknown name, the error lists similar ones."""
-    from agent_mux.api.costs import judged_model_json
+    from agent_mux.api.models import matched_model_json
     from agent_mux.cli.command_output import json_envelope
     from agent_mux.cli.terminal import one_line
 
     library = _model_registry(config_dir, context.obj.service)
     if context.obj.json:
-        sys.stdout.write(json_envelope(judged_model_json(library, agent, model)) + "\n")
+        sys.stdout.write(json_envelope(matched_model_json(library, agent, model)) + "\n")
         return 0
     found, verdict = library.get(agent, model), library.validate(agent, model)
     sys.stdout.writelines(_model_lines(found))
@@ -105,7 +105,7 @@ def current(context: typer.Context, agent: AgentName, cwd: Cwd = None, config_di
     from agent_mux.cli.terminal import one_line
 
     library = _model_registry(config_dir)
-    name, chosen = _agent_name(library, agent), library.current(agent, project=homes_for(cwd).place().project)
+    name, chosen = _agent_name(library, agent), library.current(agent, project=homes_for(cwd).paths().project)
     if context.obj.json:
         answer = {"agent": name, "model": chosen.model, "source": chosen.source}
         source_path = {} if chosen.path is None else {"path": chosen.path}

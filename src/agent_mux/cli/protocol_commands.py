@@ -14,7 +14,7 @@ from agent_mux.cli.run_flags import RunFlags, with_run_flags_but
 if TYPE_CHECKING:
     from agent_mux.cli.streams import ProtocolPipe
     from agent_mux.client import AgentMux
-    from agent_mux.mcp_server.server import Serving
+    from agent_mux.mcp_server.server import DelegationServer
 
 
 EXCLUDED_FLAGS = (
@@ -63,7 +63,7 @@ def _run_fields(flags: RunFlags, mux: "AgentMux") -> dict[str, Any]:
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.request import options_from
 
-    default = mux.settled(profile="" if flags.no_profile else flags.profile).options.agent
+    default = mux.resolve_options(profile="" if flags.no_profile else flags.profile).options.agent
     if flags.agent is None and not default:
         raise usage_error("no agent given; use amux acp --agent AGENT")
     options = options_from([], replace(flags, agent=flags.agent or default, interactive=True))
@@ -115,21 +115,21 @@ def mcp_server(
     import os
 
     from agent_mux.cli.errors import usage_error
-    from agent_mux.settings.allowed_directories import Roots
+    from agent_mux.settings.allowed_directories import AllowedDirectories
 
     try:
-        from agent_mux.mcp_server.server import Serving
+        from agent_mux.mcp_server.server import DelegationServer
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
         raise usage_error("`amux mcp-server` requires the extra: pip install 'agent-mux[mcp]'") from error
-    from agent_mux.mcp_server.inheritance import inherited
-    from agent_mux.mcp_server.limits import Limits
+    from agent_mux.mcp_server.inheritance import read_inherited_limits
+    from agent_mux.mcp_server.limits import DelegationLimits
     from agent_mux.sdk.registry import AdapterRegistry
 
     adapters = AdapterRegistry()
-    limits = Limits(
-        roots=Roots(root or [_current_directory()]),
+    limits = DelegationLimits(
+        roots=AllowedDirectories(root or [_current_directory()]),
         agents=tuple(adapters.get(name).agent for name in only or ()),
         approvals=approvals.value,
         max_depth=max_depth,
@@ -137,8 +137,8 @@ def mcp_server(
         max_runs=max_runs,
         max_runs_total=max_runs_total,
         timeout=timeout,
-    ).under(inherited(os.environ))
-    _serve_mcp(Serving(limits, config_dir=config_dir, adapters=adapters), debug=context.obj.debug)
+    ).restricted_by(read_inherited_limits(os.environ))
+    _serve_mcp(DelegationServer(limits, config_dir=config_dir, adapters=adapters), debug=context.obj.debug)
     return 0
 
 
@@ -154,7 +154,7 @@ def _current_directory() -> Path:
     return current
 
 
-def _serve_mcp(serving: "Serving", *, debug: bool) -> None:
+def _serve_mcp(serving: "DelegationServer", *, debug: bool) -> None:
     import anyio
 
     from agent_mux.cli.streams import protocol_pipe
@@ -169,7 +169,7 @@ def _serve_mcp(serving: "Serving", *, debug: bool) -> None:
         anyio.run(_serve_until_closed, serving, pipe)
 
 
-async def _serve_until_closed(serving: "Serving", pipe: "ProtocolPipe") -> None:
+async def _serve_until_closed(serving: "DelegationServer", pipe: "ProtocolPipe") -> None:
     import anyio
 
     async with anyio.create_task_group() as tasks:
@@ -179,7 +179,7 @@ async def _serve_until_closed(serving: "Serving", pipe: "ProtocolPipe") -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _stop_on_signal(serving: "Serving") -> None:
+async def _stop_on_signal(serving: "DelegationServer") -> None:
     import anyio
 
     from agent_mux.cli.run_driver import ending_signals
@@ -189,6 +189,6 @@ async def _stop_on_signal(serving: "Serving") -> None:
             serving.stop()
 
 
-async def _stop_without_reader(serving: "Serving", pipe: "ProtocolPipe") -> None:
+async def _stop_without_reader(serving: "DelegationServer", pipe: "ProtocolPipe") -> None:
     await pipe.until_gone()
-    serving.hang_up()
+    serving.disconnect()

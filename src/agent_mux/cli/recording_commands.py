@@ -48,10 +48,10 @@ def record(
     if flags.no_journal:
         raise usage_error("--no-journal cannot be used here: the fixture is made from the journal")
     _check_fixture_folder(to, force=force)
-    settled = resolve_options(words or [], flags)
-    if settled.options.journal is False:  # set by a configuration file or profile
-        settled = replace(settled, options=replace(settled.options, journal=True))
-    result = run_locally(settled, flags, context.obj)
+    resolved = resolve_options(words or [], flags)
+    if resolved.options.journal is False:  # set by a configuration file or profile
+        resolved = replace(resolved, options=replace(resolved.options, journal=True))
+    result = run_locally(resolved, flags, context.obj)
     _save_fixture(result, to, note)
     return exit_code_for(result)
 

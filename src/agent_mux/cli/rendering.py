@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux import events as ev
-from agent_mux.api.event_lines import Line, Mark, duration, line_of
+from agent_mux.api.event_lines import EventLine, Mark, duration, event_line
 from agent_mux.cli.output import Chunk, OutputBuffer, Screen
 from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.events import BaseEvent
@@ -56,7 +56,7 @@ class Renderer:
         elif event.type in self._handlers:
             self._handlers[event.type](event)
         else:
-            self._print_line(line_of(event))
+            self._print_line(event_line(event))
         return self._buffer.take()
 
     def set_width(self, width: int) -> None:
@@ -64,7 +64,7 @@ class Renderer:
         self._screen = self._screen._replace(width=width)
         self._shell.width = width
 
-    def finish(self, lines: Iterable[Line] = ()) -> list[Chunk]:
+    def finish(self, lines: Iterable[EventLine] = ()) -> list[Chunk]:
         """End unfinished lines and render the last lines."""
         self._buffer.close_out()
         self._buffer.close_err()
@@ -72,7 +72,7 @@ class Renderer:
             self._print_line(line)
         return self._buffer.take()
 
-    def _print_line(self, line: Line | None, indent: str = "") -> None:
+    def _print_line(self, line: EventLine | None, indent: str = "") -> None:
         if line is None:
             return
         mark = _MARKS[line.mark]
@@ -93,7 +93,7 @@ class Renderer:
             for part in sanitize(event.text).splitlines():
                 self._buffer.line("  " + self._screen.palette.dim(part))
         else:
-            self._print_line(line_of(event), "  ")
+            self._print_line(event_line(event), "  ")
 
     # -- text that arrives in fragments
 
@@ -120,11 +120,11 @@ class Renderer:
 
     def _tool(self, event: ev.ToolCallReadyEvent) -> None:
         self._shell_failed = False
-        self._print_line(line_of(event))
+        self._print_line(event_line(event))
 
     def _tool_error(self, event: ev.ToolErrorEvent) -> None:
         if not self._shell_failed:  # else the command's output and exit code are already shown
-            self._print_line(line_of(event))
+            self._print_line(event_line(event))
         self._shell_failed = False
 
     def _shell_output(self, event: ev.ShellStdoutDeltaEvent | ev.ShellStderrDeltaEvent) -> None:
@@ -136,11 +136,11 @@ class Renderer:
             self._buffer.line(line)
         if event.exit_code != 0:
             self._shell_failed = True
-            self._print_line(Line("bad", f"exit code {event.exit_code}", f"after {duration(event.duration_ms)}"))
+            self._print_line(EventLine("bad", f"exit code {event.exit_code}", f"after {duration(event.duration_ms)}"))
 
     def _debug(self, event: ev.DebugEvent) -> None:
         if event.level == "warn" or self._screen.verbose:
-            self._print_line(line_of(event))
+            self._print_line(event_line(event))
 
 
 SHOWN_LINES = 12  # per command: enough to follow it, few enough to keep the answer visible

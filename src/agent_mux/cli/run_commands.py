@@ -16,7 +16,7 @@ from agent_mux.cli.session_options import SessionId
 if TYPE_CHECKING:
     from agent_mux.cli.run_driver import RunTask
     from agent_mux.run.result import RunResult
-    from agent_mux.settings.defaults import ResolvedOptions
+    from agent_mux.settings.resolver import ResolvedOptions
 
 
 _LOCAL_FIELDS = ("journal", "no_journal", "config_dir", "project_dir")
@@ -78,9 +78,9 @@ def resolve_options(words: list[str], flags: RunFlags) -> "ResolvedOptions":
     mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
 
     def default_agent() -> str:
-        return mux.settled(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
+        return mux.resolve_options(profile="" if flags.no_profile else flags.profile, cwd=flags.cwd).options.agent
 
-    return mux.settled(**options_from(words, flags, default_agent))
+    return mux.resolve_options(**options_from(words, flags, default_agent))
 
 
 def resolve_format(invocation: Invocation, flags: RunFlags) -> None:
@@ -90,11 +90,11 @@ def resolve_format(invocation: Invocation, flags: RunFlags) -> None:
     invocation.json = wants_json(flags, inspect_streams())
 
 
-def run_locally(settled: "ResolvedOptions", flags: RunFlags, invocation: Invocation) -> "RunResult":
+def run_locally(resolved: "ResolvedOptions", flags: RunFlags, invocation: Invocation) -> "RunResult":
     """Run on this machine and show the run. Raise the error that prevented its start."""
     from agent_mux.cli.run_driver import LocalTask
 
-    return drive(LocalTask(settled, flags.config_dir), flags, invocation)
+    return drive(LocalTask(resolved, flags.config_dir), flags, invocation)
 
 
 def drive(task: "RunTask", flags: RunFlags, invocation: Invocation) -> "RunResult":

@@ -20,7 +20,7 @@ from agent_mux.cli.views import View
 from agent_mux.client import AgentMux
 from agent_mux.run.base import Run
 from agent_mux.run.result import RunResult
-from agent_mux.settings.defaults import ResolvedOptions
+from agent_mux.settings.resolver import ResolvedOptions
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -39,7 +39,7 @@ class RunTask(Protocol):
 class LocalTask:
     """A run on this machine."""
 
-    settled: ResolvedOptions
+    resolved: ResolvedOptions
     config_dir: Path | None
 
     def client(self) -> AgentMux:
@@ -49,7 +49,7 @@ class LocalTask:
     async def start(self, mux: AgentMux, handler: InteractionHandler) -> Run:
         """Start the run, with traces if OpenTelemetry is set up."""
         instrument_if_traced(mux)
-        return mux.run(replace(self.settled, options=handler.with_callbacks(self.settled.options)))
+        return mux.run(replace(self.resolved, options=handler.with_callbacks(self.resolved.options)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

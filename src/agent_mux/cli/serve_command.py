@@ -85,7 +85,7 @@ class LogLevel(StrEnum):
     error = "error"
 
 
-Roots = Annotated[
+AllowedDirectories = Annotated[
     list[Path] | None,
     typer.Option(
         "--root",
@@ -145,7 +145,7 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Bind address; non-loopback requires a token.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port (0 = any free port).")] = 8642,
     database: DatabaseUrl = None,
-    root: Roots = None,
+    root: AllowedDirectories = None,
     allow_host: AllowedHosts = None,
     max_runs: Annotated[int, typer.Option("--max-runs", min=0, help="Maximum concurrent runs (0 = unlimited).")] = 8,
     max_runs_per_agent: MaxRunsPerAgent = None,
@@ -173,7 +173,7 @@ def serve(
 
     require_extra("amux serve")
     from agent_mux.service.settings import ServiceSettings
-    from agent_mux.settings.allowed_directories import Roots as Allowed
+    from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed
 
     invocation: Invocation = context.obj
     settings = ServiceSettings(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from agent_mux._util.sanitize import to_json
-from agent_mux.api.event_lines import Line, Mark, count, duration, money
+from agent_mux.api.event_lines import EventLine, Mark, count, duration, money
 from agent_mux.cli.output import Chunk, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.terminal import sanitize
@@ -14,20 +14,20 @@ from agent_mux.run.result import RunResult
 _MARK_OF_REASON: dict[str, Mark] = {"completed": "good", "aborted": "warning", "interrupted": "warning"}
 
 
-def summary_lines(result: RunResult) -> Iterable[Line]:
+def summary_lines(result: RunResult) -> Iterable[EventLine]:
     """Return the last lines of a run: exit reason, figures, recording and error."""
-    yield Line(
+    yield EventLine(
         _MARK_OF_REASON.get(result.exit_reason, "bad"), result.exit_reason.replace("_", " "), _format_figures(result)
     )
     if result.journal is not None:
-        yield Line("note", f"journal: {result.journal}", whole=True)
+        yield EventLine("note", f"journal: {result.journal}", whole=True)
     yield from error_lines(result)
 
 
-def error_lines(result: RunResult) -> Iterable[Line]:
+def error_lines(result: RunResult) -> Iterable[EventLine]:
     """Return the error line of a run that did not complete."""
     if result.error is not None:
-        yield Line("error", result.error.message, f"[{result.error.code}] ({result.agent})", whole=True)
+        yield EventLine("error", result.error.message, f"[{result.error.code}] ({result.agent})", whole=True)
 
 
 def _format_figures(result: RunResult) -> str:

@@ -1,6 +1,6 @@
-"""Where runs are started: in this process (`AgentMux`), or by a service over HTTP (`RemoteMux`). The same interface.
+"""Clients that start runs: in this process (`AgentMux`), or at a service over HTTP (`RemoteMux`).
 
-`RemoteMux` needs the extra `remote`; it is imported when it is first asked for.
+Both have the same interface. `RemoteMux` needs the extra `remote` and is imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ __all__ = ["AgentMux", "Observer", "RemoteMux"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `RemoteMux` when somebody wants it."""
+    """Import `RemoteMux` on first use. Raises `AttributeError` for any other name."""
     if name != "RemoteMux":
         raise AttributeError(f"module 'agent_mux.client' has no attribute {name!r}")
     from agent_mux.client.remote import RemoteMux  # noqa: PLC0415  # most programs do without

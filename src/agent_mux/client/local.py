@@ -1,6 +1,7 @@
-"""The client: where runs are started and where they end. Source: run API, section 1."""
+"""The local client: starts agents as processes on this machine and ends them. See docs/spec/run-api.md, section 1."""
 
 import logging
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,9 +15,8 @@ from anyio import to_thread
 from agent_mux._util import paths
 from agent_mux._util.logs import LOGGER
 from agent_mux.agents.detection import Detector
-from agent_mux.client.defaults import OWN, checked_defaults
+from agent_mux.client.base import LOCAL_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.namespaces import Namespaces
-from agent_mux.client.observers import Observers, tell_of_end
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
@@ -28,26 +28,33 @@ from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
 from agent_mux.sdk.options import RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.settings.defaults import Defaults, ResolvedOptions
-from agent_mux.settings.resolution import said_by, said_in
+from agent_mux.settings.layers import fields_from_keywords, fields_from_options
+from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
+
+Observer = Callable[[RunHandle], Callable[[], None]]
+"""A function that is called with each new run. It returns a function that is called when that run has ended."""
 
 
 class PlannedRun(NamedTuple):
-    """A run that can be started."""
+    """A run that is resolved, validated and planned, but not started. `AgentMux.run` accepts it."""
 
-    settled: ResolvedOptions
+    resolved: ResolvedOptions
+    """The options of the run, with their sources."""
     plan: RunPlan
+    """The command, environment and native protocol of the run."""
     hooks: RunHooks | None
-
-
-Observer = Callable[[RunHandle], Callable[[], None]]
-"""Is told of a run, and returns what is to be called at its end."""
+    """The hooks that agent-mux calls during the run; None: it calls none."""
 
 
 class AgentMux(Namespaces):
-    """Starts runs and ends them: leaving the block ends whatever still runs, within its grace period.
+    """A client that runs agents as processes on this machine.
 
-    Making a client does no I/O. Several may live in one process.
+    Use it as an asynchronous context manager: leaving the block aborts every run that is still active, waits for its
+    processes to end, and then returns. Creating a client performs no I/O. A process may have several clients.
+
+    Example:
+        async with AgentMux() as mux:
+            result = await mux.run(agent="claude", prompt="fix the failing test")
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing that only a client has
@@ -63,43 +70,47 @@ class AgentMux(Namespaces):
         queue_limit: int | None = None,
         **defaults: Any,
     ) -> None:
-        """Take the defaults for every run.
+        """Create a client. All arguments are optional.
 
         Args:
             default_agent: The agent of runs that name none.
             default_model: The model of runs that name none.
-            config_dir: Instead of `~/.agent-mux` (or `$AGENT_MUX_CONFIG_DIR`).
-            project_config_dir: The `.agent-mux` of the project (or the directory that has it), instead of
-                `$AGENT_MUX_PROJECT_DIR` and of looking upwards from where a run works.
-            adapters: Instead of those of the entry points.
-            max_concurrent_runs: How many agents work at a time; further runs wait. They begin in the order in which
-                they were started, the owners of runs in turn (see `run`). None: all at once.
-            max_concurrent_runs_per_agent: The same for each agent, or for some by name or alias. A run whose agent has
-                no room is passed over, and keeps its turn.
-            queue_limit: How many runs may wait; one more is LIMIT_EXCEEDED. None: any number.
-            **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
-                `event_buffer_size`, `journal`, `retry_policy`, `hooks`: as in `RunOptions`. They go before what the
-                files say (`config.json` of the project and the global one), and after the profile and the call.
+            config_dir: The global directory of agent-mux. Default: `$AGENT_MUX_CONFIG_DIR`, else `~/.agent-mux`.
+            project_config_dir: The project's `.agent-mux` directory, or the directory that contains it. Default:
+                `$AGENT_MUX_PROJECT_DIR`, else a search upwards from each run's working directory.
+            adapters: The adapters to use. Default: those that installed packages register as entry points.
+            max_concurrent_runs: The maximum number of agents that work at the same time. Further runs wait in a queue,
+                in the order in which they were started; owners (see `run`) are served in turn. None: unlimited.
+            max_concurrent_runs_per_agent: The same maximum for each agent, or a mapping from names or aliases of agents
+                to their maximum. A run whose agent is at its maximum does not delay runs of other agents, and keeps its
+                position in the queue.
+            queue_limit: The maximum number of waiting runs; starting one more raises LIMIT_EXCEEDED. None: unlimited.
+            **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
+                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `journal`, `retry_policy`,
+                `hooks`. They override the configuration files (`config.json`, of the project and global); the
+                profile and the options of a run override them.
 
         Raises:
-            ValidationError: A default that is unknown or out of range.
+            ValidationError: A default or a limit is unknown or out of range.
         """
-        said = checked_defaults(defaults, OWN)
+        given = validate_defaults(defaults, LOCAL_DEFAULTS)
         self._config_dir = Path(config_dir) if config_dir is not None else paths.config_dir()
         self._project_config_dir = None if project_config_dir is None else Path(project_config_dir)
         self.adapters = adapters if adapters is not None else AdapterRegistry()
-        self._defaults = Defaults(
-            {**said, "agent": default_agent, "model": default_model},
+        """The adapters of the agents that this client can run."""
+        self._defaults = OptionsResolver(
+            {**given, "agent": default_agent, "model": default_model},
             self.adapters,
             config_dir=self._config_dir,
             project_config_dir=self._project_config_dir,
         )
         self.detector = Detector(self.adapters)
+        """Detects which agents are installed, and in which versions."""
         self._reaper = Reaper()
-        self.places = ConcurrencyLimiter(
+        self.concurrency = ConcurrencyLimiter(
             parse_limits(max_concurrent_runs, max_concurrent_runs_per_agent, queue_limit, self.adapters)
         )
-        """How many runs work and wait, and when that changes."""
+        """The numbers of working and waiting runs, and an event that is set when they change."""
         self._tasks: anyio.abc.TaskGroup | None = None
         self._live: set[RunHandle] = set()
         self._observers: Observers[RunHandle] = Observers()
@@ -116,110 +127,131 @@ class AgentMux(Namespaces):
         assert tasks is not None  # noqa: S101  # __aenter__ made it
         try:
             for run in self._live:
-                run._runner.stop("abort")  # noqa: SLF001  # the handle is this module's own kind
+                run._runner.stop("abort")  # noqa: SLF001  # RunHandle belongs to this client
             return await tasks.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
             if group.exceptions != (error,):
                 raise
-            return False  # what the block raised goes on as it was, not as a group of one
+            return False  # re-raise what the block raised without wrapping it in a group
         finally:
             self._reaper.close()
 
     def run(
         self, options: RunOptions | ResolvedOptions | PlannedRun | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
-        """Start a run and return at once.
+        """Start a run and return its handle at once.
+
+        Reading files and detecting git may block the event loop for a moment; `start` does this in a thread.
 
         Args:
-            options: The options, or give them one by one as keywords. Of options that are given whole, those count as
-                said that are not as they are by default; what `settled` or `planned` returned is taken as it is.
-            owner: Whose run it is: while runs wait, their owners are served in turn. It is no option, as no profile and
-                no request should choose whose turn it takes.
-            **fields: Fields of `RunOptions`; all of them count as said, but for None. `agent` may be left out when
-                somebody names a default: the client, a profile or a file.
+            options: All options of the run, instead of keywords. Fields of a `RunOptions` that differ from their
+                defaults override the client's defaults and the configuration. A result of `resolve_options` or `plan`
+                is used unchanged.
+            owner: The name of the user or token on whose behalf the run is started. Owners of waiting runs are served
+                in turn. It is not an option of the run, because no profile and no request may choose it.
+            **fields: Fields of `RunOptions`; None means "not given". `agent` may be omitted if the client, a profile or
+                a configuration file names a default.
 
         Raises:
-            ValidationError: Options that cannot work, every bad field named.
-            CapabilityError: The agent cannot do what was asked.
-            AgentMuxError: AGENT_NOT_FOUND, AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR for a file of ours
-                that cannot be used; LIMIT_EXCEEDED when as many runs wait as may; RUN_NOT_ACTIVE outside of the
-                client's block.
+            ValidationError: Options are invalid; the error names every invalid field.
+            CapabilityError: The agent does not support a requested option.
+            AgentMuxError: AGENT_NOT_FOUND; AGENT_NOT_INSTALLED; PROFILE_NOT_FOUND; CONFIG_ERROR when one of our own
+                files cannot be used; LIMIT_EXCEEDED when the queue is full; RUN_NOT_ACTIVE outside of the client's
+                `async with` block.
+            TypeError: Both `options` and `fields` are given.
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
-        settled, plan, hooks = options if isinstance(options, PlannedRun) else self.planned(options, **fields)
+        resolved, plan, hooks = options if isinstance(options, PlannedRun) else self.plan(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
-            raise ValidationError([FieldError("run_id", plan.run_id, "one that no living run has")])
-        place = self.places.enter(plan.adapter.agent, owner)
-        handle = RunHandle(Runner(plan, self._reaper, place, hooks))
+            raise ValidationError([FieldError("run_id", plan.run_id, "an id that no active run has")])
+        slot = self.concurrency.enter(plan.adapter.agent, owner)
+        handle = RunHandle(Runner(plan, self._reaper, slot, hooks))
         self._live.add(handle)
-        for warning in settled.warnings:
-            handle._runner.recorder.note(warning)  # noqa: SLF001  # the handle is this module's own kind
-        endings = self._observers.tell(handle, handle._runner.recorder.note)  # noqa: SLF001
-        self._tasks.start_soon(self._execute, handle, settled, endings, name=f"run {plan.run_id}")
+        for warning in resolved.warnings:
+            handle._runner.recorder.note(warning)  # noqa: SLF001  # RunHandle belongs to this client
+        on_end = self._observers.notify_start(handle, handle._runner.recorder.note)  # noqa: SLF001
+        self._tasks.start_soon(self._execute, handle, resolved, on_end, name=f"run {plan.run_id}")
         return handle
 
     async def start(
         self, options: RunOptions | ResolvedOptions | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
-        """As `run`, while the event loop does other things: files are read, and git may be asked, in a thread."""
-        planned = await to_thread.run_sync(partial(self.planned, options, **fields))
+        """Start a run without blocking the event loop: plan it in a thread, then start it. See `run`."""
+        planned = await to_thread.run_sync(partial(self.plan, options, **fields))
         return self.run(planned, owner=owner)
 
-    def planned(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> "PlannedRun":
-        """Everything about a run that can be decided before it is started. Blocking; for `run`, once. Raises as it."""
-        settled = self._settled(options, fields)
-        return PlannedRun(settled, *self._plan(settled.options))
+    def plan(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> PlannedRun:
+        """Resolve, validate and plan a run without starting it. `run` accepts the result, once.
 
-    def _plan(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
-        own = self._config_dir
-        plan = plan_run(options, self.adapters.get, self.journals, worktrees=own / "worktrees", model_notes=model_notes)
+        Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
+        """
+        resolved = self._resolve(options, fields)
+        return PlannedRun(resolved, *self._plan_with_hooks(resolved.options))
+
+    def _plan_with_hooks(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
+        config_dir = self._config_dir
+        plan = plan_run(
+            options, self.adapters.get, self.journals, worktrees=config_dir / "worktrees", model_notes=model_notes
+        )
         if options.hooks is False:
             return plan, None
-        from agent_mux.client.hook_selection import hooks_of, planned_to_ask  # noqa: PLC0415  # most runs have none
+        from agent_mux.client.hook_selection import (  # noqa: PLC0415  # most runs have none
+            plan_with_approvals,
+            select_hooks,
+        )
 
-        hooks = hooks_of(plan, own, self._project_config_dir)
+        hooks = select_hooks(plan, config_dir, self._project_config_dir)
         if hooks is not None and hooks.can_deny_tools:
-            plan = planned_to_ask(plan, self.adapters.get, own)
+            plan = plan_with_approvals(plan, self.adapters.get, config_dir)
         return plan, hooks
 
     @property
     def journals(self) -> Path:
-        """Where the recordings of runs are that name no place of their own: `<run id>.journal`."""
+        """The directory of recordings whose path no option names. File names are `<run id>.journal`."""
         return self._config_dir / "runs"
 
-    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
-        """What `run` would do with this: all options, and who said each. Blocking; starts nothing.
+    def resolve_options(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+        """Return the options that `run` would use for these arguments, and the source of each. Start nothing.
 
-        Raises as `run` does for what the files say; the options themselves are checked when they are run.
+        Blocking: it reads profiles and configuration files. Raises the errors of `run` that concern those files. The
+        options themselves are validated when they are run or planned.
         """
-        return self._settled(options, fields)
+        return self._resolve(options, fields)
+
+    def settled(self, options: RunOptions | None = None, /, **fields: Any) -> ResolvedOptions:
+        """Return `resolve_options(...)`. Deprecated: use that name."""
+        warnings.warn("`settled` is deprecated; use `resolve_options`", DeprecationWarning, stacklevel=2)
+        return self._resolve(options, fields)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with each run that is started from now on, before anything happens in it.
+        """Call `observer` with the handle of each run that starts from now on, before the run has any event.
 
-        What it returns is called when the run is over, however it ends. Returns the function that stops it. One that
-        raises harms no run.
+        The function that `observer` returns is called when the run has ended, for whatever reason. An exception in
+        either is reported as a warning of the run or in the log, and does not affect the run.
+
+        Returns:
+            The function that removes the observer.
         """
         return self._observers.add(observer)
 
     async def _execute(
-        self, handle: RunHandle, settled: ResolvedOptions, endings: Sequence[Callable[[], None]]
+        self, handle: RunHandle, resolved: ResolvedOptions, on_end: Sequence[Callable[[], None]]
     ) -> None:
-        runner = handle._runner  # noqa: SLF001  # the handle is this module's own kind
+        runner = handle._runner  # noqa: SLF001  # RunHandle belongs to this client
         try:
             await (runner.execute() if runner.hooks is None else execute_with_hooks(runner, runner.hooks))
-        except Exception:  # an error of ours in one run: awaiting that run raises INTERNAL, and other runs go on
-            logging.getLogger(LOGGER).exception("run %s cannot be carried out", handle.run_id)
+        except Exception:  # a bug of ours in one run: awaiting it raises INTERNAL, and the other runs continue
+            logging.getLogger(LOGGER).exception("run %s failed with an internal error", handle.run_id)
         finally:
             self._live.discard(handle)
-            tell_of_end(endings, handle.run_id)
-            if runner.result is not None and settled.index is not None:
-                await append_to_index(settled.index, runner.plan, handle.header.started_at, runner.result)
+            notify_end(on_end, handle.run_id)
+            if runner.result is not None and resolved.index is not None:
+                await append_to_index(resolved.index, runner.plan, handle.header.started_at, runner.result)
 
-    def _settled(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
+    def _resolve(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:
-            return self._defaults.settle(said_in(fields))
+            return self._defaults.resolve(fields_from_keywords(fields))
         if fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        return options if isinstance(options, ResolvedOptions) else self._defaults.settle(said_by(options))
+        return options if isinstance(options, ResolvedOptions) else self._defaults.resolve(fields_from_options(options))

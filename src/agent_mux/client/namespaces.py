@@ -1,6 +1,6 @@
-"""What the clients have besides runs: one object for each thing that agents keep. Source: run API, section 1.
+"""The parts of a client that start no runs: one object for each kind of thing that agents keep on a machine.
 
-All of them block, and need no `async with`; each is imported when it is first asked for.
+See docs/spec/run-api.md, section 1. All of them block and work outside of `async with`. Each is imported on first use.
 """
 
 from pathlib import Path
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from agent_mux.agents.plugins import Plugins
     from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
-    from agent_mux.settings.defaults import Defaults
     from agent_mux.settings.profiles import Profiles
+    from agent_mux.settings.resolver import OptionsResolver
 
 
 class Namespaces:
-    """The part of a client that starts nothing."""
+    """The properties of `AgentMux` and `BlockingAgentMux` that manage agents instead of starting runs."""
 
     adapters: AdapterRegistry
     _config_dir: Path
     _project_config_dir: Path | None
-    _defaults: "Defaults"
+    _defaults: "OptionsResolver"
 
     @property
     def sessions(self) -> "Sessions":
-        """What the agents stored of their sessions."""
+        """The sessions that the agents have stored: list, search, read, export, watch."""
         from agent_mux.sessions.cache import SUMMARIES  # noqa: PLC0415  # a run does without, here and below
         from agent_mux.sessions.client import Sessions  # noqa: PLC0415
         from agent_mux.sessions.tags import SessionTags  # noqa: PLC0415
@@ -42,61 +42,61 @@ class Namespaces:
 
     @property
     def profiles(self) -> "Profiles":
-        """Options of runs under a name: those of the current directory's project and the global ones."""
+        """The named sets of run options: the global ones and those of the current directory's project."""
         return self._defaults.profiles()
 
     @property
     def models(self) -> "Models":
-        """What is known of the agents' models: names, sizes, prices."""
+        """The model registry: names, context sizes, capabilities and prices of the agents' models."""
         from agent_mux.models.registry import Models  # noqa: PLC0415
 
         return Models(self.adapters, directory=self._config_dir, defaults=self._defaults)
 
     @property
     def config(self) -> "AgentConfigs":
-        """The agents' own configuration."""
+        """The agents' own configuration files: read, change, validate."""
         from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415
 
         return AgentConfigs(self._homes)
 
     @property
     def auth(self) -> "Auth":
-        """Whether agents have credentials."""
+        """The state of the agents' credentials."""
         from agent_mux.agents.auth import Auth  # noqa: PLC0415
 
         return Auth(self._homes)
 
     @property
     def mcp(self) -> "McpServers":
-        """The MCP servers that agents keep."""
+        """The MCP servers that are configured for the agents."""
         from agent_mux.agents.mcp_servers import McpServers  # noqa: PLC0415
 
         return McpServers(self._homes)
 
     @property
     def skills(self) -> "Definitions":
-        """The skills that agents find."""
+        """The skills that are installed for the agents."""
         from agent_mux.agents.definitions import skills  # noqa: PLC0415
 
         return skills(self._homes)
 
     @property
     def subagents(self) -> "Definitions":
-        """The sub-agents that agents find."""
+        """The sub-agents that are defined for the agents."""
         from agent_mux.agents.definitions import subagents  # noqa: PLC0415
 
         return subagents(self._homes)
 
     @property
     def plugins(self) -> "Plugins":
-        """The plugins of agents, by their own commands."""
+        """The agents' plugins, managed by the agents' own commands."""
         from agent_mux.agents.plugins import Plugins  # noqa: PLC0415
 
         return Plugins(self._homes)
 
     @property
     def hooks(self) -> "Hooks":
-        """What is to happen when an agent does something."""
+        """The registered hooks: functions and programs that are called when an agent does something."""
         from agent_mux.agents.hooks.client import Hooks  # noqa: PLC0415
 
         return Hooks(self.adapters, own=self._config_dir, project=self._project_config_dir)

@@ -1,5 +1,5 @@
-"""`amux mcp-server`: tools by which one agent starts, watches and answers runs of others, within limits.
+"""`amux mcp-server`: MCP tools with which one agent starts, watches and answers runs of other agents, within limits.
 
-Not to be confused with `agent_mux.mcp`, which is about the servers that agents keep.
-See docs/how-to/delegate-to-other-agents.md.
+The MCP servers that are configured for agents are managed by `agent_mux.agents.mcp_servers` instead.
+See docs/how-to/let-agents-delegate.md.
 """

@@ -1,9 +1,9 @@
-"""The condensed view of a run: what it says, the tools it calls, the files it changes, what goes wrong."""
+"""The condensed view of a run: messages, tool calls, changed files and problems, as one entry per event."""
 
 from collections.abc import Mapping
 
 from agent_mux._util.sanitize import one_line
-from agent_mux.api.event_lines import Mark, line_of
+from agent_mux.api.event_lines import Mark, event_line
 from agent_mux.events import (
     BaseEvent,
     FileCreateEvent,
@@ -12,43 +12,43 @@ from agent_mux.events import (
     FileWriteEvent,
     MessageStopEvent,
 )
-from agent_mux.mcp_server.answers import Entry, EntryKind
+from agent_mux.mcp_server.responses import EntryKind, RunEntry
 
-LONGEST_LINE = 500  # characters of a call, a file, a warning
+MAX_LINE = 500  # characters of every entry that is not a message
 _KINDS: Mapping[Mark, EntryKind | None] = {
     "call": "tool", "good": "done", "bad": "failed", "warning": "warning", "question": "question", "note": None,
     "error": "failed",
 }  # fmt: skip
-_DELEGATION = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
-_OF_FILES = FileCreateEvent | FileDeleteEvent | FilePatchEvent | FileWriteEvent
+_SUBAGENT_EVENTS = frozenset({"subagent_spawn", "subagent_result", "subagent_error"})
+_FILE_CHANGES = FileCreateEvent | FileDeleteEvent | FilePatchEvent | FileWriteEvent
 
 
-def entry_of(event: BaseEvent, number: int, longest: int) -> Entry | None:
-    """The entry of an event; None where it says nothing that another one does not say.
+def entry_of(event: BaseEvent, number: int, max_chars: int) -> RunEntry | None:
+    """Return the entry of an event; None for an event that adds nothing to other entries.
 
-    `longest`: characters of a message. What happens inside of sub-agents stays inside.
+    Events inside of sub-agents have no entries. `max_chars` is the maximum length of a message, in characters.
     """
-    if event.subagent_id is not None and event.type not in _DELEGATION:
+    if event.subagent_id is not None and event.type not in _SUBAGENT_EVENTS:
         return None
     if isinstance(event, MessageStopEvent):
-        return Entry(n=number, kind="message", text=cut(event.text, longest)) if event.text.strip() else None
-    line = line_of(event)
+        return RunEntry(n=number, kind="message", text=truncate(event.text, max_chars)) if event.text.strip() else None
+    line = event_line(event)
     kind = None if line is None else _KINDS[line.mark]
     if line is None or kind is None:
         return None
-    return Entry(n=number, kind=kind, text=one_line(f"{line.text} {line.rest}".strip(), min(LONGEST_LINE, longest)))
+    return RunEntry(n=number, kind=kind, text=one_line(f"{line.text} {line.rest}".strip(), min(MAX_LINE, max_chars)))
 
 
-def is_told(event: BaseEvent) -> bool:
-    """The event has an entry."""
-    return entry_of(event, 0, LONGEST_LINE) is not None
+def has_entry(event: BaseEvent) -> bool:
+    """Return whether the condensed view has an entry for an event."""
+    return entry_of(event, 0, MAX_LINE) is not None
 
 
-def file_of(event: BaseEvent) -> str | None:
-    """The file that was changed, where one was."""
-    return event.path if isinstance(event, _OF_FILES) else None
+def changed_file(event: BaseEvent) -> str | None:
+    """Return the path of the file that an event reports as changed, None for other events."""
+    return event.path if isinstance(event, _FILE_CHANGES) else None
 
 
-def cut(text: str, longest: int) -> str:
-    """The beginning of a text, and how much was left off."""
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
+def truncate(text: str, max_chars: int) -> str:
+    """Return the first `max_chars` characters of a text, followed by the number of characters that were removed."""
+    return text if len(text) <= max_chars else f"{text[:max_chars]}… ({len(text) - max_chars} more characters)"

@@ -1,9 +1,6 @@
-"""What the agents that delegate may do at most: how deep, how many, how long, for how much, where, and with whom.
+"""The limits of a delegation server: agents, directories, approvals, depth, number, time and cost of its runs.
 
-The defaults are the careful ones: a delegate may do only what needs no permission, in the current directory.
-
-
-What all runs of a server cost together.
+The defaults are strict: a delegated run may only do what needs no permission, in the current directory.
 """
 
 import math
@@ -11,109 +8,112 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.mcp_server.inheritance import Inherited
+from agent_mux.mcp_server.inheritance import InheritedLimits
 from agent_mux.sdk.options import ApprovalMode
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
-CAREFUL_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
-"""Approval modes, each allowing more than the one before."""
+STRICTEST_FIRST: tuple[ApprovalMode, ...] = ("deny", "prompt", "yolo")
+"""The approval modes, ordered by how much they allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The limits of one server."""
+class DelegationLimits:
+    """The limits of one delegation server. Raises `ValidationError` with every invalid field."""
 
-    roots: Roots
+    roots: AllowedDirectories
+    """The directories in which runs may work."""
     agents: tuple[str, ...] = ()
-    """Names; empty: all that are registered."""
+    """The names of the agents that may be started; empty: all registered agents."""
     approvals: ApprovalMode = "deny"
-    """The most that a run may be allowed, and what it is allowed where nobody says: `deny` refuses what the delegate
-    asks for, `prompt` lets the delegating agent decide, `yolo` allows everything."""
+    """The most permissive approval mode of a run, which is also the default mode of runs.
+
+    `deny` denies what the delegated agent requests, `prompt` lets the delegating agent decide, `yolo` allows all.
+    """
     depth: int = 0
-    """How many servers like this one are above."""
+    """The number of delegation servers above this one."""
     max_depth: int = 2
-    """Below this depth, runs can be started."""
+    """The depth from which on no runs can be started."""
     max_cost_usd: float | None = None
-    """Of all runs together, in US dollars, as far as agents say what they cost or prices are known."""
+    """The maximum cost of all runs together, in US dollars; None: unlimited. Runs of unknown cost do not count."""
     max_runs: int = 4
-    """At a time."""
+    """The maximum number of active runs."""
     max_runs_total: int = 50
-    """In the life of the server."""
+    """The maximum number of runs that the server starts in its lifetime."""
     timeout: float = 1800.0
-    """Seconds, of each run."""
+    """The maximum duration of each run, in seconds."""
 
     def __post_init__(self) -> None:
-        """Raises `ValidationError` with every bad field."""
+        """Validate the limits. Raises `ValidationError` with every invalid field."""
         cost = self.max_cost_usd
         checks: list[tuple[str, Any, bool, str]] = [
-            ("approvals", self.approvals, self.approvals in CAREFUL_FIRST, ", ".join(CAREFUL_FIRST)),
+            ("approvals", self.approvals, self.approvals in STRICTEST_FIRST, ", ".join(STRICTEST_FIRST)),
             ("max_depth", self.max_depth, self.max_depth >= 0, "a whole number >= 0"),
             ("max_cost_usd", cost, cost is None or 0 <= cost < math.inf, "US dollars, >= 0"),
             ("max_runs", self.max_runs, self.max_runs >= 1, "a whole number >= 1"),
             ("max_runs_total", self.max_runs_total, self.max_runs_total >= 1, "a whole number >= 1"),
             ("timeout", self.timeout, 0 < self.timeout < math.inf, "seconds, > 0"),
         ]
-        bad = [FieldError(name, value, allowed) for name, value, fits, allowed in checks if not fits]
+        bad = [FieldError(name, value, allowed) for name, value, is_valid, allowed in checks if not is_valid]
         if bad:
             raise ValidationError(bad)
 
-    def under(self, above: Inherited) -> "Limits":
-        """These, and what those above us say: the strictest counts."""
-        own = Inherited(self.depth, self.max_depth, self.max_cost_usd).joined(above)
-        assert own.max_depth is not None  # noqa: S101  # ours is not None
-        return replace(self, depth=own.depth, max_depth=own.max_depth, max_cost_usd=own.max_cost_usd)
+    def restricted_by(self, inherited: InheritedLimits) -> "DelegationLimits":
+        """Return the stricter of these limits and the inherited ones."""
+        merged = InheritedLimits(self.depth, self.max_depth, self.max_cost_usd).merge(inherited)
+        assert merged.max_depth is not None  # noqa: S101  # ours is not None
+        return replace(self, depth=merged.depth, max_depth=merged.max_depth, max_cost_usd=merged.max_cost_usd)
 
-    def below(self, rest_usd: float | None) -> Inherited:
-        """What the runs of this server are told."""
-        return Inherited(self.depth + 1, self.max_depth, rest_usd)
+    def inherited_by_runs(self, remaining_usd: float | None) -> InheritedLimits:
+        """Return the limits that a new run inherits. `remaining_usd`: what remains of the budget; None: unlimited."""
+        return InheritedLimits(self.depth + 1, self.max_depth, remaining_usd)
 
     @property
     def is_deepest(self) -> bool:
-        """Nothing can be started from here."""
+        """Whether the maximum depth is reached, so that no runs can be started."""
         return self.depth >= self.max_depth
 
     @property
     def modes(self) -> tuple[ApprovalMode, ...]:
-        """The approval modes that a run may have, the most careful first."""
-        return CAREFUL_FIRST[: CAREFUL_FIRST.index(self.approvals) + 1]
+        """The approval modes that a run may have, the strictest first."""
+        return STRICTEST_FIRST[: STRICTEST_FIRST.index(self.approvals) + 1]
 
-    def approval_mode(self, wanted: ApprovalMode | None) -> ApprovalMode:
-        """The mode of a run. Raises CAPABILITY_ERROR for more than is allowed."""
-        if wanted is None:
+    def approval_mode(self, requested: ApprovalMode | None) -> ApprovalMode:
+        """Return the approval mode of a run. Raises CAPABILITY_ERROR for a mode that is not allowed."""
+        if requested is None:
             return self.approvals
-        if wanted not in self.modes:
-            most = f"approval mode {wanted!r} is more than this server allows; use {' or '.join(self.modes)}"
-            raise AgentMuxError("CAPABILITY_ERROR", most)
-        return wanted
+        if requested not in self.modes:
+            excess = f"this server does not allow approval mode {requested!r}; use {' or '.join(self.modes)}"
+            raise AgentMuxError("CAPABILITY_ERROR", excess)
+        return requested
 
 
-class Spending:
-    """Sums the last word of each run. Runs of which nobody knows the price count as nothing."""
+class DelegationBudget:
+    """The budget of a server and the cost of its runs, in US dollars. Runs of unknown cost count as 0."""
 
     def __init__(self, limit_usd: float | None) -> None:
         self._limit = limit_usd
         self._by_run: dict[str, float] = {}
 
-    def see(self, run_id: str, total_usd: float) -> None:
-        """A run has cost so much so far, in US dollars."""
+    def record(self, run_id: str, total_usd: float) -> None:
+        """Record the total cost of a run so far. A lower amount than before is ignored."""
         self._by_run[run_id] = max(total_usd, self._by_run.get(run_id, 0.0))
 
     @property
     def total(self) -> float:
-        """US dollars so far."""
+        """US dollars spent so far."""
         return sum(self._by_run.values())
 
     @property
-    def rest(self) -> float | None:
-        """US dollars that are left; None: there is no limit."""
+    def remaining(self) -> float | None:
+        """US dollars that may still be spent; None: unlimited."""
         return None if self._limit is None else max(self._limit - self.total, 0.0)
 
     @property
-    def is_spent(self) -> bool:
-        """Nothing is left, though there is a limit."""
+    def is_exhausted(self) -> bool:
+        """Whether a limit exists and has been reached."""
         return self._limit is not None and self.total >= self._limit
 
     @property
-    def is_passed(self) -> bool:
-        """More was spent than the limit."""
+    def is_exceeded(self) -> bool:
+        """Whether a limit exists and has been exceeded."""
         return self._limit is not None and self.total > self._limit

@@ -1,6 +1,6 @@
-"""What the tools are asked for. Their JSON Schema is what a model reads: short, precise, with units.
+"""The arguments of the tools. Models read their JSON Schemas, so descriptions are short, precise, and have units.
 
-Optional fields that are null count as absent, and numbers may be written as text: models do both.
+Models send null for absent fields and numbers as text; both are accepted.
 """
 
 from collections.abc import Mapping
@@ -11,47 +11,45 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux.errors import AgentMuxError
 
-LONGEST_WAIT_MS = 50_000  # the MCP SDKs give up on a call after 60 s, unless they are told otherwise
-MOST_CHARACTERS = 60_000  # of an answer; several agents cut what a tool answers at 25,000 tokens or earlier
-LONGEST_PROMPT = 1_000_000  # characters
+MAX_WAIT_MS = 50_000  # by default, the MCP SDKs cancel a call after 60 seconds
+MAX_CHARACTERS = 60_000  # of a response; several agents truncate tool results at 25,000 tokens or earlier
+MAX_PROMPT = 1_000_000  # characters
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all."""
+class ToolRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base class of the arguments of all tools."""
 
 
-RunId = Annotated[str, Meta(description="From start_run or list_runs.", max_length=64)]
-SomeRun = Annotated[str, Meta(description="Default: the run that was started last.", max_length=64)]
-Prompt = Annotated[str, Meta(min_length=1, max_length=LONGEST_PROMPT, description=(
-    "The whole task: the other agent sees nothing of your conversation. Say what to do, where, and what to report."
+RunId = Annotated[str, Meta(description="Id of the run, from start_run or list_runs.", max_length=64)]
+RunIdOrLatest = Annotated[str, Meta(description="Id of the run. Default: the latest run.", max_length=64)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description=(
+    "The complete task: the agent does not see your conversation. State what to do, where, and what to report."
 ))]  # fmt: skip
-MaxChars = Annotated[int, Meta(ge=200, le=MOST_CHARACTERS, description="Longest answer, in characters.")]
-
-
+MaxChars = Annotated[int, Meta(ge=200, le=MAX_CHARACTERS, description="Maximum length of the result, in characters.")]
 Cwd = Annotated[str, Meta(max_length=4096, description=(
-    "Directory to work in, absolute or relative to the first root. Default: the first root."
+    "Working directory, absolute or relative to the first root. Default: the first root."
 ))]  # fmt: skip
-Model = Annotated[str, Meta(min_length=1, max_length=200, description="Default: the agent's own.")]
+Model = Annotated[str, Meta(min_length=1, max_length=200, description="Model name. Default: the agent's own choice.")]
 Mode = Annotated[Literal["deny", "prompt", "yolo"], Meta(description=(
-    "What happens when the agent asks for permission: deny refuses, prompt asks you (see watch_run, answer), yolo "
-    "allows. Default: the most that list_agents shows."
+    "How the agent's permission requests are handled: deny denies all, prompt asks you (see watch_run, answer), yolo "
+    "approves all. Default: the most permissive mode that list_agents shows."
 ))]  # fmt: skip
-Timeout = Annotated[int, Meta(ge=1000, description="Time for the whole run, in milliseconds.")]
-MaxCost = Annotated[float, Meta(gt=0, le=1e6, description="Stop it when it cost more US dollars.")]
+Timeout = Annotated[int, Meta(ge=1000, description="Maximum duration of the run, in milliseconds.")]
+MaxCost = Annotated[float, Meta(gt=0, le=1e6, description="Stop the run once its cost exceeds this, in US dollars.")]
 KeepOpen = Annotated[bool, Meta(description=(
-    "Stay open for send_prompt until stop_run. Default: end when the task is done."
+    "Keep the run open for send_prompt until stop_run. Default: end when the task is done."
 ))]  # fmt: skip
 Continued = Annotated[str, Meta(max_length=64, description=(
-    "Id of a run that is over: go on in its session, with the same agent and directory."
+    "Id of an ended run: continue its session, with the same agent. Default directory: that of the ended run."
 ))]  # fmt: skip
 
 
-class ListAgents(Request, frozen=True):
-    """Nothing is asked."""
+class ListAgents(ToolRequest, frozen=True):
+    """The arguments of `list_agents`: none."""
 
 
-class StartRun(Request, frozen=True):
-    """A new run."""
+class StartRun(ToolRequest, frozen=True):
+    """The arguments of `start_run`: a task for another agent."""
 
     agent: Annotated[str, Meta(min_length=1, max_length=64, description="A name from list_agents.")]
     prompt: Prompt
@@ -64,86 +62,88 @@ class StartRun(Request, frozen=True):
     continue_run: Continued | UnsetType = UNSET
 
 
-class WatchRun(Request, frozen=True):
-    """What happens in a run."""
+class WatchRun(ToolRequest, frozen=True):
+    """The arguments of `watch_run`: what to wait for and what to return."""
 
-    run_id: SomeRun | UnsetType = UNSET
+    run_id: RunIdOrLatest | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, description=(
-        "Show what follows this event number: `next` of an earlier answer. Default: what was not shown yet."
+        "Return what follows this event number: `next` of an earlier result. Default: everything not returned yet."
     ))] | UnsetType = UNSET  # fmt: skip
     until: Annotated[Literal["waiting", "news", "now"], Meta(description=(
-        "Answer when the run is over or waits for you (waiting), when there is anything new (news), or at once (now)."
+        "Return when the run is over or waits for you (waiting), when anything is new (news), or at once (now)."
     ))] = "waiting"  # fmt: skip
-    wait_ms: Annotated[int, Meta(ge=0, le=LONGEST_WAIT_MS, description="Answer after this time in any case.")] = 45_000
-    view: Annotated[Literal["condensed", "raw"], Meta(description="raw: every event, as JSON. Long.")] = "condensed"
+    wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="Maximum time to wait, in milliseconds.")] = 45_000
+    view: Annotated[Literal["condensed", "raw"], Meta(description=(
+        "condensed: messages, tool calls, changed files. raw: every event as JSON; long."
+    ))] = "condensed"  # fmt: skip
     max_chars: MaxChars = 12_000
 
 
-class Answer(Request, frozen=True):
-    """To an approval or a question."""
+class AnswerRun(ToolRequest, frozen=True):
+    """The arguments of `answer`: the decision on an approval or question."""
 
     run_id: RunId
     decision: Annotated[Literal["approve", "deny", "text", "option"], Meta(description=(
-        "An approval takes approve or deny; a question takes text, option or deny."
+        "For an approval: approve or deny. For a question: text, option or deny."
     ))]  # fmt: skip
     interaction_id: Annotated[str, Meta(max_length=200, description=(
-        "Which one, from `pending`. May be left out when only one is pending."
+        "Which approval or question, from `pending`. Optional if only one is pending."
     ))] | UnsetType = UNSET  # fmt: skip
     text: Annotated[str, Meta(max_length=100_000, description="The answer; with deny, the reason.")] | UnsetType = UNSET
-    option: Annotated[int, Meta(ge=0, description="Position in `options`, from 0.")] | UnsetType = UNSET
+    option: Annotated[int, Meta(ge=0, description="Index of the choice in `options`, from 0.")] | UnsetType = UNSET
 
 
-class SendPrompt(Request, frozen=True):
-    """More for a run that goes on."""
+class SendPrompt(ToolRequest, frozen=True):
+    """The arguments of `send_prompt`: a further prompt for an active run."""
 
     run_id: RunId
-    prompt: Annotated[str, Meta(min_length=1, max_length=LONGEST_PROMPT, description="What to do next.")]
+    prompt: Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT, description="What to do next.")]
 
 
-class StopRun(Request, frozen=True):
-    """The end of a run."""
+class StopRun(ToolRequest, frozen=True):
+    """The arguments of `stop_run`: a run, and how it ends."""
 
     run_id: RunId
     when: Annotated[Literal["now", "done"], Meta(description=(
-        "now: end it, whatever it does. done: let a run that was kept open finish what it was asked."
+        "now: abort the run. done: let a run that was kept open finish its prompts first."
     ))] = "now"  # fmt: skip
 
 
-class ListRuns(Request, frozen=True):
-    """Nothing is asked."""
+class ListRuns(ToolRequest, frozen=True):
+    """The arguments of `list_runs`: none."""
 
 
-class GetResult(Request, frozen=True):
-    """How a run ended."""
+class GetResult(ToolRequest, frozen=True):
+    """The arguments of `get_result`: a run, and a range of its text."""
 
-    run_id: SomeRun | UnsetType = UNSET
-    from_char: Annotated[int, Meta(ge=0, description="Where in its text to begin.")] = 0
+    run_id: RunIdOrLatest | UnsetType = UNSET
+    from_char: Annotated[int, Meta(ge=0, description="Index of the first character of the text to return.")] = 0
     max_chars: MaxChars = 20_000
 
 
-_Asked = TypeVar("_Asked", bound=Request)
+_Request = TypeVar("_Request", bound=ToolRequest)
 
 
-def read_request(kind: type[_Asked], arguments: Mapping[str, Any] | None) -> _Asked:
-    """The arguments of a call. Raises VALIDATION_ERROR, in words for a model."""
-    said = {name: value for name, value in (arguments or {}).items() if value is not None}
+def parse_request(kind: type[_Request], arguments: Mapping[str, Any] | None) -> _Request:
+    """Convert the arguments of a tool call. Raises VALIDATION_ERROR that names the valid arguments."""
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
     try:
-        return msgspec.convert(said, kind, strict=False)
+        return msgspec.convert(given, kind, strict=False)
     except (msgspec.ValidationError, RecursionError) as error:
         fields = ", ".join(kind.__struct_encode_fields__) or "none"
         raise AgentMuxError("VALIDATION_ERROR", f"{error}; the arguments are: {fields}") from error
 
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of an object: what is inside of others is under `$defs`."""
-    _, inner = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
-    schemas = {name: _plain(schema) for name, schema in inner.items()}
+    """Return the JSON Schema (2020-12) of a request or response. Schemas of nested classes are under `$defs`."""
+    _, components = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")
+    schemas = {name: _simplify(schema) for name, schema in components.items()}
     own = schemas.pop(kind.__name__)
     return {**own, "$defs": schemas} if schemas else own
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what our classes are called, which says nothing to a model; with the type of choices, which some want."""
+def _simplify(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the names and docstrings of our classes, and add the type of enumerations, which some clients require."""
     fields = {
         name: {"type": "string", **field} if "enum" in field else field for name, field in schema["properties"].items()
     }

@@ -1,4 +1,4 @@
-"""Runs as the tools show them: bounded, without what a model does not need."""
+"""Runs as the tools return them: bounded in size, without the details that a model does not need."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -8,75 +8,78 @@ import anyio
 
 from agent_mux._util.sanitize import one_line, to_json
 from agent_mux.events import AgentEvent, event_to_dict
-from agent_mux.mcp_server.answers import Entry, ErrorInfo, Outcome, Pending, RunInfo
-from agent_mux.mcp_server.delegations import Delegation
-from agent_mux.mcp_server.entries import cut, entry_of
+from agent_mux.mcp_server.delegated_runs import DelegatedRun
+from agent_mux.mcp_server.entries import entry_of, truncate
+from agent_mux.mcp_server.responses import ErrorInfo, Pending, RunEntry, RunInfo, RunOutcome
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import ApprovalDetail, PendingInteraction
 
-LONGEST_QUESTION = 4000  # characters of what is to be decided
-LONGEST_FIELD = 500
-LONGEST_OPTION = 200
-MOST_PENDING = 10
-MOST_OPTIONS = 20
-READ_WITHIN = 5.0  # seconds for the next event; only a run that lost its journal tells fewer than were counted
+MAX_QUESTION = 4000  # characters of an approval request or a question
+MAX_FIELD = 500  # characters
+MAX_OPTION = 200  # characters
+MAX_PENDING = 10
+MAX_OPTIONS = 20
+READ_TIMEOUT = 5.0  # seconds for the next event; a run that lost its journal has fewer events than were counted
 
 
-def run_info(one: Delegation) -> RunInfo:
-    """One line of the list of runs."""
+def run_info(run: DelegatedRun) -> RunInfo:
+    """Return the entry of a run in the list of runs."""
     return RunInfo(
-        run_id=one.run.run_id,
-        agent=one.run.agent,
-        state=one.run.state,
-        cwd=one.cwd,
-        prompt=one.prompt,
-        approval_mode=one.approval_mode,
-        model=one.run.model,
-        pending=len(one.run.interaction.pending),
-        idle=one.is_idle,
-        cost_usd=one.cost_usd,
+        run_id=run.handle.run_id,
+        agent=run.handle.agent,
+        state=run.handle.state,
+        cwd=run.cwd,
+        prompt=run.prompt,
+        approval_mode=run.approval_mode,
+        model=run.handle.model,
+        pending=len(run.handle.interaction.pending),
+        idle=run.is_idle,
+        cost_usd=run.cost_usd,
     )
 
 
-def pending_of(run: RunHandle) -> list[Pending]:
-    """What it waits for, in the order it asked."""
-    return [_pending(asked) for asked in run.interaction.pending[:MOST_PENDING]]
+def pending_of(handle: RunHandle) -> list[Pending]:
+    """Return the pending approvals and questions of a run, oldest first, at most `MAX_PENDING`."""
+    return [_pending(interaction) for interaction in handle.interaction.pending[:MAX_PENDING]]
 
 
-def _pending(asked: PendingInteraction) -> Pending:
-    detail = asked.detail
+def _pending(interaction: PendingInteraction) -> Pending:
+    detail = interaction.detail
     if isinstance(detail, ApprovalDetail):
-        text, command = asked.description, detail.command
+        text, command = interaction.description, detail.command
         return Pending(
-            interaction_id=asked.id,
+            interaction_id=interaction.id,
             kind="approval",
-            text=cut(text, LONGEST_QUESTION),
-            tool_name=_short(detail.tool_name),
+            text=truncate(text, MAX_QUESTION),
+            tool_name=_short_line(detail.tool_name),
             risk=detail.risk_level,
-            command=None if command is None or command in text else cut(command, LONGEST_QUESTION),
-            cut=max(len(text), len(command or "")) > LONGEST_QUESTION,
+            command=None if command is None or command in text else truncate(command, MAX_QUESTION),
+            cut=max(len(text), len(command or "")) > MAX_QUESTION,
         )
     text = f"{detail.question}\n{detail.context}" if detail.context else detail.question
     return Pending(
-        interaction_id=asked.id,
+        interaction_id=interaction.id,
         kind="question",
-        text=cut(text, LONGEST_QUESTION),
-        options=[cut(option, LONGEST_OPTION) for option in detail.options[:MOST_OPTIONS]],
-        cut=len(text) > LONGEST_QUESTION or len(detail.options) > MOST_OPTIONS,
+        text=truncate(text, MAX_QUESTION),
+        options=[truncate(option, MAX_OPTION) for option in detail.options[:MAX_OPTIONS]],
+        cut=len(text) > MAX_QUESTION or len(detail.options) > MAX_OPTIONS,
     )
 
 
-def _short(text: str | None) -> str | None:
-    return None if text is None else one_line(text, LONGEST_FIELD)
+def _short_line(text: str | None) -> str | None:
+    return None if text is None else one_line(text, MAX_FIELD)
 
 
-def outcome_of(result: RunResult, from_char: int, longest: int) -> Outcome:
-    """How it ended, with that part of its text."""
+def outcome_of(result: RunResult, from_char: int, max_chars: int) -> RunOutcome:
+    """Return a result with the part of its text that begins at `from_char`.
+
+    Structured output that is longer than `max_chars` characters of JSON is omitted.
+    """
     text = result.text
-    end = from_char + longest
+    end = from_char + max_chars
     structured = result.structured_output
-    return Outcome(
+    return RunOutcome(
         exit_reason=result.exit_reason,
         text=text[from_char:end],
         text_length=len(text),
@@ -85,81 +88,85 @@ def outcome_of(result: RunResult, from_char: int, longest: int) -> Outcome:
         cost_usd=None if result.cost is None or result.cost.source == "unknown" else result.cost.total_usd,
         duration_ms=result.duration_ms,
         turns=result.turn_count,
-        session_id=_short(result.session_id),
-        error=None if result.error is None else _error(result),
-        structured_output=structured if structured is None or len(to_json(structured)) <= longest else None,
+        session_id=_short_line(result.session_id),
+        error=None if result.error is None else _error_info(result),
+        structured_output=structured if structured is None or len(to_json(structured)) <= max_chars else None,
     )
 
 
-def _error(result: RunResult) -> ErrorInfo | None:
+def _error_info(result: RunResult) -> ErrorInfo | None:
     error = result.error
     if error is None:
         return None
-    stderr = error.stderr[-2 * LONGEST_FIELD :]
-    return ErrorInfo(code=error.code, message=cut(error.message, 4 * LONGEST_FIELD), stderr=stderr or None)
+    stderr = error.stderr[-2 * MAX_FIELD :]
+    return ErrorInfo(code=error.code, message=truncate(error.message, 4 * MAX_FIELD), stderr=stderr or None)
 
 
 @dataclass(slots=True)
-class Page:
-    """What is shown of a run in one answer."""
+class RunPage:
+    """The entries or events of a run in one response, which has a maximum size."""
 
-    room: int
-    """Characters that are left."""
+    chars_left: int
+    """The number of characters that may still be added."""
     next: int
-    """The number of the first event that is not on it."""
-    entries: list[Entry] = field(default_factory=list)
+    """The number of the first event that is not on the page."""
+    entries: list[RunEntry] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     more: bool = False
+    """Whether the run has further entries or events now."""
 
-    def takes(self, size: int) -> bool:
-        """There is room for so many characters; for the first there always is."""
-        if size > self.room and (self.entries or self.events):
+    def reserve(self, size: int) -> bool:
+        """Reserve space for an item of `size` characters. Return whether it fits; the first item always does."""
+        if size > self.chars_left and (self.entries or self.events):
             return False
-        self.room -= size
+        self.chars_left -= size
         return True
 
 
-async def entries_of(one: Delegation, after: int, longest: int) -> Page:
-    """The entries of the events from a number on, in at most so many characters."""
-    end = one.count
-    page = Page(longest, max(after, end))
-    async for number, event in _events(one, after, end):
-        entry = entry_of(event, number, longest)
+async def read_entries(run: DelegatedRun, after: int, max_chars: int) -> RunPage:
+    """Return the entries of the events from number `after` on, with at most `max_chars` characters of text."""
+    end = run.event_count
+    page = RunPage(max_chars, max(after, end))
+    async for number, event in _read_events(run, after, end):
+        entry = entry_of(event, number, max_chars)
         if entry is None:
             continue
-        if not page.takes(len(entry.text)):
+        if not page.reserve(len(entry.text)):
             page.next = number
             break
         page.entries.append(entry)
-    page.more = page.next < one.told
+    page.more = page.next < run.entries_end
     return page
 
 
-async def raw_events_of(one: Delegation, after: int, longest: int) -> Page:
-    """The events themselves, without the texts so far of their deltas, in at most so many characters."""
-    end = one.count
-    page = Page(longest, max(after, end))
-    async for number, event in _events(one, after, end):
-        plain = event_to_dict(event, accumulated=False)
-        text = to_json(plain)
-        if not page.takes(len(text)):
+async def read_raw_events(run: DelegatedRun, after: int, max_chars: int) -> RunPage:
+    """Return the events from number `after` on, with at most `max_chars` characters of JSON.
+
+    Delta events have no accumulated text. An event that is too long for a page is truncated.
+    """
+    end = run.event_count
+    page = RunPage(max_chars, max(after, end))
+    async for number, event in _read_events(run, after, end):
+        fields = event_to_dict(event, accumulated=False)
+        text = to_json(fields)
+        if not page.reserve(len(text)):
             page.next = number
             break
-        page.events.append({"n": number, **(plain if len(text) <= longest else _beginning(event, text, longest))})
-    page.more = page.next < one.count
+        page.events.append({"n": number, **(fields if len(text) <= max_chars else _truncated(event, text, max_chars))})
+    page.more = page.next < run.event_count
     return page
 
 
-def _beginning(event: AgentEvent, text: str, longest: int) -> dict[str, Any]:
-    return {"type": event.type, "cut": cut(text, longest)}
+def _truncated(event: AgentEvent, text: str, max_chars: int) -> dict[str, Any]:
+    return {"type": event.type, "cut": truncate(text, max_chars)}
 
 
-async def _events(one: Delegation, after: int, end: int) -> AsyncIterator[tuple[int, AgentEvent]]:
-    """Those from `after` to before `end`, which have happened, with their numbers."""
-    reader = one.run.events(after)
+async def _read_events(run: DelegatedRun, after: int, end: int) -> AsyncIterator[tuple[int, AgentEvent]]:
+    """Yield the events numbered from `after` to before `end`, which have already been published, with their numbers."""
+    reader = run.handle.events(after)
     for number in range(after, end):
         event = None
-        with anyio.move_on_after(READ_WITHIN):
+        with anyio.move_on_after(READ_TIMEOUT):
             event = await anext(reader, None)
         if event is None:
             return

@@ -1,7 +1,7 @@
-"""What is known of models: sizes, abilities, prices. Source: run API, section 5.
+"""The model registry: sizes, abilities and prices of models. See docs/spec/run-api.md, section 5.
 
-What is imported here is the contract with adapters: `Adapter.models` lists the models of an agent,
-`Adapter.model_listing` says how the agent itself lists them. The registry of all of it is `agent_mux.models.registry`.
+This module exports what adapters use: `Adapter.models` returns the models of an agent, `Adapter.model_listing`
+describes the agent's own command that lists them. The registry itself is `agent_mux.models.registry`.
 """
 
 from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price, cost_in_usd, find_price, prices_of

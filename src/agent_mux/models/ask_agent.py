@@ -1,4 +1,4 @@
-"""Asking an agent for its models, by its own command."""
+"""Running an agent's own command that lists its models."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,35 +13,34 @@ from agent_mux.sdk.models import ModelCapabilities, ModelListing
 
 
 def ask_for_models(adapter: Adapter, environ: Mapping[str, str], *, timeout: float) -> tuple[ModelCapabilities, ...]:
-    """What the installed agent says it offers.
+    """Return the models that the installed agent lists.
 
     Raises:
-        CapabilityError: It has no command for that.
-        AuthError: It offers nothing, as it is: it knows no key.
-        AgentMuxError: AGENT_NOT_INSTALLED; SPAWN_ERROR where it cannot be started; TIMEOUT; AGENT_CRASH where it ends
-            with an error; PARSE_ERROR where it says what is not understood.
+        CapabilityError: The agent has no such command.
+        AuthError: The list is empty: the agent has no credentials for any model.
+        AgentMuxError: AGENT_NOT_INSTALLED; SPAWN_ERROR if the command cannot be started; TIMEOUT; AGENT_CRASH if it
+            fails; PARSE_ERROR if its output is not understood.
     """
     listing = adapter.model_listing
     if listing is None:
-        told = "listing its models; what is known of them comes with agent-mux"
-        raise CapabilityError(adapter.agent, told)
+        raise CapabilityError(adapter.agent, "listing its models; the known ones come with agent-mux")
     command = (find_executable(adapter, environ), *listing.argv)
-    asked = f"`{Path(command[0]).name} {' '.join(listing.argv)}`"
+    shown = f"`{Path(command[0]).name} {' '.join(listing.argv)}`"
     answer = run_program(command, environ={**environ, **listing.env}, timeout=timeout)
     if answer.exit_code != 0:
-        failed = f"{asked} ended with exit code {answer.exit_code}: {answer.error_line}"
-        raise AgentMuxError("AGENT_CRASH", failed)
-    models = _read(listing, "\n".join(getattr(answer, name) for name in listing.reads), asked)
+        message = f"{shown} ended with exit code {answer.exit_code}: {answer.error_line}"
+        raise AgentMuxError("AGENT_CRASH", message)
+    models = _parse(listing, "\n".join(getattr(answer, name) for name in listing.reads), shown)
     if not models:
-        raise AuthError(adapter.agent, f"{asked} lists no models", adapter.auth_guidance)
+        raise AuthError(adapter.agent, f"{shown} lists no models", adapter.auth_guidance)
     return models
 
 
-def _read(listing: ModelListing, said: str, asked: str) -> tuple[ModelCapabilities, ...]:
+def _parse(listing: ModelListing, output: str, shown: str) -> tuple[ModelCapabilities, ...]:
     try:
-        models = listing.parse(said)
-        msgspec.json.encode(models)  # a surrogate in it is no text that can be kept
+        models = listing.parse(output)
+        msgspec.json.encode(models)  # raises for a surrogate, which cannot be stored
     except ValueError as error:
-        strange = f"what {asked} printed is not understood: {error}; the agent may be newer than agent-mux knows"
-        raise AgentMuxError("PARSE_ERROR", strange) from error
+        message = f"cannot parse the output of {shown}: {error}; the agent may be newer than agent-mux supports"
+        raise AgentMuxError("PARSE_ERROR", message) from error
     return models

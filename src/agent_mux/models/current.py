@@ -1,4 +1,4 @@
-"""Which model a run would use that names none, and who says so. Source: run API, section 1 (option precedence)."""
+"""The model of a run that names none, and where it is set. See docs/spec/run-api.md, section 1."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,43 +8,46 @@ import msgspec
 
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import Setting
-from agent_mux.settings.defaults import THE_CLIENT, ResolvedOptions
+from agent_mux.settings.resolver import FROM_CLIENT, ResolvedOptions
 
 PROFILES = "profiles"
 Origin = Literal["profile", "client", "project config", "global config", "agent config", "adapter", "agent"]
-"""Who says so, the one that counts most first. `agent`: nobody; the agent chooses for itself."""
+"""Where the model is set, by descending precedence. `agent`: nowhere; the agent chooses."""
 
 
 class CurrentModel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The model of a run that names none."""
 
     model: str | None
-    """None: the agent chooses, and tells when it starts."""
+    """None: the agent chooses a model and reports it when it starts."""
     source: Origin
     path: str | None = None
-    """The file that says so, if one does."""
+    """The file that sets the model, if there is one."""
 
 
 def current_model(
-    adapter: Adapter, settled: ResolvedOptions, config_dir: Path, configured: Callable[[str], Setting | None]
+    adapter: Adapter, resolved: ResolvedOptions, config_dir: Path, configured: Callable[[str], Setting | None]
 ) -> CurrentModel:
-    """The model of a run of this agent that names none.
+    """Return the model of a run of this agent that names none.
 
-    `settled` is such a run; `config_dir` the global directory of agent-mux; `configured` tells what an agent's
-    own files say.
+    Args:
+        adapter: The adapter of the agent.
+        resolved: The options of such a run.
+        config_dir: The global directory of agent-mux.
+        configured: Returns the model that the agent's own files set.
     """
-    if settled.options.model is not None:
-        return _preferred(settled.options.model, settled.sources.get("model", THE_CLIENT), config_dir)
-    said = configured(adapter.agent)
-    if said is not None:
-        return CurrentModel(model=str(said.value), source="agent config", path=str(said.path))
+    if resolved.options.model is not None:
+        return _from_settings(resolved.options.model, resolved.sources.get("model", FROM_CLIENT), config_dir)
+    setting = configured(adapter.agent)
+    if setting is not None:
+        return CurrentModel(model=str(setting.value), source="agent config", path=str(setting.path))
     if adapter.default_model is not None:
         return CurrentModel(model=adapter.default_model, source="adapter")
     return CurrentModel(model=None, source="agent")
 
 
-def _preferred(model: str, source: str, config_dir: Path) -> CurrentModel:
-    if source == THE_CLIENT:
+def _from_settings(model: str, source: str, config_dir: Path) -> CurrentModel:
+    if source == FROM_CLIENT:
         return CurrentModel(model=model, source="client")
     folder = Path(source).parent
     origin: Origin = "global config" if folder == config_dir else "project config"

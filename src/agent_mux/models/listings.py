@@ -1,7 +1,4 @@
-"""What agents said of their models when they were last asked: one file each, in `~/.agent-mux/cache/models`.
-
-What an agent said of its models, filled up with what was known of them before.
-"""
+"""The models that agents listed when they were last asked: one file per agent in `~/.agent-mux/cache/models`."""
 
 import logging
 from datetime import datetime
@@ -17,79 +14,81 @@ from agent_mux.models.matching import find_model
 from agent_mux.sdk.models import ModelCapabilities, Price
 
 FOLDER = Path("cache") / "models"
+ROUNDING_TOLERANCE = 0.05  # of a size: 1.0M stands for 1,048,576
+_SIZES = ("context_window", "max_output_tokens")
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The answer of an agent."""
+class CachedListing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The models that an agent listed."""
 
     agent: str
     at: datetime
-    """When it was asked."""
+    """When the agent was asked."""
     models: tuple[ModelCapabilities, ...]
-    """As it said, nothing added."""
+    """The models with only the properties that the agent listed."""
 
 
-class ListedModels:
-    """The answers, on disk. A file that is damaged is as good as none: it is written again with the next answer."""
+class ListingCache:
+    """The cached listings on disk. A damaged file counts as missing and is replaced by the next listing."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def path(self, agent: str) -> Path:
-        """Where the answer of an agent is kept."""
+        """Return the path of an agent's listing."""
         return self._directory / FOLDER / f"{quote(agent, safe='')}.json"
 
-    def read(self, agent: str) -> Listed | None:
-        """The last answer of an agent; None where there is none. Raises CONFIG_ERROR where it may not be read."""
+    def read(self, agent: str) -> CachedListing | None:
+        """Return the last listing of an agent, or None. Raises CONFIG_ERROR if the file cannot be read."""
         path = self.path(agent)
-        said = read_text(path)
-        if said is None:
+        text = read_text(path)
+        if text is None:
             return None
         try:
-            return msgspec.json.decode(said, type=Listed)
+            return msgspec.json.decode(text, type=CachedListing)
         except msgspec.DecodeError as error:
-            logging.getLogger(LOGGER).warning("%s is damaged and passed over: %s", path, error)
+            logging.getLogger(LOGGER).warning("%s is damaged and skipped: %s", path, error)
             return None
 
-    def write(self, listed: Listed) -> None:
-        """Keep an answer instead of the one before. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
-        path = self.path(listed.agent)
+    def write(self, listing: CachedListing) -> None:
+        """Store a listing in place of the previous one. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
+        path = self.path(listing.agent)
         with locked(path, locks=self._directory / "locks"):
-            write_text(path, msgspec.json.encode(listed).decode())
+            write_text(path, msgspec.json.encode(listing).decode())
 
 
-ROUNDED = 0.05  # of a size: 1.0M stands for 1,048,576
-_SIZES = ("context_window", "max_output_tokens")
+def merge_listing(listing: CachedListing, known: tuple[ModelCapabilities, ...]) -> tuple[ModelCapabilities, ...]:
+    """Return the listed models, with properties that the agent does not list taken from the known models."""
+    return tuple(_merge_model(model, find_model(known, model.model_id), listing) for model in listing.models)
 
 
-def merged(listed: Listed, known: tuple[ModelCapabilities, ...]) -> tuple[ModelCapabilities, ...]:
-    """The models that the agent listed. What it says counts; what it does not say is as it was known."""
-    return tuple(_filled(said, find_model(known, said.model_id), listed) for said in listed.models)
-
-
-def _filled(said: ModelCapabilities, known: ModelCapabilities | None, listed: Listed) -> ModelCapabilities:
-    today = listed.at.date()
+def _merge_model(
+    listed: ModelCapabilities, known: ModelCapabilities | None, listing: CachedListing
+) -> ModelCapabilities:
+    day = listing.at.date()
     if known is None:
-        return structs.replace(said, as_of=today)
-    fields = {name: getattr(said, name) or getattr(known, name) for name in said.__struct_fields__}
-    sizes = {name: _size(getattr(said, name), getattr(known, name)) for name in _SIZES}
-    # A version with a date of its own has not the aliases of the model.
-    alias = known.alias if said.model_id == known.model_id else ()
-    return structs.replace(
-        said, **{**fields, **sizes, "alias": alias, "price": _price(said.price, known.price), "as_of": today}
-    )
+        return structs.replace(listed, as_of=day)
+    fields = {name: getattr(listed, name) or getattr(known, name) for name in listed.__struct_fields__}
+    sizes = {name: _merge_size(getattr(listed, name), getattr(known, name)) for name in _SIZES}
+    # A dated version matches the known model but does not have its aliases.
+    alias = known.alias if listed.model_id == known.model_id else ()
+    price = _merge_price(listed.price, known.price)
+    return structs.replace(listed, **{**fields, **sizes, "alias": alias, "price": price, "as_of": day})
 
 
-def _size(said: int | None, known: int | None) -> int | None:
-    """The exact one, where the other is the same but for rounding."""
-    if said is None or known is None:
-        return said or known
-    return known if abs(said - known) <= ROUNDED * known else said
+def _merge_size(listed: int | None, known: int | None) -> int | None:
+    """Return the listed size, or the known one if the listed one is equal to it but for rounding."""
+    if listed is None or known is None:
+        return listed or known
+    return known if abs(listed - known) <= ROUNDING_TOLERANCE * known else listed
 
 
-def _price(said: Price | None, known: Price | None) -> Price | None:
-    """Ours where they agree on short calls: agents leave out what long ones cost, or have it from an older list."""
-    if said is None or known is None:
-        return said or known
-    agree = all(getattr(said, name) == getattr(known, name) for name in ("input", "output"))
-    return known if agree else said
+def _merge_price(listed: Price | None, known: Price | None) -> Price | None:
+    """Return the known price if both agree on short calls, else the listed one.
+
+    Agents omit the prices of long calls, or take them from an older list.
+    """
+    if listed is None or known is None:
+        return listed or known
+    agree = all(getattr(listed, name) == getattr(known, name) for name in ("input", "output"))
+    return known if agree else listed

@@ -1,4 +1,4 @@
-"""All there is to know of models, on one object. Source: run API, section 5."""
+"""The model registry: the models that each agent offers. See docs/spec/run-api.md, section 5."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 from agent_mux._util.paths import config_dir
 from agent_mux.errors import AgentMuxError
-from agent_mux.models.listings import Listed, ListedModels, merged
-from agent_mux.models.matching import EstimatesCosts, Verdict, judge
+from agent_mux.models.listings import CachedListing, ListingCache, merge_listing
+from agent_mux.models.matching import CostEstimator, ModelMatch, match_model
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
 
 if TYPE_CHECKING:
     from agent_mux.models.current import CurrentModel
-    from agent_mux.settings.defaults import Defaults
+    from agent_mux.settings.resolver import OptionsResolver
 
 _Models = tuple[ModelCapabilities, ...]
-LISTING_TIMEOUT = 30.0  # seconds; listings that ask the network take a few
+LISTING_TIMEOUT = 30.0  # seconds; listings that use the network take a few
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Models(EstimatesCosts):
-    """The models that the agents offer: from what comes with agent-mux, and from what the agents said themselves.
+class Models(CostEstimator):
+    """The models that the agents offer: those that come with agent-mux, and those that the agents listed themselves.
 
-    Blocking. Reads two small files at most; only `refresh` starts anything.
+    Blocking. Reads at most two small files; only `refresh` starts a process.
     """
 
     def __init__(
@@ -39,115 +39,122 @@ class Models(EstimatesCosts):
         directory: Path | None = None,
         environ: Mapping[str, str] | None = None,
         now: Callable[[], datetime] = _now,
-        defaults: "Defaults | None" = None,
+        defaults: "OptionsResolver | None" = None,
     ) -> None:
-        """Know these adapters; keep answers below `directory` (default: `~/.agent-mux`).
+        """Create a registry.
 
-        `environ` is what agents are asked in (default: ours); `now` tells the time that answers are kept with;
-        `defaults` are those of a client's runs (default: those of the files).
+        Args:
+            adapters: Default: the registered adapters.
+            directory: Where listings are cached; default: `~/.agent-mux`.
+            environ: The environment of listing commands; default: that of this process.
+            now: Returns the time that is stored with a listing.
+            defaults: Resolves the options of a client's runs; default: from settings files only.
         """
         self.adapters = adapters if adapters is not None else AdapterRegistry()
         self._directory = directory if directory is not None else config_dir()
-        self._listed = ListedModels(self._directory)
+        self._listings = ListingCache(self._directory)
         self._defaults = defaults
         self._environ = environ
         self._now = now
 
     def list(self, agent: str | None = None) -> _Models:
-        """The models that an agent offers: those that it listed itself, else those that come with agent-mux.
+        """Return the models that an agent listed itself, or else those that come with agent-mux.
 
-        Without one, those of all agents, each name once. Raises AGENT_NOT_FOUND.
+        Without an agent: the models of all agents, each name once. Raises AGENT_NOT_FOUND.
         """
         if agent is None:
             offered = (model for models in self.catalog().values() for model in models)
             return tuple({model.model_id: model for model in offered}.values())
         adapter = self.adapters.get(agent)
-        listed = self._listed.read(adapter.agent)
-        return adapter.models() if listed is None else self._offered(adapter, listed)
+        listing = self._listings.read(adapter.agent)
+        return adapter.models() if listing is None else self._offered(adapter, listing)
 
     def catalog(self) -> dict[str, _Models]:
-        """The models of every agent of which some are known."""
-        listed = ((adapter.agent, self.list(adapter.agent)) for adapter in self.adapters)
-        return {agent: models for agent, models in listed if models}
+        """Return the models of each agent that has any, by agent."""
+        offered = ((adapter.agent, self.list(adapter.agent)) for adapter in self.adapters)
+        return {agent: models for agent, models in offered if models}
 
     def get(self, agent: str, model: str) -> ModelCapabilities:
-        """The model that a name means. Raises AGENT_NOT_FOUND, VALIDATION_ERROR with the nearest names."""
+        """Return the model that a name means. Raises AGENT_NOT_FOUND, VALIDATION_ERROR with similar names."""
         verdict = self.validate(agent, model)
         if verdict.model is None:
             raise AgentMuxError("VALIDATION_ERROR", verdict.sentence(self.adapters.get(agent).agent))
         return verdict.model
 
     def default(self, agent: str) -> str | None:
-        """The model that the adapter chooses where nobody does; None: it leaves that to the agent."""
+        """Return the model that the adapter selects for runs without one; None: the agent selects it."""
         return self.adapters.get(agent).default_model
 
     def current(self, agent: str, *, project: Path | None = None) -> "CurrentModel":
-        """The model that a run would use which names none, and who says so.
+        """Return the model of a run that names none, and where it is set.
 
-        `project` is the directory of the run; default: the current one. Raises AGENT_NOT_FOUND, and CONFIG_ERROR where
+        `project` is the directory of the run; default: the current one. Raises AGENT_NOT_FOUND, and CONFIG_ERROR if
         the agent's files cannot be read.
         """
-        from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415  # for this alone
+        from agent_mux.agents.config.client import AgentConfigs  # noqa: PLC0415  # needed by this method only
         from agent_mux.agents.installations import InstallationResolver  # noqa: PLC0415
         from agent_mux.models.current import current_model  # noqa: PLC0415
-        from agent_mux.settings.defaults import Defaults  # noqa: PLC0415
+        from agent_mux.settings.resolver import OptionsResolver  # noqa: PLC0415
 
         adapter = self.adapters.get(agent)
-        homes = InstallationResolver(self.adapters, environ=self._environ, project=project)
-        defaults = self._defaults or Defaults({}, self.adapters, config_dir=self._directory, project_config_dir=None)
-        settled = defaults.settle({"agent": adapter.agent, "cwd": project})
-        return current_model(adapter, settled, self._directory, AgentConfigs(homes).model)
+        installations = InstallationResolver(self.adapters, environ=self._environ, project=project)
+        defaults = self._defaults or OptionsResolver(
+            {}, self.adapters, config_dir=self._directory, project_config_dir=None
+        )
+        resolved = defaults.resolve({"agent": adapter.agent, "cwd": project})
+        return current_model(adapter, resolved, self._directory, AgentConfigs(installations).model)
 
-    def validate(self, agent: str, model: str) -> Verdict:
-        """Whether a name is that of a model of this agent, and which. A run passes unknown ones on all the same.
+    def validate(self, agent: str, model: str) -> ModelMatch:
+        """Match a name with the models of an agent. Runs pass unknown names to the agent anyway.
 
         Raises AGENT_NOT_FOUND.
         """
-        return judge(self._known(self.adapters.get(agent)), model)
+        return match_model(self._known(self.adapters.get(agent)), model)
 
     def refresh(self, agent: str, *, timeout: float = LISTING_TIMEOUT) -> _Models:
-        """Ask the agent itself, keep what it says, and return it with what is known besides.
+        """Run the agent's own listing command, cache the listing, and return the models as `list` does.
 
-        Whatever goes wrong, what was known before stays. Raises AGENT_NOT_FOUND and what
-        `agent_mux.models.ask_agent.ask_for_models` raises; CONFIG_ERROR, CONFIG_LOCK_ERROR where it cannot be kept.
+        If it fails, the previous listing is kept. Raises AGENT_NOT_FOUND and what
+        `agent_mux.models.ask_agent.ask_for_models` raises; CONFIG_ERROR, CONFIG_LOCK_ERROR if it cannot be stored.
         """
-        from agent_mux.models.ask_agent import ask_for_models  # noqa: PLC0415  # who only reads does without
+        from agent_mux.models.ask_agent import ask_for_models  # noqa: PLC0415  # readers do not need it
 
         adapter = self.adapters.get(agent)
         environ = os.environ if self._environ is None else self._environ
-        said = ask_for_models(adapter, environ, timeout=timeout)
-        listed = Listed(agent=adapter.agent, at=self._now().replace(microsecond=0), models=said)
-        self._listed.write(listed)
-        return self._offered(adapter, listed)
+        models = ask_for_models(adapter, environ, timeout=timeout)
+        listing = CachedListing(agent=adapter.agent, at=self._now().replace(microsecond=0), models=models)
+        self._listings.write(listing)
+        return self._offered(adapter, listing)
 
     def can_refresh(self, agent: str) -> bool:
-        """Whether the agent has a command that lists its models."""
+        """Return whether the agent has a command that lists its models."""
         return self.adapters.get(agent).model_listing is not None
 
     def is_listed_by_agent(self, agent: str) -> bool:
-        """Whether `list` has what the agent said itself."""
-        return self._listed.read(self.adapters.get(agent).agent) is not None
+        """Return whether `list` returns models that the agent listed itself."""
+        return self._listings.read(self.adapters.get(agent).agent) is not None
 
     def last_updated(self, agent: str) -> datetime | None:
-        """When the agent was last asked; else the day of what comes with agent-mux, in UTC; None: nothing is known."""
+        """Return the time of the last listing, or the date of the included models (UTC); None without either."""
         adapter = self.adapters.get(agent)
-        listed = self._listed.read(adapter.agent)
-        if listed is not None:
-            return listed.at
+        listing = self._listings.read(adapter.agent)
+        if listing is not None:
+            return listing.at
         days = [model.as_of for model in adapter.models() if model.as_of is not None]
         return datetime.combine(min(days), time(), UTC) if days else None
 
-    def _offered(self, adapter: Adapter, listed: Listed) -> _Models:
-        takes_more = adapter.model_listing is not None and not adapter.model_listing.is_complete
-        return _with_rest(listed, adapter.models()) if takes_more else merged(listed, adapter.models())
+    def _offered(self, adapter: Adapter, listing: CachedListing) -> _Models:
+        accepts_more = adapter.model_listing is not None and not adapter.model_listing.is_complete
+        return _with_included(listing, adapter.models()) if accepts_more else merge_listing(listing, adapter.models())
 
     def _known(self, adapter: Adapter) -> _Models:
-        """What it listed, and then all that comes with agent-mux: it may have been asked with another key."""
-        listed = self._listed.read(adapter.agent)
-        return adapter.models() if listed is None else _with_rest(listed, adapter.models())
+        """Return the listed models, then the other included ones: another key may have been used for the listing."""
+        listing = self._listings.read(adapter.agent)
+        return adapter.models() if listing is None else _with_included(listing, adapter.models())
 
 
-def _with_rest(listed: Listed, known: _Models) -> _Models:
-    said = merged(listed, known)
-    names = {model.model_id for model in said}
-    return (*said, *(model for model in known if model.model_id not in names))
+def _with_included(listing: CachedListing, included: _Models) -> _Models:
+    """Return the listed models, then those that come with agent-mux and are not listed."""
+    listed = merge_listing(listing, included)
+    names = {model.model_id for model in listed}
+    return (*listed, *(model for model in included if model.model_id not in names))

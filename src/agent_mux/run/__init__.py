@@ -1,1 +1,1 @@
-"""One run: the process, its journal, its events and its handle."""
+"""One run of one agent, from its options to its result, and the scheduling of runs."""

@@ -1,9 +1,7 @@
-"""What is on its way to the agent's standard input: written in order, however slowly the agent reads.
+"""Input, output and termination of an agent's process.
 
-What one process of the agent prints, on its way to the records: secrets hidden, silence noticed.
-
-
-Ending the processes of a run: politely, then firmly, then all of them. Every wait is bounded.
+Standard input is written in order without blocking the sender. Output is redacted and passed to the recorder. Processes
+are ended through the agent's protocol, then with SIGTERM, then with SIGKILL; every wait is bounded.
 """
 
 import signal
@@ -19,38 +17,49 @@ from agent_mux.process.child import Child
 from agent_mux.redaction import RedactedStream, Redactor
 from agent_mux.sdk.codec import CloseStdin, WriteStdin
 
+QUIET_POLL_INTERVAL = 0.02  # seconds between two checks whether the agent is quiet
+MAX_HOLD = 0.05  # seconds to hold back a possible start of a secret, in protocols without lines
+DRAIN_TIMEOUT = 1.0  # seconds for the rest of the output after the agent exits: a grandchild can hold the pipe open
+LEFTOVER_GRACE = 0.5  # seconds from SIGTERM to SIGKILL for processes that the agent left running
+PROTOCOL_GRACE = 1.0  # seconds for the agent to exit after the cancellation in its own protocol
+POLL_INTERVAL = 0.02  # seconds between two scans of /proc
+_STREAMS = (Kind.STDOUT, Kind.STDERR)
+
 
 class StdinWriter:
-    """A queue without a limit: an agent that does not read must not stop the one who sends."""
+    """An unbounded queue for standard input: an agent that does not read must not block the sender."""
 
     def __init__(
         self, on_written: Callable[[bytes], None], on_lost: Callable[[bytes], None], unmask: Callable[[bytes], bytes]
     ) -> None:
-        """`on_lost`: the agent did not take this; it reads no more.
+        """Create an empty queue.
 
-        `unmask` makes what the codec wrote into what the agent gets: with its secrets.
+        Args:
+            on_written: Called with data after it was written, with placeholders for secrets.
+            on_lost: Called with data that could not be written, because the agent no longer reads.
+            unmask: Returns data with the secrets in place of the placeholders.
         """
         self._on_written = on_written
         self._on_lost = on_lost
         self._unmask = unmask
         self.is_closed = False
-        """Nothing more can be sent."""
-        self._waiting: deque[WriteStdin | CloseStdin] = deque()
-        self._news = anyio.Event()
+        """Whether nothing more can be sent."""
+        self._queue: deque[WriteStdin | CloseStdin] = deque()
+        self._changed = anyio.Event()
 
-    def put(self, effect: WriteStdin | CloseStdin) -> None:
-        """Send this after all that waits."""
+    def enqueue(self, effect: WriteStdin | CloseStdin) -> None:
+        """Send this after everything that waits."""
         self.is_closed = self.is_closed or isinstance(effect, CloseStdin)
-        self._waiting.append(effect)
-        self._news.set()
+        self._queue.append(effect)
+        self._changed.set()
 
-    async def deliver(self, child: Child) -> None:
-        """Write what comes, until cancelled."""
+    async def write_queue(self, child: Child) -> None:
+        """Write what is enqueued, until cancelled."""
         while True:
-            await self._news.wait()
-            self._news = anyio.Event()
-            while self._waiting:
-                match self._waiting.popleft():
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            while self._queue:
+                match self._queue.popleft():
                     case WriteStdin(data):
                         await self._write(child, data)
                     case CloseStdin():
@@ -63,7 +72,7 @@ class StdinWriter:
         try:
             await child.write(self._unmask(data))
         except OSError:
-            # The agent reads no more. What that means shows in how it ends; the journal has what it did read.
+            # The agent reads no more input. Its exit shows the consequence; the journal has what it did read.
             self.is_closed = True
             child.close_stdin()
             self._on_lost(data)
@@ -71,123 +80,117 @@ class StdinWriter:
             self._on_written(data)
 
 
-QUIET_LOOK = 0.02  # seconds between two looks whether the agent is quiet
-LONGEST_HOLD = 0.05  # seconds that the possible beginning of a secret waits for its rest, where there are no lines
-_STREAMS = (Kind.STDOUT, Kind.STDERR)
-
-
 class OutputReader:
-    """Reads both streams of a process to their ends."""
+    """Reads both output streams of a process to their ends."""
 
     def __init__(self, redactor: Redactor, record: Callable[[Kind, bytes], None]) -> None:
         self._record = record
         self._streams = {kind: RedactedStream(redactor) for kind in _STREAMS}
-        self._open = len(_STREAMS)
-        self._held = anyio.Event()
-        self._last = time.monotonic()
-        """When something was printed last, or when waiting for it began."""
+        self._open_streams = len(_STREAMS)
+        self._holding = anyio.Event()
+        self._last_output_at = time.monotonic()
+        """Time of the last output, or of the start of the wait for it."""
         self.complete = anyio.Event()
 
     async def read_stdout(self, child: Child) -> None:
-        """Until its end."""
+        """Read standard output to its end."""
         await self._read(Kind.STDOUT, child.read_stdout)
 
     async def read_stderr(self, child: Child) -> None:
-        """Until its end."""
+        """Read standard error to its end."""
         await self._read(Kind.STDERR, child.read_stderr)
 
     async def _read(self, kind: Kind, stream: Callable[[Callable[[bytes], None]], Awaitable[None]]) -> None:
         redacted = self._streams[kind]
 
-        def take(chunk: bytes) -> None:
-            self._last = time.monotonic()
+        def receive(chunk: bytes) -> None:
+            self._last_output_at = time.monotonic()
             clean = redacted.feed(chunk)
             if clean:
                 self._record(kind, clean)
             if redacted.is_holding:
-                self._held.set()
+                self._holding.set()
 
-        await stream(take)
-        self.release(kind)
-        self._open -= 1
-        if not self._open:
+        await stream(receive)
+        self.flush_held(kind)
+        self._open_streams -= 1
+        if not self._open_streams:
             self.complete.set()
 
-    def release(self, *kinds: Kind) -> None:
-        """What was held back because it could begin a secret goes on its way: of these streams, or of both."""
+    def flush_held(self, *kinds: Kind) -> None:
+        """Record output of these streams, or of both, that was held back as the possible start of a secret."""
         for kind in kinds or _STREAMS:
             rest = self._streams[kind].flush()
             if rest:
                 self._record(kind, rest)
 
-    async def release_soon(self) -> None:
-        """For protocols without lines: an agent may wait for an answer to what is held back. Until cancelled."""
+    async def flush_held_soon(self) -> None:
+        """Flush output that is held back after a short time, until cancelled.
+
+        For protocols without lines: an agent may wait for a response to the part that is held back.
+        """
         while True:
-            await self._held.wait()
-            self._held = anyio.Event()
-            await anyio.sleep(LONGEST_HOLD)
-            self.release(Kind.STDOUT)
+            await self._holding.wait()
+            self._holding = anyio.Event()
+            await anyio.sleep(MAX_HOLD)
+            self.flush_held(Kind.STDOUT)
 
     async def wait_for_silence(self, seconds: float, is_excused: Callable[[], bool]) -> None:
-        """Until nothing was printed for so long. Time in which the agent `is_excused` does not count."""
+        """Return after so many seconds without output. Time for which the agent `is_excused` does not count."""
         while True:
-            silent = time.monotonic() - self._last
+            silent = time.monotonic() - self._last_output_at
             if is_excused():
-                self._last = time.monotonic()
+                self._last_output_at = time.monotonic()
             elif silent >= seconds:
                 return
             await anyio.sleep(max(min(seconds - silent, seconds), 0.001))
 
-    async def notice_pauses(self, seconds: float, notice: Callable[[], None]) -> None:
-        """Tell whenever something was printed and then nothing more for a while. Until cancelled."""
-        told = 0.0
+    async def watch_for_quiet(self, seconds: float, on_quiet: Callable[[], None]) -> None:
+        """Call `on_quiet` each time that output was followed by so many seconds without output, until cancelled."""
+        reported = 0.0
         while True:
-            last = self._last
+            last = self._last_output_at
             silent = time.monotonic() - last
-            if silent >= seconds and last > told:
-                told = last
-                self.release()
-                notice()
-            await anyio.sleep(max(seconds - silent, QUIET_LOOK) if last > told else QUIET_LOOK)
-
-
-DRAIN_TIMEOUT = 1.0  # seconds for the rest of the output after the agent exits: a grandchild can hold the pipe open
-LEFTOVER_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for what the agent left running
-PROTOCOL_GRACE = 1.0  # seconds at most for the agent to leave after it was told in its own protocol
-LOOK_EVERY = 0.02  # seconds between two looks at /proc
+            if silent >= seconds and last > reported:
+                reported = last
+                self.flush_held()
+                on_quiet()
+            await anyio.sleep(max(seconds - silent, QUIET_POLL_INTERVAL) if last > reported else QUIET_POLL_INTERVAL)
 
 
 async def finishes_within(seconds: float, wait: Awaitable[Any]) -> bool:
-    """Wait, but not longer than this."""
+    """Wait, but not longer than `seconds`. Returns False if the time was exceeded."""
     with anyio.move_on_after(seconds) as scope:
         await wait
     return not scope.cancelled_caught
 
 
-async def terminate_agent(child: Child, *, grace: float, was_told: bool) -> None:
-    """The agent was asked to leave, in its own protocol (`was_told`) or not. See that it does, within `grace` seconds.
+async def terminate_agent(child: Child, *, grace: float, was_cancelled: bool) -> None:
+    """Wait for the agent to exit, and terminate it if it does not, within `grace` seconds in total.
 
-    All of it together takes one grace period: SIGTERM comes half way at the latest.
+    `was_cancelled`: the agent received a cancellation in its own protocol. SIGTERM follows after half of the time at
+    the
+    latest.
     """
-    told = min(PROTOCOL_GRACE, grace / 2) if was_told else 0.0
-    if was_told and await finishes_within(told, child.wait()):
+    spent = min(PROTOCOL_GRACE, grace / 2) if was_cancelled else 0.0
+    if was_cancelled and await finishes_within(spent, child.wait()):
         return
     child.signal_group(signal.SIGTERM)
-    if not await finishes_within(grace - told, child.wait()):
+    if not await finishes_within(grace - spent, child.wait()):
         child.signal_all(signal.SIGKILL)
 
 
 async def drain_output(child: Child, output_complete: anyio.Event) -> None:
-    """The agent is gone: wait a moment for the rest of its output, and end what it left running."""
+    """Wait briefly for the rest of an exited agent's output, and terminate what it left running."""
     await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
     if child.has_survivors() or not output_complete.is_set():
-        await _end_leftovers(child)
+        await _terminate_leftovers(child)
         await finishes_within(DRAIN_TIMEOUT, output_complete.wait())
 
 
-async def _end_leftovers(child: Child) -> None:
+async def _terminate_leftovers(child: Child) -> None:
     child.signal_all(signal.SIGTERM)
     deadline = time.monotonic() + LEFTOVER_GRACE
-    while child.has_survivors() and time.monotonic() < deadline:  # noqa: ASYNC110  # nobody tells when a stranger ends
-        await anyio.sleep(LOOK_EVERY)
+    while child.has_survivors() and time.monotonic() < deadline:  # noqa: ASYNC110  # the end of a process that is not our child is not reported
+        await anyio.sleep(POLL_INTERVAL)
     child.signal_all(signal.SIGKILL)

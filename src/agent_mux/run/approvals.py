@@ -1,6 +1,6 @@
-"""The policy of a run, applied: to what its agent asks, and to what it did without asking.
+"""Decisions about what an agent asks for: by the policy, the approval mode, a callback, or later by the consumer.
 
-Who answers what an agent waits for: the policy, the approval mode, a callback, or nobody yet. Run API, section 2.
+The policy is also checked against what the agent did without asking. See docs/spec/run-api.md, section 2.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,81 +29,82 @@ from agent_mux.sdk.policy import Policy, Request, Ruling
 from agent_mux.sdk.shell_commands import risk_of_command
 
 BY_POLICY = "denied by the policy of this run"
-MOST_TOLD = 100
-"""Warnings about what was done unasked: after that one can know."""
+MAX_WARNINGS = 100
+"""Limit of warnings per run about actions without approval."""
 
 
-def ruled(policy: Policy, cwd: str, open_: OpenInteraction) -> AnyAction | None:
-    """What the policy answers a request; None when it leaves it open. Questions are none of its business."""
-    asked = open_.asked
+def apply_policy(policy: Policy, cwd: str, request: OpenInteraction) -> AnyAction | None:
+    """Return the policy's answer to an approval; None if the policy leaves it open. Questions are always left open."""
+    asked = request.asked
     if not isinstance(asked, ApprovalAsked):
         return None
-    request = Request(tool=asked.tool_name, command=asked.command, paths=asked.paths, risk=asked.risk, cwd=cwd)
-    ruling = _rule(policy.rule_on, request)
+    subject = Request(tool=asked.tool_name, command=asked.command, paths=asked.paths, risk=asked.risk, cwd=cwd)
+    ruling = _evaluate(policy.rule_on, subject)
     if ruling is None or ruling.decision == "ask":
         return None
     if ruling.decision == "allow":
-        return ApproveAction(open_.request_id)
-    return DenyAction(open_.request_id, ruling.reason or BY_POLICY)
+        return ApproveAction(request.request_id)
+    return DenyAction(request.request_id, ruling.reason or BY_POLICY)
 
 
-def overdue(policy: Policy | None, open_: OpenInteraction, seconds: float) -> AnyAction:
-    """What becomes of a request that nobody answered in time."""
-    if policy is not None and policy.on_timeout == "allow" and open_.kind == "approval":
-        return ApproveAction(open_.request_id)
-    return DenyAction(open_.request_id, f"nobody answered within {seconds:g} s")
+def answer_overdue(policy: Policy | None, request: OpenInteraction, seconds: float) -> AnyAction:
+    """Return the answer to a request that was not answered in time."""
+    if policy is not None and policy.on_timeout == "allow" and request.kind == "approval":
+        return ApproveAction(request.request_id)
+    return DenyAction(request.request_id, f"no answer within {seconds:g} s")
 
 
-def _rule(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling | None:
+def _evaluate(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling | None:
     try:
         return rule(request)
-    except (ValueError, OSError) as error:  # a path that is none: with a NUL character, say
-        return Ruling("deny", f"{BY_POLICY}: it cannot be judged ({error})")
+    except (ValueError, OSError) as error:  # an impossible path, for example with a NUL character
+        return Ruling("deny", f"{BY_POLICY}: the policy cannot be applied ({error})")
 
 
 class PolicyMonitor:
-    """Watches what the agent does. What the policy denies should have been asked for, and was not.
+    """Reports actions that the policy denies and for which the agent did not ask.
 
-    Agents ask for what they find worth asking. It cannot be undone, but it is told.
+    Agents decide themselves what they ask for. Such an action cannot be undone, so it becomes a warning.
     """
 
     def __init__(self, policy: Policy, cwd: str) -> None:
         self._policy = policy
         self._cwd = cwd
         self._tool: str | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def observe(self, events: Sequence[AgentEvent]) -> list[str]:
-        """Warnings about these events, each said once."""
-        warnings = [warning for event in events if (warning := self._judge(event)) is not None]
-        fresh = [warning for warning in dict.fromkeys(warnings) if warning not in self._told]
-        fresh = fresh[: MOST_TOLD - len(self._told)]
-        self._told.update(fresh)
-        return fresh
+        """Return warnings about these events; each text is returned once."""
+        warnings = [warning for event in events if (warning := self._check(event)) is not None]
+        new = [warning for warning in dict.fromkeys(warnings) if warning not in self._reported]
+        new = new[: MAX_WARNINGS - len(self._reported)]
+        self._reported.update(new)
+        return new
 
-    def _judge(self, event: AgentEvent) -> str | None:
+    def _check(self, event: AgentEvent) -> str | None:
         if isinstance(event, ToolCallReadyEvent | ToolResultEvent):
             self._tool = event.tool_name
-        look = _DONE.get(type(event))
-        if look is None:
+        describe_event = _DESCRIPTIONS.get(type(event))
+        if describe_event is None:
             return None
-        what, fields = look(event)
-        request = Request(tool=self._tool, cwd=self._cwd, **fields)
-        # What a tool was used for is told by other events: of its name alone, only a rule about it can tell.
-        ruling = _rule(self._policy.rule_on if fields else self._policy.ruled, request)
+        description, fields = describe_event(event)
+        subject = Request(tool=self._tool, cwd=self._cwd, **fields)
+        # A tool result has only the tool's name, so only rules about tools apply; other events show what the tool did.
+        ruling = _evaluate(self._policy.rule_on if fields else self._policy.ruled, subject)
         if ruling is None or ruling.decision != "deny":
             return None
-        return f"{what} without asking, though the policy denies it{f': {ruling.reason}' if ruling.reason else ''}"
+        reason = f": {ruling.reason}" if ruling.reason else ""
+        return f"{description} without asking, though the policy denies it{reason}"
 
 
-_Done = tuple[str, Mapping[str, Any]]
+_Described = tuple[str, Mapping[str, Any]]
 
 
-def _changed(event: Any) -> _Done:
+def _changed(event: Any) -> _Described:
     return f"the agent changed {event.path}", {"paths": (event.path,), "risk": "medium"}
 
 
-_DONE: Mapping[type, Callable[[Any], _Done]] = {
+_DESCRIPTIONS: Mapping[type, Callable[[Any], _Described]] = {
     ToolResultEvent: lambda event: (f"the agent used {event.tool_name}", {}),
     ShellStartEvent: lambda event: (
         f"the agent ran `{event.command}`",
@@ -115,66 +116,69 @@ _DONE: Mapping[type, Callable[[Any], _Done]] = {
 
 
 Decision = AnyAction | Literal["ask"] | None
-"""An answer; that the callback has to be asked for one; or None: nobody is there to answer yet."""
+"""An answer; "ask": call the callback; None: the consumer answers later."""
 
 
 class InteractionResponder:
-    """Sees each new request once, and answers it if the options say how."""
+    """Decides once about each new request, if the options determine the answer."""
 
     def __init__(self, run_id: str, options: RunOptions, channel: InteractionChannel, listeners: Listeners) -> None:
         self._run_id = run_id
         self._options = options
         self._channel = channel
         self._listeners = listeners
-        self._seen: set[str] = set()
+        self._known: set[str] = set()
 
-    def decide(self, pending: tuple[OpenInteraction, ...]) -> list[tuple[OpenInteraction, "Decision"]]:
-        """The requests that are new, and what to do about each."""
-        new = [request for request in pending if request.interaction_id not in self._seen]
+    def decide(self, pending: tuple[OpenInteraction, ...]) -> list[tuple[OpenInteraction, Decision]]:
+        """Return the new requests, each with the decision about it."""
+        new = [request for request in pending if request.interaction_id not in self._known]
         decided = []
         for request in new:
-            self._seen.add(request.interaction_id)
-            self._announce(request)
+            self._known.add(request.interaction_id)
+            self._notify_listeners(request)
             decided.append((request, self._decide(request)))
         return decided
 
-    def _announce(self, request: OpenInteraction) -> None:
+    def _notify_listeners(self, request: OpenInteraction) -> None:
         interaction = describe(request, self._run_id)
         for listener in self._channel.listeners():
             self._listeners.call_safely(listener, interaction)
 
-    def _decide(self, request: OpenInteraction) -> "Decision":
+    def _decide(self, request: OpenInteraction) -> Decision:
         mode, policy = self._options.approval_mode, self._options.policy
         is_approval = request.kind == "approval"
-        ruling = None if policy is None else ruled(policy, self._options.working_directory(), request)
+        ruling = None if policy is None else apply_policy(policy, self._options.working_directory(), request)
         if ruling is not None:
             return ruling
         if is_approval and mode == "deny":
             return DenyAction(request.request_id, "denied: this run has approval mode deny")
-        if self._responder(request) is not None:
+        if self._callback_for(request) is not None:
             return "ask"
         if is_approval and mode == "yolo":
             return ApproveAction(request.request_id)
-        return DenyAction(request.request_id, "nobody is there to answer") if mode != "prompt" else None
+        return None if mode == "prompt" else DenyAction(request.request_id, "this run has no callback for requests")
 
-    def _responder(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
+    def _callback_for(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
         options = self._options
         return options.on_approval_request if request.kind == "approval" else options.on_input_required
 
-    def overdue(self, request: OpenInteraction) -> AnyAction:
-        """What becomes of a request that nobody answered in time."""
-        return overdue(self._options.policy, request, self._options.answer_within)
+    def overdue_action(self, request: OpenInteraction) -> AnyAction:
+        """Return the answer to a request that was not answered in time."""
+        return answer_overdue(self._options.policy, request, self._options.answer_within)
 
     async def ask_callback(self, request: OpenInteraction) -> AnyAction | None:
-        """What the callback says. One that raises denies: the agent must not wait for ever."""
-        responder = self._responder(request)
-        if responder is None:
+        """Return the callback's answer, None if it leaves the request open.
+
+        A callback that raises denies the request, so that the agent does not wait for ever.
+        """
+        callback = self._callback_for(request)
+        if callback is None:
             return None
         try:
-            response = responder(describe(request, self._run_id))
+            response = callback(describe(request, self._run_id))
             if isawaitable(response):
                 response = await response
             return None if response is None else to_action(request, response)
-        except Exception as error:  # noqa: BLE001  # a callback of the consumer's may raise anything
-            self._listeners.warn(f"the callback for {request.interaction_id} failed, so it is denied: {error!r}")
-            return DenyAction(request.request_id, "the callback that should decide failed")
+        except Exception as error:  # noqa: BLE001  # a callback of the consumer may raise anything
+            self._listeners.warn(f"the callback for {request.interaction_id} failed; the request is denied: {error!r}")
+            return DenyAction(request.request_id, "the callback that decides failed")

@@ -1,11 +1,7 @@
-"""The states of a run and the moves between them. Terminal states absorb. Source: run API, section 3.
+"""What all runs have in common, local or remote: states, the `Run` protocol, and the base class of handles.
 
-What every run can do, wherever it works: in this process (`RunHandle`) or at a service (`RemoteRun`).
-
-Source: run API, section 3. What the methods do, and what they raise, is said in `handle.py`.
-
-
-What the handles of runs have in common, wherever the run works.
+Terminal states are final. `handle.py` documents what the methods of `Run` do and raise. See docs/spec/run-api.md,
+section 3.
 """
 
 from abc import ABC, abstractmethod
@@ -43,44 +39,44 @@ _BY_EXIT_REASON: dict[ExitReason, RunState] = {
 
 
 class StateMachine:
-    """The state of one run."""
+    """The state of one run, with its legal transitions."""
 
     def __init__(self) -> None:
         self.state: RunState = "spawned"
-        self._watchers: list[Callable[[RunState], None]] = []
+        self._callbacks: list[Callable[[RunState], None]] = []
 
     def on_change(self, callback: Callable[[RunState], None]) -> None:
-        """Call back with each new state."""
-        self._watchers.append(callback)
+        """Call `callback` with each new state."""
+        self._callbacks.append(callback)
 
     @property
     def is_over(self) -> bool:
-        """The run reached a terminal state."""
+        """Whether the run has reached a terminal state."""
         return self.state in TERMINAL_STATES
 
     def allows(self, target: RunState) -> bool:
-        """The move is legal."""
+        """Return whether the transition is legal."""
         return target in _MOVES[self.state]
 
     def require(self, target: RunState) -> None:
-        """Raises INVALID_STATE_TRANSITION when the move would be illegal."""
+        """Raise INVALID_STATE_TRANSITION if the transition is illegal."""
         if not self.allows(target):
             raise AgentMuxError("INVALID_STATE_TRANSITION", f"a run that is {self.state} cannot become {target}")
 
     def move(self, target: RunState) -> None:
-        """Go to another state. Raises INVALID_STATE_TRANSITION for an illegal move."""
+        """Change the state. Raises INVALID_STATE_TRANSITION for an illegal transition."""
         self.require(target)
         self.state = target
-        for tell in self._watchers:
-            tell(target)
+        for callback in self._callbacks:
+            callback(target)
 
     def finish(self, reason: ExitReason) -> None:
-        """Go to the terminal state that belongs to an exit reason."""
+        """Move to the terminal state that belongs to an exit reason."""
         self.move(state_after(reason))
 
 
 def state_after(reason: ExitReason) -> RunState:
-    """The terminal state that belongs to an exit reason."""
+    """Return the terminal state that belongs to an exit reason."""
     return _BY_EXIT_REASON.get(reason, "completed")
 
 
@@ -88,7 +84,7 @@ Boundary = Literal["next-turn", "after-response", "after-tool"]
 
 
 class Run(Protocol):
-    """One run. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
+    """One run, which can be consumed with `async for`, `on(...)` and `await`, also simultaneously."""
 
     @property
     def run_id(self) -> str: ...
@@ -137,11 +133,11 @@ class Run(Protocol):
 
 
 MAX_TERMINAL_SIZE = 9999
-"""Columns, and rows: what escape sequences can say."""
+"""Limit of columns and of rows: larger numbers do not fit into escape sequences."""
 
 
 class BaseRun(ABC):
-    """A run: what can be said of it by means of what only its own kind of handle knows."""
+    """The methods of a run that do not depend on where it works."""
 
     @property
     @abstractmethod
@@ -156,24 +152,24 @@ class BaseRun(ABC):
     @property
     @abstractmethod
     def state(self) -> RunState:
-        """Where the run is."""
+        """Current state of the run."""
 
     @property
     @abstractmethod
     def is_busy(self) -> bool:
-        """The agent has a prompt that it has not dealt with."""
+        """Whether the agent has a prompt that it has not finished."""
 
     @abstractmethod
     def events(self, start: int = 0) -> AsyncIterator[AgentEvent]:
-        """Every event from number `start`, from the first by default, however late or slow this reader is."""
+        """Return a reader of every event from number `start`, however late or slow it is read."""
 
     @abstractmethod
     async def result(self) -> RunResult:
-        """How the run ended. Waits for it; never raises for what the agent did."""
+        """Wait for the end of the run and return its result; never raises for what the agent did."""
 
     @abstractmethod
     async def _act(self, action: AnyAction) -> Delivery:
-        """Ask the agent for something, once it was begun."""
+        """Send an action to the agent, after waiting until the run has begun."""
 
     @abstractmethod
     async def _wait_until_begun(self) -> None:
@@ -181,7 +177,7 @@ class BaseRun(ABC):
 
     @abstractmethod
     def _require_active(self) -> None:
-        """Raises RUN_NOT_ACTIVE when the run is over."""
+        """Raise RUN_NOT_ACTIVE if the run is over."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.agent} {self.run_id} {self.state}>"
@@ -193,38 +189,39 @@ class BaseRun(ABC):
         return self.result().__await__()
 
     async def send(self, text: str) -> Delivery:
-        """Send a prompt. While a turn runs, it begins the next one; an agent that merges all it is told says so.
+        """Send a prompt. During a turn it begins the next one, unless the agent merges it (see the returned delivery).
 
-        Raises STDIN_NOT_AVAILABLE when the agent listens no more, RUN_NOT_ACTIVE after the end.
+        Raises STDIN_NOT_AVAILABLE when the agent takes no more input, RUN_NOT_ACTIVE after the end.
         """
         return await self._act(Send(text))
 
     async def steer(self, text: str) -> Delivery:
-        """Send a message into the running turn: the agent takes it in at its next step. Without a turn it is a prompt.
+        """Send a message into the running turn, which the agent reads at its next step; without a turn, send a prompt.
 
-        Raises `CapabilityError` when the agent takes none, else as `send`.
+        Raises `CapabilityError` if the agent does not support this, otherwise as `send`.
         """
         return await self._act(Steer(text))
 
     async def queue(self, text: str, when: Boundary = "next-turn") -> Delivery:
-        """Send a prompt for later: for a turn of its own behind all others, or for the next boundary of this one.
+        """Send a prompt for later: for its own turn after all others, or for the next boundary of the running turn.
 
-        `after-response` and `after-tool` are as `steer`: agents take messages between two model calls, which is after
-        the response and after the tools that it called. Raises as `send` and `steer` do.
+        `after-response` and `after-tool` work as `steer`: agents read messages between two model calls, which is after
+        the
+        response and after the tools that it called. Raises as `send` and `steer` do.
         """
         if when != "next-turn":
             return await self.steer(text)
         return await self._act(Send(text, own_turn=True))
 
     async def continue_(self, prompt: str) -> Delivery:
-        """Send a prompt once the running turn is over. As `send`, and never merged."""
+        """Send a prompt after the running turn has ended. As `send`, but never merged."""
         await self._wait_until_begun()
         start = 0
         while self.is_busy:
-            start = await self._turn_over(start)
+            start = await self._wait_for_turn_end(start)
         return await self.send(prompt)
 
-    async def _turn_over(self, start: int) -> int:
+    async def _wait_for_turn_end(self, start: int) -> int:
         position = start
         async for event in self.events(start):
             position += 1
@@ -235,6 +232,6 @@ class BaseRun(ABC):
 
 
 def check_terminal_size(columns: int, rows: int) -> None:
-    """Raises `ValidationError` for what is no size of a terminal."""
+    """Raise `ValidationError` unless both numbers are a possible size of a terminal."""
     if not (0 < columns <= MAX_TERMINAL_SIZE and 0 < rows <= MAX_TERMINAL_SIZE):
         raise ValidationError([FieldError("columns and rows", (columns, rows), f"1 to {MAX_TERMINAL_SIZE} each")])

@@ -1,10 +1,7 @@
-"""What a run may use: it is stopped when what was seen passes that. Source: run API, section 2.
+"""Limits of a run, which stop it when exceeded, and retries of a run that failed.
 
-A limit can be passed by what was on its way when it was reached: most agents tell tokens when a model call is over, and
-some what they cost when a turn is.
-
-
-Whether a run that failed is tried again, and when. Source: run API, section 2 (`retry_policy`).
+A run can exceed a limit by what was in progress when the limit was reached: most agents report tokens at the end of a
+model call, and some report cost at the end of a turn. See docs/spec/run-api.md, section 2 (`retry_policy` for retries).
 """
 
 from collections.abc import Sequence
@@ -15,20 +12,23 @@ from agent_mux.assembler import Cause, Verdict
 from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
 from agent_mux.sdk.options import RetryPolicy, RunOptions
 
+_RETRYABLE = frozenset({"failed", "crashed", "killed", "truncated"})
+"""Exit reasons caused by the agent; not an abort, an interruption, a timeout or a limit."""
+
 
 class ExceededLimit(NamedTuple):
-    """A limit that is passed."""
+    """A limit that was exceeded, as the cause for stopping the run."""
 
     cause: Cause
     message: str = ""
 
 
 class Budget:
-    """Watches the events of a run."""
+    """Compares the events of a run with its limits."""
 
     def __init__(self, options: RunOptions, *, agent_counts_turns: bool) -> None:
-        """An agent that counts its model calls itself is told `max_turns`, and keeps it."""
-        self._turns_left = None if agent_counts_turns else options.max_turns
+        """Read the limits. `agent_counts_turns`: the agent was given `max_turns` and enforces it itself."""
+        self._model_calls_left = None if agent_counts_turns else options.max_turns
         self._max_cost = options.max_cost_usd
         self._max_tokens = options.max_tokens_total
         self._tokens = 0
@@ -36,87 +36,82 @@ class Budget:
 
     @property
     def is_set(self) -> bool:
-        """There is a limit."""
-        return self._max_cost is not None or self._max_tokens is not None or self._turns_left is not None
+        """Whether the run has any limit."""
+        return self._max_cost is not None or self._max_tokens is not None or self._model_calls_left is not None
 
     def observe(self, events: Sequence[AgentEvent]) -> ExceededLimit | None:
-        """Take note of events. Returns what is spent, once that is too much."""
+        """Count these events. Returns the first limit that is exceeded."""
         for event in events:
-            passed = None
+            exceeded = None
             if isinstance(event, CostEvent):
-                passed = self._cost(event)
+                exceeded = self._check_cost(event)
             elif isinstance(event, TokenUsageEvent):
-                passed = self._usage(event)
+                exceeded = self._count_usage(event)
             elif isinstance(event, StepStartEvent):
-                passed = self._step(event)
-            if passed is not None:
-                return passed
+                exceeded = self._count_step(event)
+            if exceeded is not None:
+                return exceeded
         return None
 
-    def unkept(self) -> str | None:
-        """Once: why a limit cannot be kept, if it cannot."""
+    def take_warning(self) -> str | None:
+        """Return once why a limit cannot be enforced; None if all can."""
         if not self._is_unpriced:
             return None
         self._is_unpriced, self._max_cost = False, None
-        return "max_cost_usd cannot be kept: the agent tells no cost, and nobody knows the prices of its model"
+        return "max_cost_usd cannot be enforced: the agent reports no cost, and the prices of its model are unknown"
 
-    def _step(self, event: StepStartEvent) -> ExceededLimit | None:
-        if self._turns_left is None or event.subagent_id is not None:
+    def _count_step(self, event: StepStartEvent) -> ExceededLimit | None:
+        if self._model_calls_left is None or event.subagent_id is not None:
             return None
-        self._turns_left -= 1
-        return ExceededLimit("turn_limit") if self._turns_left < 0 else None
+        self._model_calls_left -= 1
+        return ExceededLimit("turn_limit") if self._model_calls_left < 0 else None
 
-    def _cost(self, event: CostEvent) -> ExceededLimit | None:
+    def _check_cost(self, event: CostEvent) -> ExceededLimit | None:
         cost = event.cost
         if self._max_cost is None:
             return None
         self._is_unpriced = cost.source == "unknown"
         if cost.total_usd <= self._max_cost:
             return None
-        return ExceededLimit(
-            "budget", f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
-        )
+        message = f"the run cost {cost.total_usd:.4f} USD, more than max_cost_usd={self._max_cost:g}"
+        return ExceededLimit("budget", message)
 
-    def _usage(self, event: TokenUsageEvent) -> ExceededLimit | None:
+    def _count_usage(self, event: TokenUsageEvent) -> ExceededLimit | None:
         self._tokens += event.input_tokens + event.output_tokens + (event.cached_tokens or 0)
         if self._max_tokens is None or self._tokens <= self._max_tokens:
             return None
-        return ExceededLimit(
-            "budget", f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
-        )
+        message = f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
+        return ExceededLimit("budget", message)
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Another attempt is to be made."""
+    """A decision to make another attempt."""
 
     attempt: int
-    """The number of the one that failed, from 1."""
+    """Number of the attempt that failed, from 1."""
     max_attempts: int
     reason: str
     delay: float
-    """Seconds."""
+    """Seconds until the next attempt."""
 
 
 class AttemptCounter:
-    """Counts the attempts of one run."""
+    """Counts the attempts of one run and decides about the next."""
 
     def __init__(self, policy: RetryPolicy | None) -> None:
         self._policy = policy
-        self._made = 1
+        self._attempt = 1
 
-    def after(self, verdict: Verdict) -> Retry | None:
-        """What follows a verdict: another attempt, or nothing."""
+    def next_retry(self, verdict: Verdict) -> Retry | None:
+        """Return the next attempt after this verdict; None if the run ends with it."""
         policy, failure = self._policy, verdict.failure
-        if policy is None or failure is None or verdict.exit_reason not in _OF_THE_AGENT:
+        if policy is None or failure is None or verdict.exit_reason not in _RETRYABLE:
             return None
-        if failure.code not in policy.retry_on or self._made >= policy.max_attempts:
+        if failure.code not in policy.retry_on or self._attempt >= policy.max_attempts:
             return None
-        told = (failure.retry_after_ms or 0) / 1000
-        retry = Retry(self._made, policy.max_attempts, failure.message, max(policy.delay_after(self._made), told))
-        self._made += 1
+        requested = (failure.retry_after_ms or 0) / 1000
+        delay = max(policy.delay_after(self._attempt), requested)
+        retry = Retry(self._attempt, policy.max_attempts, failure.message, delay)
+        self._attempt += 1
         return retry
-
-
-_OF_THE_AGENT = frozenset({"failed", "crashed", "killed", "truncated"})
-"""Not what somebody wanted: an abort, an interruption, a time-out, a limit."""

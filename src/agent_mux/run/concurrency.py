@@ -1,9 +1,7 @@
-"""How many runs may work at a time: all together, of each agent, and how many more may wait.
+"""Limits of concurrently active runs, in total and per agent, and the queue of runs that wait.
 
-Places for runs that may work at a time, and the queue of those that wait for one.
-
-Nobody waits while there is a place that it could take. Owners are served in turn (`FairQueue`), whatever the event loop
-does; a run whose agent has no room is passed over until there is some.
+A run waits only if no slot is free that it could use. Owners are served in turn (`FairQueue`), independently of the
+scheduling of the event loop. A run whose agent has no free slot is skipped until the agent has one.
 """
 
 from collections import Counter, deque
@@ -18,56 +16,57 @@ from agent_mux.run.fair_queue import FairQueue
 from agent_mux.sdk.registry import AdapterRegistry
 
 _COUNT = "a whole number >= 1"
+_PER_AGENT = "max_concurrent_runs_per_agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyLimits:
-    """None: without limit."""
+    """How many runs may be active and how many may wait; None means no limit."""
 
     total: int | None = None
     per_agent: int | None = None
-    """Of each agent that `of_agent` does not name."""
+    """Limit of each agent that `of_agent` does not contain."""
     of_agent: Mapping[str, int] = field(default_factory=dict)
-    """By registered name."""
+    """Limits by registered name of the agent."""
     waiting: int | None = None
 
     def of(self, agent: str) -> int | None:
-        """The limit of one agent."""
+        """Return the limit of one agent; None: no limit."""
         return self.of_agent.get(agent, self.per_agent)
 
 
 class Capacity:
-    """What is taken of the limits."""
+    """The used part of the limits."""
 
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
-        self._taken: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
         self._total = 0
 
-    def is_for(self, agent: str) -> bool:
-        """One more run of this agent may work."""
+    def allows(self, agent: str) -> bool:
+        """Return whether one more run of this agent may become active."""
         total, own = self._limits.total, self._limits.of(agent)
-        return (total is None or self._total < total) and (own is None or self._taken[agent] < own)
+        return (total is None or self._total < total) and (own is None or self._used[agent] < own)
 
-    def take(self, agent: str) -> None:
-        """A run of this agent works."""
+    def acquire(self, agent: str) -> None:
+        """Count a run of this agent as active."""
         self._total += 1
-        self._taken[agent] += 1
+        self._used[agent] += 1
 
-    def give_back(self, agent: str) -> None:
-        """It works no more."""
+    def release(self, agent: str) -> None:
+        """Count a run of this agent as ended."""
         self._total -= 1
-        self._taken[agent] -= 1
+        self._used[agent] -= 1
 
     def copy(self) -> "Capacity":
-        """The same, to find out what would be."""
-        twin = Capacity(self._limits)
-        twin._taken, twin._total = Counter(self._taken), self._total
-        return twin
+        """Return a copy for a simulation."""
+        duplicate = Capacity(self._limits)
+        duplicate._used, duplicate._total = Counter(self._used), self._total
+        return duplicate
 
 
 def parse_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegistry) -> ConcurrencyLimits:
-    """The limits that a client was given. Raises `ValidationError` with every one that cannot be."""
+    """Return the limits from the options of a client. Raises `ValidationError` with every invalid field."""
     problems: list[FieldError] = []
     if total is not None and not _is_count(total):
         problems.append(FieldError("max_concurrent_runs", total, f"{_COUNT}, or None"))
@@ -76,33 +75,32 @@ def parse_limits(total: Any, per_agent: Any, waiting: Any, adapters: AdapterRegi
     by_name = per_agent if isinstance(per_agent, Mapping) else {}
     if not (per_agent is None or by_name is per_agent or _is_count(per_agent)):
         problems.append(FieldError(_PER_AGENT, per_agent, f"{_COUNT}, numbers by agent, or None"))
-    of_agent = _by_agent(by_name, adapters, problems)
+    of_agent = _parse_agent_limits(by_name, adapters, problems)
     if problems:
         raise ValidationError(problems)
     each = None if isinstance(per_agent, Mapping) else per_agent
     return ConcurrencyLimits(total=total, per_agent=each, of_agent=of_agent, waiting=waiting)
 
 
-_PER_AGENT = "max_concurrent_runs_per_agent"
-
-
-def _by_agent(told: Mapping[Any, Any], adapters: AdapterRegistry, problems: list[FieldError]) -> dict[str, int]:
+def _parse_agent_limits(
+    values: Mapping[Any, Any], adapters: AdapterRegistry, problems: list[FieldError]
+) -> dict[str, int]:
     limits: dict[str, int] = {}
-    for name, most in told.items():
+    for name, limit in values.items():
         path = f"{_PER_AGENT}.{name}"
-        agent = _named(name, adapters)
+        agent = _find_agent(name, adapters)
         if agent is None:
             problems.append(FieldError(_PER_AGENT, name, "names of registered agents, or their aliases"))
         elif agent in limits:
-            problems.append(FieldError(path, most, f"one limit: {agent} has one already"))
-        elif not _is_count(most):
-            problems.append(FieldError(path, most, _COUNT))
+            problems.append(FieldError(path, limit, f"one limit: {agent} has one already"))
+        elif not _is_count(limit):
+            problems.append(FieldError(path, limit, _COUNT))
         else:
-            limits[agent] = most
+            limits[agent] = limit
     return limits
 
 
-def _named(name: Any, adapters: AdapterRegistry) -> str | None:
+def _find_agent(name: Any, adapters: AdapterRegistry) -> str | None:
     if isinstance(name, str) and name in adapters.names():
         return name  # without importing its adapter
     try:
@@ -119,90 +117,96 @@ NO_LIMITS = ConcurrencyLimits()
 
 
 class ConcurrencyLimiter:
-    """Who works, and who waits."""
+    """Assigns slots to runs, and keeps the queue of runs that wait for one."""
 
     def __init__(self, limits: ConcurrencyLimits = NO_LIMITS) -> None:
         self._limits = limits
-        self._room = Capacity(limits)
+        self._capacity = Capacity(limits)
         self._queue: FairQueue[Slot] = FairQueue()
         self._working: dict[Slot, None] = {}
-        """In the order in which they were admitted."""
+        """The active slots as keys, in the order of admission."""
         self._order: dict[Slot, int] | None = None
         self._changed: anyio.Event | None = None
 
     @property
     def working(self) -> int:
-        """How many have a place."""
+        """Number of active runs."""
         return len(self._working)
 
     @property
     def waiting(self) -> int:
-        """How many wait for one."""
+        """Number of runs that wait for a slot."""
         return len(self._queue)
 
     @property
     def changed(self) -> anyio.Event:
-        """Set when somebody has come or gone; the next change has another. Take it first, and look then."""
+        """Event that is set at the next change of any slot.
+
+        Get it before reading the state, so that no change is missed.
+        """
         if self._changed is None:
             self._changed = anyio.Event()
         return self._changed
 
     def enter(self, agent: str = "", owner: str = "") -> "Slot":
-        """Take a place, or a number in the queue. To be left in any case. Raises LIMIT_EXCEEDED: the queue is full."""
-        ticket = Slot(self, agent)
-        self._queue.add(ticket, owner, agent)
-        self._admit()
-        most = self._limits.waiting
-        if not ticket.is_held and most is not None and self.waiting > most:
-            self._queue.remove(ticket)
-            full = f"{self.working} runs work and {most} wait, and no more may (queue_limit)"
-            raise AgentMuxError("LIMIT_EXCEEDED", f"{full}; try again when some have ended")
-        self._tell_of_change()
-        return ticket
+        """Return an active or a waiting slot, which the caller must leave in any case.
 
-    def leave(self, ticket: "Slot") -> None:
-        """Give the place back, or the number. Twice is once."""
-        if ticket in self._queue:
-            self._queue.remove(ticket)
-        elif ticket.is_held:
-            ticket.is_held = False
-            del self._working[ticket]
-            self._room.give_back(ticket.agent)
+        Raises LIMIT_EXCEEDED if the queue is full.
+        """
+        slot = Slot(self, agent)
+        self._queue.add(slot, owner, agent)
+        self._admit()
+        limit = self._limits.waiting
+        if not slot.is_held and limit is not None and self.waiting > limit:
+            self._queue.remove(slot)
+            full = f"{self.working} runs are active and {limit} wait, the most allowed (queue_limit)"
+            raise AgentMuxError("LIMIT_EXCEEDED", f"{full}; try again when some have ended")
+        self._notify_change()
+        return slot
+
+    def leave(self, slot: "Slot") -> None:
+        """Release an active slot, or remove a waiting one from the queue. A second call does nothing."""
+        if slot in self._queue:
+            self._queue.remove(slot)
+        elif slot.is_held:
+            slot.is_held = False
+            del self._working[slot]
+            self._capacity.release(slot.agent)
             self._admit()
         else:
             return
-        self._tell_of_change()
+        self._notify_change()
 
-    def position(self, ticket: "Slot") -> int | None:
-        """How many are admitted until it is, itself included; None: it does not wait.
+    def position(self, slot: "Slot") -> int | None:
+        """Return how many slots are admitted until this one is, itself included; None if it does not wait.
 
-        As things stand, and if all runs take equally long: the order is played through, once for each change.
+        An estimate that assumes equal durations of all runs. The order is simulated once after each change.
         """
-        if ticket not in self._queue:
+        if slot not in self._queue:
             return None
         if self._order is None:
-            self._order = self._played_through()
-        return self._order[ticket]
+            self._order = self._simulate_order()
+        return self._order[slot]
 
     def _admit(self) -> None:
-        while (ticket := self._queue.pop(self._room.is_for)) is not None:
-            self._room.take(ticket.agent)
-            self._working[ticket] = None
-            ticket.admit()
+        while (slot := self._queue.pop(self._capacity.allows)) is not None:
+            self._capacity.acquire(slot.agent)
+            self._working[slot] = None
+            slot.admit()
 
-    def _played_through(self) -> dict["Slot", int]:
-        queue, room = self._queue.copy(), self._room.copy()
-        working = deque(ticket.agent for ticket in self._working)
+    def _simulate_order(self) -> dict["Slot", int]:
+        queue, capacity = self._queue.copy(), self._capacity.copy()
+        working = deque(slot.agent for slot in self._working)
         order: dict[Slot, int] = {}
         while queue:
-            room.give_back(working.popleft())
-            while (ticket := queue.pop(room.is_for)) is not None:
-                room.take(ticket.agent)
-                working.append(ticket.agent)
-                order[ticket] = len(order) + 1
+            capacity.release(working.popleft())
+            while (slot := queue.pop(capacity.allows)) is not None:
+                capacity.acquire(slot.agent)
+                working.append(slot.agent)
+                order[slot] = len(order) + 1
         return order
 
-    def _tell_of_change(self) -> None:
+    def _notify_change(self) -> None:
         self._order = None
         changed, self._changed = self._changed, None
         if changed is not None:
@@ -210,29 +214,29 @@ class ConcurrencyLimiter:
 
 
 class Slot:
-    """One run's place, or its number in the queue."""
+    """One run's permission to be active, or its entry in the queue."""
 
-    def __init__(self, places: ConcurrencyLimiter, agent: str) -> None:
+    def __init__(self, limiter: ConcurrencyLimiter, agent: str) -> None:
         self.agent = agent
         self.is_held = False
-        """It is a place."""
-        self._places = places
+        """Whether the slot is active."""
+        self._limiter = limiter
         self._admitted = anyio.Event()
 
     @property
     def position(self) -> int | None:
-        """In the queue, from 1; None: it is a place, or was left."""
-        return self._places.position(self)
+        """Position in the queue, from 1; None if the slot is active or was left."""
+        return self._limiter.position(self)
 
     def admit(self) -> None:
-        """A place is free."""
+        """Make the slot active."""
         self.is_held = True
         self._admitted.set()
 
     async def wait(self) -> None:
-        """Until there is a place."""
+        """Wait until the slot is active."""
         await self._admitted.wait()
 
     def leave(self) -> None:
-        """The run needs no place any more."""
-        self._places.leave(self)
+        """Release the slot; the run no longer needs it."""
+        self._limiter.leave(self)

@@ -1,4 +1,4 @@
-"""Events out of a journal: for late and slow readers, `amux replay`, the service, tests and bug reports."""
+"""Deriving events from a journal: for late and slow readers, `amux replay`, the service, tests and bug reports."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,20 +19,20 @@ CodecFactory = Callable[[CodecContext], Codec]
 
 
 class JournalEvents:
-    """Derives events batch by batch, also while the journal is still being written. `position` counts what it gave."""
+    """Derives events batch by batch, also while the journal is being written. `position` counts the derived events."""
 
     def __init__(self, path: Path, make_codec: CodecFactory) -> None:
         self._reader = JournalReader(path)
         self._records: Iterator[Record] | None = None
         self._last_at = 0
         self.exited: Exited | None = None
-        """How the agent's process ended; None: as far as was read, nothing says it."""
+        """How the agent's process ended; None if no exit was read so far."""
         self.header = self._reader.header
         self.normalizer = Normalizer(self.header, make_codec)
         self.position = 0
 
     def next_batch(self) -> list[AgentEvent] | None:
-        """The events of the next record that makes any; None at the present end of the journal."""
+        """Return the events of the next record that produces any; None at the current end of the journal."""
         if self._records is None:
             self._records = self._reader.read()
         for record in self._records:
@@ -50,18 +50,18 @@ class JournalEvents:
 
     @property
     def duration_ms(self) -> int:
-        """Milliseconds from the beginning of the run to its exit, or to the last record that was read."""
+        """Milliseconds from the start of the run to its exit, or to the last record that was read."""
         return self._last_at // 1000
 
     def cut_off(self) -> list[AgentEvent]:
-        """The journal ends without an exit, and nobody writes it any more: the events that close the stream."""
+        """Return the events that close the stream of a journal that ends without an exit and is no longer written."""
         events = self.normalizer.cut_off(self._last_at) if self.normalizer.verdict is None else []
         self.position += len(events)
         return events
 
 
 def derive_events(path: Path, make_codec: CodecFactory) -> Iterator[AgentEvent]:
-    """All events of a finished journal. One that was cut off ends as `killed`."""
+    """Yield all events of a finished journal. A journal without an exit ends as `killed`."""
     journal = JournalEvents(path, make_codec)
     while (batch := journal.next_batch()) is not None:
         yield from batch
@@ -69,7 +69,7 @@ def derive_events(path: Path, make_codec: CodecFactory) -> Iterator[AgentEvent]:
 
 
 def codec_factory(adapters: AdapterRegistry) -> CodecFactory:
-    """Makes the codec that a journal needs: of the agent and the protocol that its header names."""
+    """Return a function that creates the codec for a journal: of the agent and the protocol in its header."""
 
     def make_codec(context: CodecContext) -> Codec:
         return find_protocol(adapters.get(context.agent), context.protocol, adapters.get).codec(context)
@@ -78,21 +78,25 @@ def codec_factory(adapters: AdapterRegistry) -> CodecFactory:
 
 
 class DerivedRun:
-    """A run that is over, out of its journal: its events and, behind them, its result.
+    """A finished run, read from its journal: its events and then its result.
 
-    A journal that was cut off, or is damaged in the middle, ends there: what came before is what there is, and unless
-    the agent had closed the run already, it was killed.
+    If the journal is truncated or damaged in the middle, the run ends there: it was killed, unless the agent had
+    already
+    closed it.
     """
 
     def __init__(self, path: Path, make_codec: CodecFactory) -> None:
-        """Raises PARSE_ERROR for a file that is no journal, `OSError` for one that cannot be read."""
+        """Open a journal.
+
+        Raises PARSE_ERROR for a file that is not a journal, `OSError` for one that cannot be read.
+        """
         self.path = path
         self._make_codec = make_codec
         self._journal = JournalEvents(path, make_codec)
         self._builder = ResultBuilder(collect=False, bounded=True)
         self._is_read = False
         self.damage: str | None = None
-        """Why the journal could not be read to its end, once it was read."""
+        """Why the journal could not be read to its end; known after the events were read."""
 
     @property
     def run_id(self) -> str:
@@ -101,15 +105,15 @@ class DerivedRun:
 
     @property
     def event_count(self) -> int:
-        """The number of events that were read."""
+        """Number of events that were read."""
         return self._journal.position
 
     def batches(self) -> Iterator[tuple[int, list[AgentEvent]]]:
-        """All events, with the number of the first of each batch. Once."""
+        """Yield all events once, each batch with the number of its first event."""
         while (batch := self._next_batch()) is not None:
-            yield self._seen(batch)
+            yield self._count(batch)
         if rest := self._journal.cut_off():
-            yield self._seen(rest)
+            yield self._count(rest)
         self._is_read = True
 
     def _next_batch(self) -> list[AgentEvent] | None:
@@ -121,21 +125,21 @@ class DerivedRun:
 
     @property
     def header(self) -> Header:
-        """The first record."""
+        """The first record of the journal."""
         return self._journal.header
 
-    def _seen(self, batch: list[AgentEvent]) -> tuple[int, list[AgentEvent]]:
+    def _count(self, batch: list[AgentEvent]) -> tuple[int, list[AgentEvent]]:
         self._builder.observe(batch)
         return self._journal.position - len(batch), batch
 
     def result(self) -> RunResult:
-        """What the run came to. Reads what is left of the events."""
+        """Return the result of the run, after reading the remaining events."""
         if not self._is_read:
             for _ in self.batches():
                 pass
         journal, path, make_codec = self._journal, self.path, self._make_codec
         assembler, header = journal.normalizer.assembler, journal.header
-        assert journal.normalizer.verdict is not None  # noqa: S101  # the end of the events makes it
+        assert journal.normalizer.verdict is not None  # noqa: S101  # set at the end of the events
         return self._builder.build(
             journal.normalizer.verdict,
             stderr=journal.normalizer.stderr_tail,

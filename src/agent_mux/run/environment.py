@@ -1,7 +1,4 @@
-"""Telling an agent which trace it belongs to.
-
-The temp directory of a run: its own, 0700, gone at the end.
-"""
+"""The environment of an agent's process: variables, the active trace, and the run's temporary directory."""
 
 import os
 import shutil
@@ -14,59 +11,8 @@ from typing import Any
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import marker_variable
-from agent_mux.sdk.adapter import (
-    SpawnArgs,
-)
+from agent_mux.sdk.adapter import SpawnArgs
 from agent_mux.sdk.options import RunOptions
-
-
-def trace_environment(context: Any = None) -> dict[str, str]:
-    """The variables that say which span is active: now, or in this OpenTelemetry context.
-
-    Empty where there is none, or no OpenTelemetry is in use.
-    """
-    if "opentelemetry.trace" not in sys.modules:
-        return {}
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415  # an extra
-
-    carrier: dict[str, Any] = {}
-    TraceContextTextMapPropagator().inject(carrier, context)
-    return {name.upper(): str(value) for name, value in carrier.items()}
-
-
-def temp_dir_of(run_id: str) -> Path:
-    """Where the run's files for its agent go; nothing of it is left when the run is over."""
-    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
-
-
-@contextmanager
-def private_files(directory: Path, files: Mapping[str, str]) -> Iterator[None]:
-    """Make the directory with these files (0600) in it, and remove it at the end, whatever the agent put there."""
-    try:
-        directory.mkdir(mode=0o700)
-    except OSError as error:
-        raise _failed(directory, error) from error
-    try:
-        try:
-            for name, content in files.items():
-                path = directory / name
-                path.touch(mode=0o600)
-                path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise _failed(directory, error) from error
-        yield
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _failed(directory: Path, error: OSError) -> AgentMuxError:
-    words = f"{error.strerror or error} (errno {error.errno})"
-    if isinstance(error, FileExistsError):
-        why = f"{directory} is there already: another run has this run_id; leave it out, or give another"
-    else:
-        why = f"its temp directory {directory} cannot be made and filled; make room there, or set TMPDIR"
-    return AgentMuxError("SPAWN_ERROR", f"{why} [{words}]")
-
 
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TMPDIR", "SHELL", "TZ")
 
@@ -82,3 +28,54 @@ def process_environment(environ: Mapping[str, str], spawn: SpawnArgs, run_id: st
     """Return the environment of the agent's process: without `unset_env`, with `env` and the marker of the run."""
     kept = {name: value for name, value in environ.items() if name not in spawn.unset_env}
     return {**kept, **spawn.env, marker_variable(run_id): "1"}
+
+
+def trace_environment(context: Any = None) -> dict[str, str]:
+    """Return the variables that name the active span, or the span of this OpenTelemetry context.
+
+    Empty if no span is active or OpenTelemetry is not in use.
+    """
+    if "opentelemetry.trace" not in sys.modules:
+        return {}
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415  # an extra
+
+    carrier: dict[str, Any] = {}
+    TraceContextTextMapPropagator().inject(carrier, context)
+    return {name.upper(): str(value) for name, value in carrier.items()}
+
+
+def temp_dir_of(run_id: str) -> Path:
+    """Return the directory for the run's private files, which is removed at the end of the run."""
+    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
+
+
+@contextmanager
+def private_files(directory: Path, files: Mapping[str, str]) -> Iterator[None]:
+    """Create the directory with these files (mode 0600), and remove it with all its content at the end.
+
+    Raises SPAWN_ERROR if the directory exists or cannot be written.
+    """
+    try:
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        raise _temp_dir_error(directory, error) from error
+    try:
+        try:
+            for name, content in files.items():
+                path = directory / name
+                path.touch(mode=0o600)
+                path.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise _temp_dir_error(directory, error) from error
+        yield
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _temp_dir_error(directory: Path, error: OSError) -> AgentMuxError:
+    system_message = f"{error.strerror or error} (errno {error.errno})"
+    if isinstance(error, FileExistsError):
+        why = f"{directory} already exists: another run has this run_id; omit it, or choose another"
+    else:
+        why = f"the temp directory {directory} cannot be written; free disk space there, or set TMPDIR"
+    return AgentMuxError("SPAWN_ERROR", f"{why} [{system_message}]")

@@ -1,10 +1,10 @@
 """A queue that serves owners in turn: round robin over owners, first come first served within an owner.
 
-What waits is of a kind (an agent), and a kind may have no room just now. What waits for such a kind is passed over: its
-owner may be served with something later instead. The first of each kind that is passed over keeps the turn that it had,
-so that whoever fills the other kinds again and again cannot make it wait for ever.
+A waiting item has a kind (an agent), and a kind may be unavailable at the moment. Items of such a kind are skipped, and
+their owner may be served with a later item. The first item of each kind that is skipped keeps the turn that its owner
+had, so that a steady supply of other items cannot delay it for ever.
 
-A turn is a number: when an owner was served last, or came. The smallest is next.
+A turn is a number: when an owner was last served, or when it joined. The smallest turn is next.
 """
 
 import heapq
@@ -22,23 +22,23 @@ class _Entry(Generic[Item]):
     owner: str
     kind: str
     number: int
-    """In the order of coming."""
-    kept: int | None = None
-    """The turn that it had when it was passed over."""
+    """Position in the order of arrival."""
+    kept_turn: int | None = None
+    """The owner's turn at the time when this entry was skipped; None if it was not skipped."""
 
 
 _Head = tuple[int, int, _Entry[Item]]
-"""Turn, number, and the first of a line."""
+"""Turn, number, and the first entry of a line."""
 
 
 class FairQueue(Generic[Item]):
-    """Items that wait, each of an owner and a kind."""
+    """Waiting items, each of an owner and a kind."""
 
     def __init__(self) -> None:
         self._lines: dict[str, dict[str, deque[_Entry[Item]]]] = {}
-        """By owner and kind. No line is empty."""
+        """Non-empty queues by owner and kind."""
         self._heads: dict[str, list[_Head[Item]]] = {}
-        """By kind: a heap of the first ones of its lines. Turns only grow: one that is too small is put right later."""
+        """By kind: a heap of the first entries of its lines. Turns only grow; outdated ones are corrected when read."""
         self._turns: dict[str, int] = {}
         self._entries: dict[Item, _Entry[Item]] = {}
         self._clock = 0
@@ -50,7 +50,7 @@ class FairQueue(Generic[Item]):
         return item in self._entries
 
     def add(self, item: Item, owner: str, kind: str) -> None:
-        """Behind all of its owner; an owner that had nothing here joins behind all owners."""
+        """Add an item behind all items of its owner; a new owner joins behind all owners."""
         entry = self._entries[item] = _Entry(item, owner, kind, self._tick())
         if owner not in self._turns:
             self._turns[owner] = entry.number
@@ -60,7 +60,7 @@ class FairQueue(Generic[Item]):
             self._push(entry)
 
     def remove(self, item: Item) -> None:
-        """It waits no more. Raises `KeyError` when it does not wait."""
+        """Remove a waiting item. Raises `KeyError` if it does not wait."""
         entry = self._entries.pop(item)
         line = self._lines[entry.owner][entry.kind]
         if line[0] is entry:
@@ -68,11 +68,11 @@ class FairQueue(Generic[Item]):
             heapq.heapify(heads)
             self._heads[entry.kind] = heads
         line.remove(entry)
-        self._follow(entry, line)
+        self._promote_next(entry, line)
 
-    def pop(self, has_room: Callable[[str], bool]) -> Item | None:
-        """Serve the next one whose kind has room; None: there is none."""
-        heads = [self._first(kind) for kind in self._heads if has_room(kind)]
+    def pop(self, is_available: Callable[[str], bool]) -> Item | None:
+        """Remove and return the next item whose kind is available; None if there is none."""
+        heads = [self._first(kind) for kind in self._heads if is_available(kind)]
         if not heads:
             return None
         entry = min(heads)[2]
@@ -81,60 +81,60 @@ class FairQueue(Generic[Item]):
         return entry.item
 
     def copy(self) -> "FairQueue[Item]":
-        """The same, to find out what would be."""
-        twin: FairQueue[Item] = FairQueue()
-        twin._clock = self._clock
-        twin._turns = dict(self._turns)
+        """Return a copy for a simulation."""
+        duplicate: FairQueue[Item] = FairQueue()
+        duplicate._clock = self._clock
+        duplicate._turns = dict(self._turns)
         for entry in self._entries.values():
-            own = _Entry(entry.item, entry.owner, entry.kind, entry.number, entry.kept)
-            twin._entries[entry.item] = own
-            line = twin._lines.setdefault(entry.owner, {}).setdefault(entry.kind, deque())
-            line.append(own)
+            copied = _Entry(entry.item, entry.owner, entry.kind, entry.number, entry.kept_turn)
+            duplicate._entries[entry.item] = copied
+            line = duplicate._lines.setdefault(entry.owner, {}).setdefault(entry.kind, deque())
+            line.append(copied)
             if len(line) == 1:
-                twin._push(own)
-        return twin
+                duplicate._push(copied)
+        return duplicate
 
     def _serve(self, entry: _Entry[Item]) -> None:
         del self._entries[entry.item]
         lines = self._lines[entry.owner]
         line = lines[entry.kind]
         line.popleft()
-        if entry.kept is None:
+        if entry.kept_turn is None:
             self._keep_turns(entry, lines)
         self._turns[entry.owner] = self._tick()
-        self._follow(entry, line)
+        self._promote_next(entry, line)
 
     def _keep_turns(self, served: _Entry[Item], lines: dict[str, deque[_Entry[Item]]]) -> None:
-        """Those that came before what is served in their stead: their kinds have no room."""
+        """Keep the turn for the entries that arrived before the served one and were skipped."""
         for line in lines.values():
-            if line and line[0].number < served.number and line[0].kept is None:
-                line[0].kept = self._turns[served.owner]
+            if line and line[0].number < served.number and line[0].kept_turn is None:
+                line[0].kept_turn = self._turns[served.owner]
 
-    def _follow(self, gone: _Entry[Item], line: deque[_Entry[Item]]) -> None:
-        """Whoever is the first of the line now."""
+    def _promote_next(self, removed: _Entry[Item], line: deque[_Entry[Item]]) -> None:
+        """Push the new first entry of the line; drop the line if it is empty."""
         if line:
-            if line[0].number > gone.number:
+            if line[0].number > removed.number:
                 self._push(line[0])
             return
-        lines = self._lines[gone.owner]
-        del lines[gone.kind]
+        lines = self._lines[removed.owner]
+        del lines[removed.kind]
         if not lines:
-            del self._lines[gone.owner], self._turns[gone.owner]
-        if not self._heads[gone.kind]:
-            del self._heads[gone.kind]
+            del self._lines[removed.owner], self._turns[removed.owner]
+        if not self._heads[removed.kind]:
+            del self._heads[removed.kind]
 
     def _first(self, kind: str) -> _Head[Item]:
         heads = self._heads[kind]
-        while heads[0][0] != (present := self._turn_of(heads[0][2])):
+        while heads[0][0] != (current := self._turn_of(heads[0][2])):
             _, number, entry = heads[0]
-            heapq.heapreplace(heads, (present, number, entry))
+            heapq.heapreplace(heads, (current, number, entry))
         return heads[0]
 
     def _push(self, entry: _Entry[Item]) -> None:
         heapq.heappush(self._heads.setdefault(entry.kind, []), (self._turn_of(entry), entry.number, entry))
 
     def _turn_of(self, entry: _Entry[Item]) -> int:
-        return self._turns[entry.owner] if entry.kept is None else entry.kept
+        return self._turns[entry.owner] if entry.kept_turn is None else entry.kept_turn
 
     def _tick(self) -> int:
         self._clock += 1

@@ -1,8 +1,8 @@
-"""What an agent is told for one run, besides its prompt: a document like AGENTS.md, and skills from folders.
+"""Extra instructions for one run: a document like AGENTS.md, and skills from folders.
 
-Nothing of it is written into anybody's configuration. It goes the way of the system prompt, which every agent takes;
-of a skill only its name, what it is good for and where its file is: the agent reads it when it needs it, as skills are
-meant. Source: run API, section 2 (skills, agents_doc).
+They are not written into any configuration, but appended to the system prompt, which every agent accepts. For a skill
+the prompt contains only its name, its description and the path of its file: the agent reads the file when it needs the
+skill. See docs/spec/run-api.md, section 2 (skills, agents_doc).
 """
 
 import os
@@ -23,17 +23,17 @@ _SKILLS = (
 
 
 def add_guidance(options: RunOptions) -> RunOptions:
-    """The options with their document and skills in the system prompt. Raises `ValidationError`."""
-    parts = [_document(options.agents_doc)] if options.agents_doc is not None else []
-    parts += [_skills(options)] if options.skills else []
+    """Return the options with document and skills added to the system prompt. Raises `ValidationError`."""
+    parts = [_read_document(options.agents_doc)] if options.agents_doc is not None else []
+    parts += [_list_skills(options)] if options.skills else []
     if not parts:
         return options
-    said = options.system_prompt
-    mode = options.system_prompt_mode if said else "append"  # what the agent says of itself stays
-    return replace(options, system_prompt="\n\n".join([*([said] if said else []), *parts]), system_prompt_mode=mode)
+    given = options.system_prompt
+    mode = options.system_prompt_mode if given else "append"  # keep the agent's own system prompt
+    return replace(options, system_prompt="\n\n".join([*([given] if given else []), *parts]), system_prompt_mode=mode)
 
 
-def _document(path: str | os.PathLike[str]) -> str:
+def _read_document(path: str | os.PathLike[str]) -> str:
     try:
         with Path(path).open("rb") as file:
             text = file.read(MAX_DOCUMENT_SIZE + 1)
@@ -44,12 +44,12 @@ def _document(path: str | os.PathLike[str]) -> str:
     return f"{_DOCUMENT}\n\n{text.decode('utf-8', 'replace').strip()}"
 
 
-def _skills(options: RunOptions) -> str:
-    lines = [_skill(f"skills[{index}]", Path(path)) for index, path in enumerate(options.skills)]
+def _list_skills(options: RunOptions) -> str:
+    lines = [_format_skill(f"skills[{index}]", Path(path)) for index, path in enumerate(options.skills)]
     return "\n".join([_SKILLS, *lines])
 
 
-def _skill(field: str, path: Path) -> str:
+def _format_skill(field: str, path: Path) -> str:
     main = (path if path.name == SKILL_FILE else path / SKILL_FILE).absolute()
     try:
         header = read_header(main, "yaml")
@@ -59,5 +59,5 @@ def _skill(field: str, path: Path) -> str:
     if not isinstance(description, str) or not description.strip():
         raise ValidationError([FieldError(field, str(path), "a skill whose header has a description")])
     name = header.get("name")
-    called = name if isinstance(name, str) and name.strip() else main.parent.name
-    return f"- {' '.join(called.split())}: {' '.join(description.split())} (file: {main})"
+    label = name if isinstance(name, str) and name.strip() else main.parent.name
+    return f"- {' '.join(label.split())}: {' '.join(description.split())} (file: {main})"

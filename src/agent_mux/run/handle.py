@@ -1,4 +1,7 @@
-"""The consumer's end of a run: watch it, talk to it, control it, await it. Source: run API, section 3."""
+"""The handle of a local run: consume its events, talk to its agent, control it, await its result.
+
+See docs/spec/run-api.md, section 3.
+"""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -16,7 +19,7 @@ from agent_mux.sdk.codec import AnyAction, ApproveAction, Delivery, DenyAction, 
 
 
 class RunHandle(BaseRun):
-    """One run of this process. Three ways to consume it, all at once if wanted: `async for`, `on(...)`, and `await`."""
+    """One run in this process, which can be consumed with `async for`, `on(...)` and `await`, also simultaneously."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -33,59 +36,63 @@ class RunHandle(BaseRun):
 
     @property
     def model(self) -> str | None:
-        """The model, as the agent says, else as asked for."""
+        """The model that the agent reported, else the requested one."""
         return self._runner.normalizer.assembler.model or self._runner.plan.options.model
 
     @property
     def session_id(self) -> str | None:
-        """The agent's own session id, once known."""
+        """The agent's own session id; None until it is known."""
         return self._runner.normalizer.assembler.session_id
 
     @property
     def header(self) -> Header:
-        """The plan of the run as its recording has it: without secrets."""
+        """The plan of the run as in its recording, without secrets."""
         return self._runner.recorder.header
 
     @property
     def adapter(self) -> Adapter:
-        """What is known of the agent."""
+        """The adapter of the agent."""
         return self._runner.plan.adapter
 
     @property
     def state(self) -> RunState:
-        """Where the run is."""
+        """Current state of the run."""
         return self._runner.state.state
 
     @property
     def event_count(self) -> int:
-        """The number of events so far."""
+        """Number of events so far."""
         return self._runner.recorder.event_count
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
-        """Call back at each change of `state`, with the new one. It must not block or raise."""
+        """Call `callback` with each new state. It must not block or raise."""
         self._runner.state.on_change(callback)
 
     @property
     def queue_position(self) -> int | None:
-        """Where the run stands in the queue of its client: 1 is next. None: it does not wait.
+        """Position of the run in the queue of its client, from 1; None if it does not wait.
 
-        As things stand, if all runs take equally long: others may come, and go. `AgentMux.places.changed` tells when.
+        An estimate that assumes equal durations of all runs. It can grow or shrink; `AgentMux.places.changed` signals
+        changes.
         """
         return self._runner.queue_position
 
     @property
     def is_busy(self) -> bool:
-        """The agent has a prompt that it has not dealt with."""
+        """Whether the agent has a prompt that it has not finished."""
         return not self._runner.state.is_over and self._runner.normalizer.is_busy
 
     @property
     def journal(self) -> str | None:
-        """Path of the run's recording; None when there is none."""
+        """Path of the run's recording; None without one."""
         path = self._runner.recorder.journal_path
         return None if path is None else str(path)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
-        """Variables for the agent that the options say nothing of; before it is started, that is, at once."""
+        """Add variables for the agent that the options do not set.
+
+        Call it before the agent starts, without awaiting.
+        """
         self._runner.added_environment.update(
             {name: value for name, value in variables.items() if name not in self._runner.plan.options.env}
         )
@@ -93,7 +100,7 @@ class RunHandle(BaseRun):
     # -- consuming
 
     def events(self, start: int = 0) -> EventReader:
-        """Every event from number `start`, from the first by default, however late or slow this reader is."""
+        """Return a reader of every event from number `start`, however late or slow it is read."""
         return self._runner.recorder.read(start)
 
     def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
@@ -102,20 +109,23 @@ class RunHandle(BaseRun):
         return self
 
     def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """As `on`, for the next event only."""
+        """Call `handler` as with `on`, for the next event only."""
         self._runner.recorder.listeners.on(event_type, handler, once=True)
         return self
 
     def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call it no more."""
+        """Stop calling this handler for this type."""
         self._runner.recorder.listeners.off(event_type, handler)
         return self
 
     async def result(self) -> RunResult:
-        """How the run ended. Waits for it; never raises for what the agent did. RUN_NOT_ACTIVE if it was withdrawn."""
+        """Wait for the end of the run and return its result; never raises for what the agent did.
+
+        Raises RUN_NOT_ACTIVE if the run was withdrawn.
+        """
         await self._runner.done.wait()
         if self._runner.is_withdrawn:
-            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} was taken back before it began; start it again")
+            raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} was withdrawn before it began; start it again")
         if self._runner.result is None:
             raise AgentMuxError("INTERNAL", f"run {self.run_id} ended without a result: an error of agent-mux itself")
         return self._runner.result
@@ -124,7 +134,7 @@ class RunHandle(BaseRun):
 
     @property
     def interaction(self) -> InteractionChannel:
-        """What the agent waits for, and a way to answer."""
+        """The pending approvals and questions, and methods to answer them."""
         return self._runner.interaction
 
     async def _act(self, action: AnyAction) -> Delivery:
@@ -137,11 +147,11 @@ class RunHandle(BaseRun):
         self._runner.require_active()
 
     async def approve(self, *, always: bool = False) -> Delivery:
-        """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
+        """Approve the oldest pending approval. Raises NO_PENDING_INTERACTION if none is pending."""
         return await self._runner.act(ApproveAction(self._oldest_approval(), always))
 
     async def deny(self, reason: str | None = None) -> Delivery:
-        """Refuse the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
+        """Deny the oldest pending approval. Raises NO_PENDING_INTERACTION if none is pending."""
         return await self._runner.act(DenyAction(self._oldest_approval(), reason))
 
     def _oldest_approval(self) -> str:
@@ -149,63 +159,66 @@ class RunHandle(BaseRun):
         for open_ in self._runner.normalizer.pending:
             if open_.kind == "approval":
                 return open_.request_id
-        raise AgentMuxError("NO_PENDING_INTERACTION", f"run {self.run_id} waits for no approval")
+        raise AgentMuxError("NO_PENDING_INTERACTION", f"run {self.run_id} has no pending approval")
 
     # -- controlling
 
     async def interrupt(self) -> Delivery:
-        """Stop the agent's current operation; it may live on: see `RunOptions.interactive`. `unneeded`: there is none.
+        """Stop the agent's current operation; whether the agent continues depends on `RunOptions.interactive`.
 
-        Raises INVALID_STATE_TRANSITION while the run is paused, `CapabilityError` when the agent cannot be interrupted,
-        RUN_NOT_ACTIVE after the end.
+        Returns `unneeded` if there is no operation. Raises INVALID_STATE_TRANSITION while the run is paused,
+        `CapabilityError`
+        if the agent cannot be interrupted, RUN_NOT_ACTIVE after the end.
         """
         return await self._runner.interrupt()
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Give the agent's terminal another size, in characters.
+        """Set the size of the agent's terminal, in characters.
 
-        Raises `ValidationError` for what is no size, PTY_NOT_AVAILABLE when the agent has no terminal.
+        Raises `ValidationError` for an impossible size, PTY_NOT_AVAILABLE if the agent has no terminal.
         """
         check_terminal_size(columns, rows)
         await self._runner.begun.wait()
         self._runner.resize(TerminalSize(columns, rows))
 
     async def abort(self) -> Delivery:
-        """End the run, whatever it does: by its protocol, then SIGTERM, then SIGKILL. Returns when it is over.
+        """End the run: by its protocol, then SIGTERM, then SIGKILL. Returns when the run is over.
 
-        `unneeded`: it was over, or about to be.
+        Returns `unneeded` if the run was over or already ending.
         """
-        is_news = self._runner.stop("abort")
+        is_first = self._runner.stop("abort")
         await self._runner.done.wait()
-        return "applied" if is_news else "unneeded"
+        return "applied" if is_first else "unneeded"
 
     def withdraw(self) -> bool:
-        """Take back a run that waits for a place: no file, no event and no result is left of it.
+        """Withdraw a run that waits for a slot; no file, event or result of it remains.
 
-        For programs that will ask for it again, as a service that is restarted. False: it has begun, or is being ended.
+        For programs that will start the run again, such as a restarted service. Returns False if the run has begun or
+        is
+        ending.
         """
         return self._runner.withdraw()
 
     @property
     def is_withdrawn(self) -> bool:
-        """It was taken back while it waited."""
+        """Whether the run was withdrawn while it waited."""
         return self._runner.is_withdrawn
 
     def kill(self) -> None:
-        """End the run at once: SIGKILL to all its processes. `abort` lets the agent leave in order."""
+        """End the run at once with SIGKILL to all its processes; `abort` lets the agent exit in order."""
         self._runner.kill()
 
     async def close(self) -> Delivery:
-        """No more prompts will come: the agent finishes what it was asked and leaves. `unneeded`: it knows.
+        """Announce that no more prompts follow: the agent finishes its work and exits.
 
-        Raises RUN_NOT_ACTIVE after the end.
+        Returns `unneeded` if the run was closed before. Raises RUN_NOT_ACTIVE after the end.
         """
         return await self._runner.close()
 
     async def pause(self) -> Delivery:
         """Stop all processes of the run until `resume`.
 
-        Raises INVALID_STATE_TRANSITION when it is paused already, RUN_NOT_ACTIVE after the end.
+        Raises INVALID_STATE_TRANSITION if the run is already paused, RUN_NOT_ACTIVE after the end.
         """
         await self._runner.begun.wait()
         self._runner.require_active()
@@ -215,9 +228,9 @@ class RunHandle(BaseRun):
         return "applied"
 
     async def resume(self) -> Delivery:
-        """Let them go on.
+        """Continue all processes of a paused run.
 
-        Raises INVALID_STATE_TRANSITION when the run is not paused, RUN_NOT_ACTIVE after the end.
+        Raises INVALID_STATE_TRANSITION if the run is not paused, RUN_NOT_ACTIVE after the end.
         """
         await self._runner.begun.wait()
         self._runner.require_active()

@@ -1,4 +1,4 @@
-"""What hooks are told of the events of a run. Pure."""
+"""Mapping the events of a run to hook calls, without I/O."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,68 +26,68 @@ from agent_mux.sdk.hooks import HookCall, HookType
 
 _COMMANDS = ("command", "cmd")
 _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "filePath")
-"""Under which tools of most agents have what rules look at. Where the agent asks, it says so itself."""
+"""Fields in which the tools of most agents have paths. An agent that asks for approval reports the paths itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookTrigger:
-    """Something that hooks are called for."""
+    """A call of hooks that an event causes."""
 
     call: HookCall
     is_error: bool = False
-    """The tool did not do what it should."""
+    """Whether the tool failed."""
 
 
 class HookTriggerMapper:
-    """Follows the events of one run."""
+    """Maps the events of one run, in order, to hook calls."""
 
     def __init__(self, agent: str, cwd: str, prompt: str) -> None:
         self.session_id: str | None = None
         self._agent, self._cwd, self._prompt = agent, cwd, prompt
         self._inputs: dict[str, Mapping[str, Any] | None] = {}
-        self._answer: str | None = None
+        self._last_message: str | None = None
 
-    def observe(self, event: AgentEvent) -> list[HookTrigger]:
-        """What this event means for hooks."""
-        look = _LOOKS.get(type(event))
-        return [] if look is None else look(self, event)
+    def triggers(self, event: AgentEvent) -> list[HookTrigger]:
+        """Return the hook calls that this event causes."""
+        handler = _HANDLERS.get(type(event))
+        return [] if handler is None else handler(self, event)
 
-    def prompt(self, text: str) -> HookTrigger:
-        """A prompt that the agent was sent."""
-        return self._call("prompt_submit", prompt=text)
+    def prompt_trigger(self, text: str) -> HookTrigger:
+        """Return the hook call for a prompt that was sent to the agent."""
+        return self._trigger("prompt_submit", prompt=text)
 
-    def _call(self, hook_type: HookType, *, is_error: bool = False, **fields: Any) -> HookTrigger:
+    def _trigger(self, hook_type: HookType, *, is_error: bool = False, **fields: Any) -> HookTrigger:
         call = HookCall(agent=self._agent, hook_type=hook_type, session_id=self.session_id, cwd=self._cwd, **fields)
         return HookTrigger(call, is_error)
 
     def _session_start(self, event: SessionStartEvent) -> list[HookTrigger]:
         self.session_id = event.session_id
-        return [self._call("session_start", message="resume" if event.resumed else "startup")]
+        return [self._trigger("session_start", message="resume" if event.resumed else "startup")]
 
     def _turn_start(self, event: TurnStartEvent) -> list[HookTrigger]:
-        self._answer = None
-        return [self.prompt(self._prompt)] if event.turn_index == 0 and self._prompt else []
+        self._last_message = None
+        return [self.prompt_trigger(self._prompt)] if event.turn_index == 0 and self._prompt else []
 
     def _message_stop(self, event: MessageStopEvent) -> list[HookTrigger]:
-        self._answer = event.text
+        self._last_message = event.text
         return []
 
-    def _ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[HookTrigger]:
+    def _tool_ready(self, event: ToolCallReadyEvent | McpToolCallStartEvent) -> list[HookTrigger]:
         given = event.input if isinstance(event.input, dict) else None
         self._inputs[event.tool_call_id] = given
-        name, number = event.tool_name, event.tool_call_id
-        said = given or {}
+        name, call_id = event.tool_name, event.tool_call_id
+        fields = given or {}
         return [
-            self._call(
-                "pre_tool_use", tool_call_id=number, tool_name=name, tool_input=given, command=_command(said),
-                paths=tuple(said[one] for one in _PATHS if isinstance(said.get(one), str)),
+            self._trigger(
+                "pre_tool_use", tool_call_id=call_id, tool_name=name, tool_input=given, command=_command(fields),
+                paths=tuple(fields[key] for key in _PATHS if isinstance(fields.get(key), str)),
             )
         ]  # fmt: skip
 
-    def _ended(self, event: Any) -> list[HookTrigger]:
+    def _tool_ended(self, event: Any) -> list[HookTrigger]:
         is_error = isinstance(event, ToolErrorEvent | McpToolErrorEvent)
         return [
-            self._call(
+            self._trigger(
                 "post_tool_use", is_error=is_error, tool_call_id=event.tool_call_id, tool_name=event.tool_name,
                 tool_input=self._inputs.pop(event.tool_call_id, None),
                 tool_output=event.error if is_error else event.output,
@@ -95,20 +95,20 @@ class HookTriggerMapper:
         ]  # fmt: skip
 
     def _question(self, event: InputRequiredEvent) -> list[HookTrigger]:
-        return [self._call("notification", message=event.question)]
+        return [self._trigger("notification", message=event.question)]
 
     def _subagent(self, event: SubagentSpawnEvent) -> list[HookTrigger]:
-        return [self._call("subagent_start", message=event.agent_name, prompt=event.prompt)]
+        return [self._trigger("subagent_start", message=event.agent_name, prompt=event.prompt)]
 
-    def _subagent_over(self, event: SubagentResultEvent | SubagentErrorEvent) -> list[HookTrigger]:
-        told = event.summary if isinstance(event, SubagentResultEvent) else event.error
-        return [self._call("subagent_stop", message=told)]
+    def _subagent_ended(self, event: SubagentResultEvent | SubagentErrorEvent) -> list[HookTrigger]:
+        message = event.summary if isinstance(event, SubagentResultEvent) else event.error
+        return [self._trigger("subagent_stop", message=message)]
 
     def _turn_end(self, _: TurnEndEvent) -> list[HookTrigger]:
-        return [self._call("stop", message=self._answer)]
+        return [self._trigger("stop", message=self._last_message)]
 
     def _session_end(self, _: SessionEndEvent) -> list[HookTrigger]:
-        return [self._call("session_end")]
+        return [self._trigger("session_end")]
 
 
 def _command(given: Mapping[str, Any]) -> str | None:
@@ -118,17 +118,20 @@ def _command(given: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-_LOOKS: Mapping[type, Callable[[HookTriggerMapper, Any], list[HookTrigger]]] = {
-    SessionStartEvent: HookTriggerMapper._session_start,  # noqa: SLF001  # a table of this class's own
+_HANDLERS: Mapping[type, Callable[[HookTriggerMapper, Any], list[HookTrigger]]] = {
+    SessionStartEvent: HookTriggerMapper._session_start,  # noqa: SLF001  # the table belongs to this class
     TurnStartEvent: HookTriggerMapper._turn_start,  # noqa: SLF001
     MessageStopEvent: HookTriggerMapper._message_stop,  # noqa: SLF001
-    ToolCallReadyEvent: HookTriggerMapper._ready,  # noqa: SLF001
-    McpToolCallStartEvent: HookTriggerMapper._ready,  # noqa: SLF001
-    **dict.fromkeys((ToolResultEvent, ToolErrorEvent, McpToolResultEvent, McpToolErrorEvent), HookTriggerMapper._ended),  # noqa: SLF001
+    ToolCallReadyEvent: HookTriggerMapper._tool_ready,  # noqa: SLF001
+    McpToolCallStartEvent: HookTriggerMapper._tool_ready,  # noqa: SLF001
+    ToolResultEvent: HookTriggerMapper._tool_ended,  # noqa: SLF001
+    ToolErrorEvent: HookTriggerMapper._tool_ended,  # noqa: SLF001
+    McpToolResultEvent: HookTriggerMapper._tool_ended,  # noqa: SLF001
+    McpToolErrorEvent: HookTriggerMapper._tool_ended,  # noqa: SLF001
     InputRequiredEvent: HookTriggerMapper._question,  # noqa: SLF001
     SubagentSpawnEvent: HookTriggerMapper._subagent,  # noqa: SLF001
-    SubagentResultEvent: HookTriggerMapper._subagent_over,  # noqa: SLF001
-    SubagentErrorEvent: HookTriggerMapper._subagent_over,  # noqa: SLF001
+    SubagentResultEvent: HookTriggerMapper._subagent_ended,  # noqa: SLF001
+    SubagentErrorEvent: HookTriggerMapper._subagent_ended,  # noqa: SLF001
     TurnEndEvent: HookTriggerMapper._turn_end,  # noqa: SLF001
     SessionEndEvent: HookTriggerMapper._session_end,  # noqa: SLF001
 }

@@ -1,7 +1,8 @@
-"""Hooks of a run, called from its events: for what its agent does not call itself. Source: run API, section 7.
+"""Hooks that a run calls from its events, instead of its agent.
 
-A decision about a tool is waited for where the agent asks first; nothing else waits for a hook. Handlers work in
-threads. What the agent does without asking cannot be denied: that is told.
+A tool waits for the decision of hooks if the agent asks for approval; nothing else waits for a hook. Handlers run in
+threads. An action for which the agent did not ask cannot be denied and becomes a warning. See docs/spec/run-api.md,
+section 7.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -20,24 +21,24 @@ from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
 from agent_mux.sdk.hooks import ANY_AGENT, CALLED_FROM_EVENTS, HookCall, HookDecision, HookOutcome, HookType
 
 DRAIN = 30.0
-"""Seconds after the end of a run that hooks have for what they were not called for yet."""
-MOST_WAITING = 10_000
-"""Calls that wait for slow handlers: after that they are left out, which is told."""
+"""Seconds after the end of a run for calling the hooks that are still due."""
+MAX_QUEUED_CALLS = 10_000
+"""Limit of calls that wait for slow handlers; further calls are dropped with a warning."""
 
 
 @dataclass(eq=False)
-class _Judged:
-    """A tool call that the hooks are asked about."""
+class _ToolDecision:
+    """The decision of the hooks about one tool call."""
 
     call: HookCall
     done: anyio.Event = field(default_factory=anyio.Event)
     decision: HookDecision = field(default_factory=HookDecision)
-    was_asked: bool = False
-    """The agent waits for a yes: a no counts."""
+    is_approval_requested: bool = False
+    """Whether the agent asked for approval, so that a denial is effective."""
 
 
 class HookHandler(Protocol):
-    """A registered hook, as far as a run knows it."""
+    """A registered hook, as far as a run depends on it."""
 
     @property
     def enabled(self) -> bool:
@@ -46,12 +47,12 @@ class HookHandler(Protocol):
 
     @property
     def agent(self) -> str:
-        """Registered name of the agent it is for, or `ANY_AGENT`."""
+        """Registered name of the agent that it is for, or `ANY_AGENT`."""
         ...
 
     @property
     def is_policy(self) -> bool:
-        """Whether it only decides, without side effects, and a failure means deny."""
+        """Whether it only decides, without side effects, so that a failure means deny."""
         ...
 
     @property
@@ -72,7 +73,7 @@ Dispatch = Callable[[HookCall, Iterable[HandlerT]], HookOutcome]
 class RunHooks:
     """The hooks of one run."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # what a run has to know of its hooks
+    def __init__(  # noqa: PLR0913, PLR0917  # all of them are required
         self,
         registrations: Sequence[HandlerT],
         dispatch: Dispatch[HandlerT],
@@ -96,101 +97,101 @@ class RunHooks:
         self._registrations = [one for one in registrations if one.enabled and one.agent in (ANY_AGENT, agent)]
         self._agent, self._cwd = agent, cwd
         self.notes: list[str] = []
-        """To be told at the beginning."""
-        self._occurrences = HookTriggerMapper(agent, cwd, prompt)
+        """Warnings for the beginning of the run."""
+        self._mapper = HookTriggerMapper(agent, cwd, prompt)
         self._warn: Callable[[str], None] = lambda _: None
-        self._tools: dict[str, _Judged] = {}
-        self._waiting: list[Callable[[], Awaitable[None]]] = []
+        self._tools: dict[str, _ToolDecision] = {}
+        self._queue: list[Callable[[], Awaitable[None]]] = []
         self._wake = anyio.Event()
         self._is_closed = False
-        self._is_full = False
+        self._is_overflowing = False
         self._scope = anyio.CancelScope()
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @property
     def can_deny_tools(self) -> bool:
-        """Somebody may say no to a tool, and only here: the agent has to ask for everything."""
+        """Whether a hook may deny tools, so that the agent has to ask for approval of every action."""
         return "pre_tool_use" in self.types and any(one.can_decide for one in self._registrations)
 
     @property
     def environment(self) -> dict[str, str]:
-        """For the agent: what it would call by itself is called from here."""
+        """Variables by which the agent's own hooks know which types the run calls."""
         return {CALLED_FROM_EVENTS: f"{self._agent}:{','.join(sorted(self.types))}"}
 
-    def tell(self, warn: Callable[[str], None]) -> None:
-        """Who hears of handlers that fail."""
+    def report_to(self, warn: Callable[[str], None]) -> None:
+        """Send warnings, about failing handlers too, to `warn`."""
         self._warn = warn
         for note in self.notes:
             warn(note)
 
-    # -- what happens
+    # -- events
 
     def observe(self, events: Sequence[AgentEvent]) -> None:
-        """These were published. Does not wait."""
+        """Map published events to hook calls, without waiting."""
         for event in events:
-            for occurrence in self._occurrences.observe(event):
-                self._take(occurrence)
+            for trigger in self._mapper.triggers(event):
+                self._handle_trigger(trigger)
 
-    def prompted(self, text: str) -> None:
-        """The agent was sent another prompt."""
-        self._take(self._occurrences.prompt(text))
+    def observe_prompt(self, text: str) -> None:
+        """Call the hooks for another prompt that was sent to the agent."""
+        self._handle_trigger(self._mapper.prompt_trigger(text))
 
-    def _take(self, occurrence: HookTrigger) -> None:
-        call, number = occurrence.call, occurrence.call.tool_call_id
-        if call.hook_type == "pre_tool_use" and number is not None:
-            if number not in self._tools:
-                self._judge(number, call)
+    def _handle_trigger(self, trigger: HookTrigger) -> None:
+        call, call_id = trigger.call, trigger.call.tool_call_id
+        if call.hook_type == "pre_tool_use" and call_id is not None:
+            if call_id not in self._tools:
+                self._start_decision(call_id, call)
             return
-        judged = None
-        if call.hook_type == "post_tool_use" and number is not None:
-            judged = self._tools.pop(number, None)
-        self._later(lambda: self._observe(call, judged, is_error=occurrence.is_error))
+        tool = None
+        if call.hook_type == "post_tool_use" and call_id is not None:
+            tool = self._tools.pop(call_id, None)
+        self._enqueue(lambda: self._call_after_decision(call, tool, is_error=trigger.is_error))
 
-    def _judge(self, number: str, call: HookCall) -> _Judged:
-        judged = self._tools[number] = _Judged(call)
+    def _start_decision(self, call_id: str, call: HookCall) -> _ToolDecision:
+        tool = self._tools[call_id] = _ToolDecision(call)
         if self._tasks is None:
-            judged.done.set()
+            tool.done.set()
         else:
-            self._tasks.start_soon(self._decide, judged)
-        return judged
+            self._tasks.start_soon(self._decide, tool)
+        return tool
 
-    async def _decide(self, judged: _Judged) -> None:
+    async def _decide(self, tool: _ToolDecision) -> None:
         try:
-            judged.decision = await self._ask(judged.call)
+            tool.decision = await self._call_hooks(tool.call)
         finally:
-            judged.done.set()
+            tool.done.set()
 
-    async def _observe(self, call: HookCall, judged: _Judged | None, *, is_error: bool) -> None:
-        if judged is not None:
-            await judged.done.wait()
-            if judged.decision.behavior == "deny" and not judged.was_asked and not is_error:
-                reason = f": {judged.decision.reason}" if judged.decision.reason else ""
+    async def _call_after_decision(self, call: HookCall, tool: _ToolDecision | None, *, is_error: bool) -> None:
+        if tool is not None:
+            await tool.done.wait()
+            if tool.decision.behavior == "deny" and not tool.is_approval_requested and not is_error:
+                reason = f": {tool.decision.reason}" if tool.decision.reason else ""
                 self._warn(f"the agent used {call.tool_name} without asking, though a hook denies it{reason}")
-        await self._ask(call)
+        await self._call_hooks(call)
 
-    # -- what waits for a decision
+    # -- approvals
 
     async def decide(self, request: OpenInteraction) -> AnyAction | None:
-        """What the hooks say to a request; None: they have no opinion."""
+        """Return the hooks' answer to a request; None if they have no opinion."""
         asked = request.asked
         if not isinstance(asked, facts.ApprovalAsked):
             return None
-        call = self._call_of(asked)
-        decisions = [await self._about_tool(asked, call)]
-        decisions.append(await self._ask(_as(call, "permission_request")))
-        decisions.append((await self._run(_as(call, "pre_tool_use"), only_policies=True)).decision)
-        return _action(request.request_id, decisions)
+        call = self._permission_call(asked)
+        decisions = [await self._decide_tool(asked, call)]
+        decisions.append(await self._call_hooks(_with_type(call, "permission_request")))
+        decisions.append((await self._run_handlers(_with_type(call, "pre_tool_use"), only_policies=True)).decision)
+        return _action_for(request.request_id, decisions)
 
-    async def _about_tool(self, asked: facts.ApprovalAsked, call: HookCall) -> HookDecision:
+    async def _decide_tool(self, asked: facts.ApprovalAsked, call: HookCall) -> HookDecision:
         if asked.call_id is None:
-            return await self._ask(_as(call, "pre_tool_use"))
-        number = asked.call_id
-        judged = self._tools.get(number) or self._judge(number, _as(call, "pre_tool_use"))
-        judged.was_asked = True
-        await judged.done.wait()
-        return judged.decision
+            return await self._call_hooks(_with_type(call, "pre_tool_use"))
+        call_id = asked.call_id
+        tool = self._tools.get(call_id) or self._start_decision(call_id, _with_type(call, "pre_tool_use"))
+        tool.is_approval_requested = True
+        await tool.done.wait()
+        return tool.decision
 
-    def _call_of(self, asked: facts.ApprovalAsked) -> HookCall:
+    def _permission_call(self, asked: facts.ApprovalAsked) -> HookCall:
         known = self._tools.get(asked.call_id or "")
         given = None if known is None else known.call.tool_input
         if given is None and asked.command is not None:
@@ -198,7 +199,7 @@ class RunHooks:
         return HookCall(
             agent=self._agent,
             hook_type="permission_request",
-            session_id=self._occurrences.session_id,
+            session_id=self._mapper.session_id,
             cwd=self._cwd,
             tool_call_id=asked.call_id,
             tool_name=asked.tool_name,
@@ -210,80 +211,78 @@ class RunHooks:
 
     # -- handlers
 
-    async def _ask(self, call: HookCall) -> HookDecision:
+    async def _call_hooks(self, call: HookCall) -> HookDecision:
         if call.hook_type not in self.types:
             return HookDecision()
-        outcome = await self._run(call)
+        outcome = await self._run_handlers(call)
         for warning in outcome.warnings:
             self._warn(warning)
         return outcome.decision
 
-    async def _run(self, call: HookCall, *, only_policies: bool = False) -> HookOutcome:
-        several = [one for one in self._registrations if one.applies_to(call) and (one.is_policy or not only_policies)]
-        if not several or call.hook_type not in self.types:
+    async def _run_handlers(self, call: HookCall, *, only_policies: bool = False) -> HookOutcome:
+        handlers = [one for one in self._registrations if one.applies_to(call) and (one.is_policy or not only_policies)]
+        if not handlers or call.hook_type not in self.types:
             return HookOutcome(HookDecision())
-        return await to_thread.run_sync(self._dispatch, call, several, abandon_on_cancel=True)
+        return await to_thread.run_sync(self._dispatch, call, handlers, abandon_on_cancel=True)
 
-    # -- the work
+    # -- the queue of calls
 
-    def _later(self, work: Callable[[], Awaitable[None]]) -> None:
-        if len(self._waiting) < MOST_WAITING:
-            self._waiting.append(work)
-        elif not self._is_full:
-            self._is_full = True
-            self._warn(f"hooks are too slow: more than {MOST_WAITING} calls wait, and the next ones are left out")
+    def _enqueue(self, work: Callable[[], Awaitable[None]]) -> None:
+        if len(self._queue) < MAX_QUEUED_CALLS:
+            self._queue.append(work)
+        elif not self._is_overflowing:
+            self._is_overflowing = True
+            self._warn(f"hooks are too slow: more than {MAX_QUEUED_CALLS} calls wait, and further calls are dropped")
         self._wake.set()
 
-    async def work(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Call the handlers, one after the other, until the run is over and everybody was called."""
+    async def run_calls(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Call the handlers one after the other, until the run is over and no call is left."""
         with self._scope:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 task_status.started()
-                while self._waiting or not self._is_closed:
-                    if not self._waiting:
+                while self._queue or not self._is_closed:
+                    if not self._queue:
                         self._wake = anyio.Event()
                         await self._wake.wait()
                         continue
-                    await self._waiting.pop(0)()
-                    self._is_full = self._is_full and bool(self._waiting)
+                    await self._queue.pop(0)()
+                    self._is_overflowing = self._is_overflowing and bool(self._queue)
             self._tasks = None
 
     def close(self) -> None:
-        """Nothing happens any more; `work` ends soon."""
+        """Accept no more calls; `run_calls` returns after the remaining ones, within DRAIN seconds."""
         self._is_closed = True
         self._scope.deadline = anyio.current_time() + DRAIN
         self._wake.set()
 
 
-def _as(call: HookCall, hook_type: HookType) -> HookCall:
+def _with_type(call: HookCall, hook_type: HookType) -> HookCall:
     return replace(call, hook_type=hook_type)
 
 
-def _action(request_id: str, decisions: Sequence[HookDecision]) -> AnyAction | None:
+def _action_for(request_id: str, decisions: Sequence[HookDecision]) -> AnyAction | None:
     for decision in decisions:
         if decision.behavior == "deny":
             return DenyAction(request_id, decision.reason or "denied by a hook")
         if decision.modified_input is not None:
-            return DenyAction(
-                request_id, "a hook wants another input for this tool, which only hooks of the agent can give"
-            )
-    said = {decision.behavior for decision in decisions}
-    return ApproveAction(request_id) if "allow" in said and "ask" not in said else None
+            return DenyAction(request_id, "a hook changed the input of this tool, which only hooks of the agent can do")
+    behaviors = {decision.behavior for decision in decisions}
+    return ApproveAction(request_id) if "allow" in behaviors and "ask" not in behaviors else None
 
 
 class ExecutableRun(Protocol):
-    """A run that can be carried out."""
+    """A run that `execute_with_hooks` can carry out."""
 
     async def execute(self) -> None:
-        """To its end."""
+        """Carry out the run to its end."""
         ...
 
 
 async def execute_with_hooks(run: ExecutableRun, hooks: RunHooks) -> None:
-    """Carry out a run, and call its hooks meanwhile, and for a while after it."""
+    """Carry out a run, calling its hooks during the run and for a limited time after it."""
     async with anyio.create_task_group() as tasks:
-        await tasks.start(hooks.work)
+        await tasks.start(hooks.run_calls)
         try:
             await run.execute()
         finally:

@@ -1,4 +1,4 @@
-"""What an agent waits for, and the answers. Source: run API, section 3 (interaction channel)."""
+"""Pending approvals and questions, and their answers. See docs/spec/run-api.md, section 3 (interaction channel)."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,10 +18,13 @@ from agent_mux.sdk.interactions import (
     Text,
 )
 
+SendAction = Callable[[AnyAction], Awaitable[Delivery]]
+"""Sends an action to the agent, and returns how it was delivered."""
 
-def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
-    """The public view of an open request."""
-    asked = open_.asked
+
+def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
+    """Return the public view of a pending request."""
+    asked = request.asked
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalAsked):
         detail = ApprovalDetail(
@@ -31,63 +34,73 @@ def describe(open_: OpenInteraction, run_id: str) -> PendingInteraction:
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)
         description = asked.question
-    return PendingInteraction(open_.interaction_id, open_.kind, run_id, description, detail, open_.created_at)
+    return PendingInteraction(request.interaction_id, request.kind, run_id, description, detail, request.created_at)
 
 
-def to_action(open_: OpenInteraction, response: Response) -> AnyAction:
-    """The action that carries a response. Raises VALIDATION_ERROR for a response of the wrong kind."""
-    match open_.kind, response:
+def to_action(request: OpenInteraction, response: Response) -> AnyAction:
+    """Return the action for a response.
+
+    Raises VALIDATION_ERROR if the request does not accept this kind of response.
+    """
+    match request.kind, response:
         case _, Deny(reason):
-            return DenyAction(open_.request_id, reason)
+            return DenyAction(request.request_id, reason)
         case "approval", Approve(always):
-            return ApproveAction(open_.request_id, always)
+            return ApproveAction(request.request_id, always)
         case "input", Text(text):
-            return AnswerAction(open_.request_id, text)
+            return AnswerAction(request.request_id, text)
         case "input", Choice(option):
-            return AnswerAction(open_.request_id, _label(open_, option))
-    wanted = "Approve or Deny" if open_.kind == "approval" else "Text, Choice or Deny"
+            return AnswerAction(request.request_id, _label(request, option))
+    wanted = "Approve or Deny" if request.kind == "approval" else "Text, Choice or Deny"
     raise AgentMuxError(
         "VALIDATION_ERROR",
-        f"{type(response).__name__} does not answer the {open_.kind} {open_.interaction_id}; use {wanted}",
+        f"{type(response).__name__} does not answer the {request.kind} {request.interaction_id}; use {wanted}",
     )
 
 
-def _label(open_: OpenInteraction, option: str | int) -> str:
-    options = open_.asked.options if isinstance(open_.asked, facts.InputAsked) else ()
+def _label(request: OpenInteraction, option: str | int) -> str:
+    options = request.asked.options if isinstance(request.asked, facts.InputAsked) else ()
     if isinstance(option, str):
         return option
     if 0 <= option < len(options):
         return options[option]
     raise AgentMuxError(
         "VALIDATION_ERROR",
-        f"the question {open_.interaction_id} has {len(options)} options; there is no number {option}",
+        f"the question {request.interaction_id} has {len(options)} options; number {option} does not exist",
     )
 
 
 class InteractionChannel:
-    """`run.interaction`: what the agent waits for, and a way to answer."""
+    """`run.interaction`: the pending approvals and questions, and methods to answer them."""
 
     def __init__(
         self,
         run_id: str,
         pending: Callable[[], tuple[OpenInteraction, ...]],
-        act: "Act",
+        act: SendAction,
         require_active: Callable[[], None],
     ) -> None:
-        """`require_active` raises when the run is over."""
+        """Create the channel of one run.
+
+        Args:
+            run_id: ULID of the run.
+            pending: Returns the pending requests.
+            act: Sends an action to the agent.
+            require_active: Raises RUN_NOT_ACTIVE if the run is over.
+        """
         self._run_id = run_id
         self._require_active = require_active
-        self._open = pending
+        self._pending = pending
         self._act = act
         self._listeners: list[Callable[[PendingInteraction], Any]] = []
 
     @property
     def pending(self) -> list[PendingInteraction]:
-        """What the agent waits for now, in the order it asked."""
-        return [describe(open_, self._run_id) for open_ in self._open()]
+        """The pending requests, in the order in which the agent asked."""
+        return [describe(request, self._run_id) for request in self._pending()]
 
     def on_pending(self, callback: Callable[[PendingInteraction], Any]) -> Callable[[], None]:
-        """Call back for each new request. Returns the function that stops it."""
+        """Call `callback` with each new request. Returns a function that stops this."""
         self._listeners.append(callback)
 
         def stop() -> None:
@@ -97,17 +110,17 @@ class InteractionChannel:
         return stop
 
     def listeners(self) -> tuple[Callable[[PendingInteraction], Any], ...]:
-        """Who wants to know."""
+        """Return the callbacks for new requests."""
         return tuple(self._listeners)
 
     async def respond(self, interaction_id: str, response: Response) -> Delivery:
         """Answer a request.
 
-        Raises INTERACTION_NOT_FOUND when it is unknown or was answered already, RUN_NOT_ACTIVE after the end.
+        Raises INTERACTION_NOT_FOUND if the request is unknown or was answered before, RUN_NOT_ACTIVE after the end.
         """
-        for open_ in self._open():
-            if open_.interaction_id == interaction_id:
-                return await self._act(to_action(open_, response))
+        for request in self._pending():
+            if request.interaction_id == interaction_id:
+                return await self._act(to_action(request, response))
         self._require_active()
         raise AgentMuxError(
             "INTERACTION_NOT_FOUND",
@@ -115,17 +128,14 @@ class InteractionChannel:
         )
 
     async def approve_all(self) -> int:
-        """Approve every pending approval; questions are left alone. Returns how many there were."""
-        return await self._answer_all([open_ for open_ in self._open() if open_.kind == "approval"], Approve())
+        """Approve every pending approval, but no question. Returns how many there were."""
+        return await self._answer_all([request for request in self._pending() if request.kind == "approval"], Approve())
 
     async def deny_all(self, reason: str | None = None) -> int:
-        """Refuse everything that is pending, questions included. Returns how many there were."""
-        return await self._answer_all(list(self._open()), Deny(reason))
+        """Deny every pending request, including questions. Returns how many there were."""
+        return await self._answer_all(list(self._pending()), Deny(reason))
 
     async def _answer_all(self, requests: list[OpenInteraction], response: Response) -> int:
-        for open_ in requests:
-            await self._act(to_action(open_, response))
+        for request in requests:
+            await self._act(to_action(request, response))
         return len(requests)
-
-
-Act = Callable[[AnyAction], Awaitable[Delivery]]

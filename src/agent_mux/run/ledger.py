@@ -1,4 +1,4 @@
-"""What became of every native line: mapped, deliberately ignored (with the reason), or unknown."""
+"""The ledger of a run: how many native lines were mapped, deliberately ignored (with the reason), or unknown."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,24 +11,24 @@ class Ledger:
     def __init__(self) -> None:
         self.lines = 0
         self.ignored: Counter[str] = Counter()
-        """Native type -> how many."""
+        """Number of ignored lines by native type."""
         self.reasons: dict[str, str] = {}
-        """Native type -> why it is ignored."""
+        """Why lines are ignored, by native type."""
         self.unknown: Counter[str] = Counter()
-        """Native type -> how many."""
+        """Number of unknown lines by native type."""
 
     @property
     def mapped(self) -> int:
-        """Lines that became events or changed the state of the run."""
+        """Number of lines that became events or changed the state of the run."""
         return self.lines - self.ignored.total() - self.unknown.total()
 
     def ignore(self, kind: str, reason: str) -> None:
-        """One more line that is known and deliberately not mapped."""
+        """Count a line of a known type that is deliberately not mapped."""
         self.ignored[kind] += 1
         self.reasons.setdefault(kind, reason)
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is shown in `RunResult` and on the wire."""
+        """Return the ledger as in `RunResult` and on the wire."""
         return {
             "lines": self.lines,
             "mapped": self.mapped,
@@ -39,13 +39,13 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Ledger":
-        """The inverse of `to_dict`."""
-        made = cls()
-        made.lines = int(plain["lines"])
-        made.ignored.update(plain.get("ignored", {}))
-        made.reasons.update(plain.get("reasons", {}))
-        made.unknown.update(plain.get("unknown", {}))
-        return made
+        """Return the ledger for the result of `to_dict`."""
+        ledger = cls()
+        ledger.lines = int(plain["lines"])
+        ledger.ignored.update(plain.get("ignored", {}))
+        ledger.reasons.update(plain.get("reasons", {}))
+        ledger.unknown.update(plain.get("unknown", {}))
+        return ledger
 
     def __repr__(self) -> str:
         return f"<Ledger {self.to_dict()}>"

@@ -1,6 +1,6 @@
-"""Log entries of one run: its milestones, never its content.
+"""Log entries about the milestones of one run, never its content, and the run's line in the run index.
 
-A run that ended is written into the index: after its result is there, in a thread, and at no cost to the run.
+The line is written after the run has its result, in a thread, so that the run does not wait for it.
 """
 
 import logging
@@ -27,46 +27,46 @@ from agent_mux.run.result import RunResult
 
 
 class RunLog:
-    """Tells of one run. Every entry has its `run_id` and `agent`."""
+    """Log entries of one run; each has its `run_id` and `agent`."""
 
     def __init__(self, run_id: str, agent: str, redactor: Redactor, warn: Callable[[str], None]) -> None:
-        """`warn` is told, once, when the logger that was configured raises."""
+        """Bind the entries to a run. `warn` is called once if the configured logger raises."""
         self._bound = {"run_id": run_id, "agent": agent}
         self._redactor = redactor
         self._warn = warn
         self._is_first = True
-        self.is_heard = is_logging_enabled()
+        self.is_enabled = is_logging_enabled()
 
-    def tell(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
-        """One entry. Fields that are None are left out."""
-        if not self.is_heard:
+    def write(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
+        """Write one entry, without the fields that are None."""
+        if not self.is_enabled:
             return
-        said = {name: self._clean(value) for name, value in fields.items() if value is not None}
+        cleaned = {name: self._clean(value) for name, value in fields.items() if value is not None}
         try:
-            get_logger().log(level, entry, **self._bound, **said)
-        except Exception as error:  # noqa: BLE001  # a logger of the consumer's may raise anything
-            self.is_heard = False
+            get_logger().log(level, entry, **self._bound, **cleaned)
+        except Exception as error:  # noqa: BLE001  # a logger of the consumer may raise anything
+            self.is_enabled = False
             self._warn(f"the log of this run ends here: {error!r}")
 
     def _clean(self, value: Any) -> Any:
         return self._redactor.mask_text(value) if isinstance(value, str) else value
 
     def observe(self, events: Sequence[AgentEvent]) -> None:
-        """Tell what is worth telling of these."""
-        if not self.is_heard:
+        """Write entries for those of these events that are milestones."""
+        if not self.is_enabled:
             return
         if self._is_first:
             self._is_first = False
-            self.tell("first_event", type=events[0].type)
+            self.write("first_event", type=events[0].type)
         for event in events:
-            describe = _WORTH_TELLING.get(type(event))
+            describe = _LOGGED_EVENTS.get(type(event))
             if describe is not None:
                 entry, fields = describe(event)
-                self.tell(entry, **fields)
+                self.write(entry, **fields)
 
-    def ended(self, result: RunResult) -> None:
-        """The last entry."""
-        self.tell(
+    def write_end(self, result: RunResult) -> None:
+        """Write the last entry."""
+        self.write(
             "run_ended",
             level=logging.INFO if result.ok else logging.WARNING,
             exit_reason=result.exit_reason,
@@ -79,7 +79,7 @@ class RunLog:
         )
 
 
-_WORTH_TELLING: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
+_LOGGED_EVENTS: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
     ApprovalRequestEvent: lambda event: (
         "interaction_pending",
         {"kind": "approval", "interaction_id": event.interaction_id, "risk": event.risk_level},
@@ -103,17 +103,17 @@ _WORTH_TELLING: Mapping[type, Callable[[Any], tuple[str, dict[str, Any]]]] = {
 }
 
 
-LONGEST_WAIT = 5.0  # seconds; a disk that does not answer keeps nobody
+MAX_INDEX_WAIT = 5.0  # seconds; a disk that does not respond must not block the client
 
 
 async def append_to_index(path: Path, plan: RunPlan, started_at: int, result: RunResult) -> None:
-    """Add the run to an index. Never raises: what keeps it from being written is a warning in the log.
+    """Add the run to an index. Never raises: a failure is logged as a warning.
 
-    `started_at`: milliseconds since the epoch.
+    `started_at` is in milliseconds since the epoch.
     """
-    line = plan.redactor.mask(encode_line(_record_of(plan, started_at, result)))
-    reason = f"it took more than {LONGEST_WAIT:g} s"
-    with anyio.move_on_after(LONGEST_WAIT, shield=True):
+    line = plan.redactor.mask(encode_line(_index_record(plan, started_at, result)))
+    reason = f"it took more than {MAX_INDEX_WAIT:g} s"
+    with anyio.move_on_after(MAX_INDEX_WAIT, shield=True):
         try:
             await to_thread.run_sync(append_line, path, line, abandon_on_cancel=True)
         except OSError as error:
@@ -123,7 +123,7 @@ async def append_to_index(path: Path, plan: RunPlan, started_at: int, result: Ru
     logging.getLogger(LOGGER).warning("run %s is not in the index %s: %s", plan.run_id, path, reason)
 
 
-def _record_of(plan: RunPlan, started_at: int, result: RunResult) -> IndexRecord:
+def _index_record(plan: RunPlan, started_at: int, result: RunResult) -> IndexRecord:
     cost = result.cost
     return new_index_record(
         started_at=started_at,

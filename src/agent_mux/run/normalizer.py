@@ -1,7 +1,7 @@
-"""Records to events: the same code, live and derived. Framing, codec and assembler in a row; no clock, no I/O.
+"""Records to events, with the same code live and derived: framing, codec and assembler in sequence.
 
-The live runner feeds it what happens and performs the effects; whoever derives events from a journal feeds it the
-same records and leaves the effects alone. Therefore both get the same events, byte for byte.
+The live runner feeds each record as it happens and performs the effects. Derivation feeds the records of a journal and
+ignores the effects. The normalizer has no clock and performs no I/O, so both produce the same events, byte for byte.
 """
 
 from collections import deque
@@ -35,16 +35,15 @@ from agent_mux.sdk.facts import Ignored, Note, Retrying, Unknown
 from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 
 STDERR_TAIL_BYTES = 8192
-LONGEST_RAW_SHOWN = 2000
-PRINTED = Kind.STDOUT
-_SOURCES = {Kind.STDOUT: Source.STDOUT, Kind.STDERR: Source.STDERR, Kind.STDIN: Source.STDIN}
+MAX_RAW_SHOWN = 2000
+STDOUT_RECORD = Kind.STDOUT
 
 
 class Normalizer:
-    """Turns the records of one run into its events. `effects` collects what the codec asks for.
+    """Converts the records of one run to events. `effects` collects what the codec requests.
 
-    Each process that speaks, the first and those of retries, gets a codec of its own: for `context`, or else for the
-    one in the header. `forgiving`: a codec that raises costs its line, which is shown as unknown, and not the run.
+    Each process, the first and those of retries, has its own codec: for `context`, else for the context in the header.
+    `forgiving`: a line for which the codec raises becomes an unknown line instead of an error.
     """
 
     def __init__(
@@ -62,30 +61,31 @@ class Normalizer:
         self._debug = header.codec.debug
         self._observing = header.observing
         prompt = header.codec.prompt
-        self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: it did not come this way
+        self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
         self._assembler = StreamAssembler(header.stream)
-        self._begin()
+        self._start_codec()
         self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._cause: Cause | None = None
         self._message = ""
-        self._asked_at: int | None = None
-        self._counted = False
+        self._prompted_after: int | None = None
+        """Number of ended turns when the last prompt was sent; None before the first prompt."""
+        self._is_counting = False
         self._dispatch: dict[type, Callable[[Any], None]] = {
             **self._assembler.handlers,
-            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Accept, Refuse), self._effect),
-            Ignored: self._ignored,
-            Unknown: self._unknown,
+            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Accept, Refuse), self._collect_effect),
+            Ignored: self._count_ignored,
+            Unknown: self._report_unknown,
         }
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
         self.verdict_so_far: Verdict | None = None
-        """Of the last attempt, where another one may follow."""
+        """Verdict of the last attempt, after which another attempt may follow."""
 
-    def _begin(self) -> None:
-        """A process begins to speak."""
+    def _start_codec(self) -> None:
+        """Create the codec and the framers for a new process."""
         self._codec = self._make_codec()
         self._framers: dict[Source, Framer] = {
             Source.STDOUT: new_framer(self._framing),
@@ -96,55 +96,55 @@ class Normalizer:
         self._is_finished = False
 
     def begin_at(self, started_at: int) -> None:
-        """The time that the records count from, in milliseconds since the epoch. Before the first record."""
+        """Set the time from which records count, in milliseconds since the epoch. Call it before the first record."""
         self._started_at = self._assembler.now = started_at
 
     @property
     def assembler(self) -> StreamAssembler:
-        """The state of the stream, to look at."""
+        """The assembler, for reading the state of the stream."""
         return self._assembler
 
     @property
     def pending(self) -> tuple[OpenInteraction, ...]:
-        """What the agent waits for."""
+        """The requests for which the agent waits."""
         return self._assembler.pending
 
     @property
     def is_busy(self) -> bool:
-        """The agent has a prompt that it has not dealt with."""
-        return self._assembler.in_turn or self._asked_at == self._assembler.turns_ended
+        """Whether the agent has a prompt that it has not finished."""
+        return self._assembler.in_turn or self._prompted_after == self._assembler.turns_ended
 
     def take_effects(self) -> list[Effect]:
-        """What the codec asked for since the last call."""
+        """Return the effects that the codec requested since the last call."""
         effects, self.effects = self.effects, []
         return effects
 
     def feed(self, record: Record) -> list[AgentEvent]:
-        """Take one record, give the events it makes."""
+        """Process one record and return the resulting events."""
         self._assembler.now = self._started_at + record.at // 1000
         kind = record.kind
-        if kind is PRINTED:  # nearly all of them
-            self._lines(STDOUT, self._stdout.feed(record.payload))
+        if kind is STDOUT_RECORD:  # nearly all records
+            self._receive_lines(STDOUT, self._stdout.feed(record.payload))
             return self._assembler.drain()
         match kind:
             case Kind.STDERR:
                 self._keep_tail(record.payload)
-                self._lines(Source.STDERR, self._framers[Source.STDERR].feed(record.payload))
+                self._receive_lines(Source.STDERR, self._framers[Source.STDERR].feed(record.payload))
             case Kind.STDIN:
                 if self._observing:
-                    self._lines(Source.STDIN, self._framers[Source.STDIN].feed(record.payload))
+                    self._receive_lines(Source.STDIN, self._framers[Source.STDIN].feed(record.payload))
             case Kind.ACTION:
-                self._act(decode_action(record))
+                self._handle_action(decode_action(record))
             case Kind.CONTROL:
-                self._control(record)
+                self._handle_control(record)
             case Kind.EXIT:
-                self._exit(record)
+                self._handle_exit(record)
             case Kind.HEADER:
                 pass
         return self._assembler.drain()
 
     def cut_off(self, at: int) -> list[AgentEvent]:
-        """The records end without an exit: whoever wrote them was killed. Close the stream as such."""
+        """Return the events that close the stream of records without an exit, whose writer was killed at time `at`."""
         self._assembler.now = self._started_at + at // 1000
         self._finish_lines()
         self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
@@ -152,9 +152,9 @@ class Normalizer:
 
     # -- lines
 
-    def _lines(self, source: Source, lines: Iterable[bytes]) -> None:
+    def _receive_lines(self, source: Source, lines: Iterable[bytes]) -> None:
         receive, dispatch, debug, keeps_blanks = self._codec.receive, self._dispatch, self._debug, self._keeps_blanks
-        self._counted = source is STDOUT
+        self._is_counting = source is STDOUT
         count = 0
         for line in lines:
             if (not line or line.isspace()) and not keeps_blanks:
@@ -162,18 +162,18 @@ class Normalizer:
             if debug:
                 self._assembler.show_raw(line.decode("utf-8", "replace"))
             count += 1
-            # The hot path: one look-up and one call per step.
+            # The hot path: one lookup and one call per step.
             try:
-                steps = receive(line, source) or (_silent(line),)
-            except Exception as error:  # a codec must not raise; one that does costs its line, not the run
+                steps = receive(line, source) or (_unreported(line),)
+            except Exception as error:  # a codec that raises loses its line, not the run
                 if not self._forgiving:
                     raise
-                steps = (_broken(line, error),)
+                steps = (_codec_failure(line, error),)
             for step in steps:
                 dispatch[step.__class__](step)
-        if self._counted:
+        if self._is_counting:
             self.ledger.lines += count
-            self._counted = False
+            self._is_counting = False
         if debug:
             self._assembler.show_raw(None)
 
@@ -181,34 +181,34 @@ class Normalizer:
         for step in steps:
             self._dispatch[step.__class__](step)
 
-    def _ignored(self, step: Ignored) -> None:
-        if self._counted:
+    def _count_ignored(self, step: Ignored) -> None:
+        if self._is_counting:
             self.ledger.ignore(step.kind, step.reason)
 
-    def _unknown(self, step: Unknown) -> None:
-        if self._counted:
+    def _report_unknown(self, step: Unknown) -> None:
+        if self._is_counting:
             self.ledger.unknown[step.kind] += 1
-        self._assembler.receive(Unknown(step.kind, step.raw[:LONGEST_RAW_SHOWN]))
+        self._assembler.receive(Unknown(step.kind, step.raw[:MAX_RAW_SHOWN]))
 
-    def _effect(self, step: Effect) -> None:
+    def _collect_effect(self, step: Effect) -> None:
         self.effects.append(step)
 
     def _finish_lines(self) -> None:
         for source, framer in self._framers.items():
-            self._lines(source, framer.finish())
+            self._receive_lines(source, framer.finish())
 
-    # -- what the consumer and the mux did, and the end
+    # -- actions, controls and the end
 
-    def _act(self, action: AnyAction) -> None:
+    def _handle_action(self, action: AnyAction) -> None:
         steps = tuple(self._codec.request(action))
         is_refused = any(isinstance(step, Refuse) for step in steps)
         if not is_refused and (isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy)):
-            self._asked_at = self._assembler.turns_ended
+            self._prompted_after = self._assembler.turns_ended
             if self._cause == "interrupt":
-                self._cause = None  # the run went on after the interruption
+                self._cause = None  # the run continued after the interruption
         self._apply(steps)
 
-    def _control(self, record: Record) -> None:
+    def _handle_control(self, record: Record) -> None:
         control = decode_control(record)
         match control.what:
             case "start":
@@ -217,9 +217,9 @@ class Normalizer:
                 self._finish_attempt(control.exited)
                 self.verdict_so_far = self._assembler.determine_verdict(self._ending(control.exited))
             case "retry":
-                self._try_again(control)
+                self._begin_retry(control)
             case "quiet" | "resize":
-                self._look_at_terminal(control)
+                self._observe_terminal(control)
             case "pause":
                 self._assembler.pause()
             case "resume":
@@ -233,31 +233,31 @@ class Normalizer:
 
     def _start(self) -> None:
         if self._has_first_prompt:
-            self._asked_at = self._assembler.turns_ended
+            self._prompted_after = self._assembler.turns_ended
         self._apply(self._codec.start())
 
-    def _look_at_terminal(self, control: Control) -> None:
+    def _observe_terminal(self, control: Control) -> None:
         if isinstance(self._codec, WatchesTerminal):
             self._apply(self._codec.resized(control.size) if control.what == "resize" else self._codec.quiet())
 
-    def _exit(self, record: Record) -> None:
+    def _handle_exit(self, record: Record) -> None:
         exited = decode_exit(record)
         self._finish_attempt(exited)
         self.verdict = self._assembler.end(self._ending(exited))
 
     def _finish_attempt(self, exited: Exited) -> None:
-        """A process is gone: what it left unsaid. Once."""
+        """Process what a finished process left incomplete, once."""
         if not self._is_finished:
             self._is_finished = True
             self._finish_lines()
             self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
 
-    def _try_again(self, control: Control) -> None:
+    def _begin_retry(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
         self._assembler.restart(retry)
         self._stderr.clear()
         self._stderr_size = 0
-        self._begin()
+        self._start_codec()
 
     def _ending(self, exited: Exited) -> Ending:
         return Ending(
@@ -265,7 +265,7 @@ class Normalizer:
             signal=exited.signal,
             stderr=self.stderr_tail,
             cause=self._cause,
-            unanswered=self._asked_at == self._assembler.turns_ended,
+            unanswered=self._prompted_after == self._assembler.turns_ended,
             message=self._message,
         )
 
@@ -277,13 +277,13 @@ class Normalizer:
 
     @property
     def stderr_tail(self) -> str:
-        """The end of the agent's standard error."""
+        """The last STDERR_TAIL_BYTES bytes of the agent's standard error, decoded."""
         return b"".join(self._stderr)[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
 
 
-def _silent(line: bytes) -> Unknown:
-    return Unknown("nothing was said about it", line.decode("utf-8", "replace"))
+def _unreported(line: bytes) -> Unknown:
+    return Unknown("its codec reported nothing", line.decode("utf-8", "replace"))
 
 
-def _broken(line: bytes, error: Exception) -> Unknown:
+def _codec_failure(line: bytes, error: Exception) -> Unknown:
     return Unknown(f"its codec failed with {error!r}", line.decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Everything about a run that can be decided before anything is started. Pure but for looking at the disk."""
+"""Everything about a run that is decided before anything is started: a pure function, except for reading the disk."""
 
 import os
 import time
@@ -27,11 +27,7 @@ from agent_mux.redaction import (
     secret_values,
     secrets_of_servers,
 )
-from agent_mux.run.environment import (
-    base_environment,
-    process_environment,
-    temp_dir_of,
-)
+from agent_mux.run.environment import base_environment, process_environment, temp_dir_of
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,
@@ -55,12 +51,12 @@ def _no_notes(adapter: Adapter, model: str | None) -> tuple[str, ...]:  # noqa: 
     return ()
 
 
-SHORTEST_STRING = 4  # characters of a value of an MCP server that is hidden where it stands alone
+MIN_HIDDEN_STRING = 4  # characters of a value of an MCP server that is hidden where it is a whole string
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """What the runner carries out."""
+    """All decisions that the runner carries out."""
 
     options: RunOptions
     adapter: Adapter
@@ -71,12 +67,12 @@ class RunPlan:
     temp_dir: Path
     header: Header
     context: CodecContext
-    """As in the header, with the stand-ins of the secrets that the agent has to be told."""
+    """As in the header, but with placeholders for the secrets that the agent needs."""
     redactor: Redactor
-    """Keeps the secrets of this run out of what is written down, and puts them into what its agent is sent."""
+    """Replaces the run's secrets in everything that is recorded, and restores them in what is sent to the agent."""
     journal_path: Path | None
     requested_options: RunOptions
-    """The options as they were given: `options` has the worktree as its `cwd`, if there is one."""
+    """The options as given; `options` has the worktree, if any, as its `cwd`."""
     worktree: "WorktreePlan | None" = None
 
     @property
@@ -85,7 +81,7 @@ class RunPlan:
         return self.header.stream.run_id
 
     def new_codec(self, context: CodecContext) -> Codec:
-        """A codec for the run, or for deriving its events again."""
+        """Return a new codec, for the run or for deriving its events again."""
         return self.protocol.codec(context)
 
 
@@ -114,16 +110,16 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         AgentMuxError: The run cannot start with these options. See docs/spec/run-api.md, section 1.
     """
     validate_options(options)
-    requested_options = options = _sound(options)
+    requested_options = options = _replace_surrogates_in(options)
     adapter = find_adapter(options.agent)
-    native = _native(options, must_ask=must_ask)
+    native = _native_options(options, must_ask=must_ask)
     check_capabilities(native, adapter.capabilities)
     started_at = now_ms if now_ms is not None else time.time_ns() // 1_000_000
     run_id = options.run_id or str(ULID())
     environ = base_environment(options)
     worktree = None
     if options.isolation == "worktree":
-        from agent_mux.run.worktree import plan_worktree  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.worktree import plan_worktree  # noqa: PLC0415  # most runs do not need it
 
         worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
@@ -139,13 +135,13 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         ),
     )
     spawn = replace(spawn, notes=(*spawn.notes, *model_notes(adapter, options.model)))
-    _check_argv(options, spawn)
+    _check_secrets_in_argv(options, spawn)
     protocol = find_protocol(adapter, spawn.protocol, find_adapter)
     cwd = options.working_directory()
     codec = (adapter.context or partial(default_context, adapter.agent))(native, spawn)
     final = process_environment(environ, spawn, run_id)
-    redactor = redactor_of(options, final)
-    context = masked(codec, redactor)
+    redactor = make_redactor(options, final)
+    context = mask_secrets(codec, redactor)
     header = Header(
         package_version=__version__,
         started_at=started_at,
@@ -154,7 +150,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         framing=protocol.framing,
         argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),
-        options=redacted(requested_options),
+        options=redact_options(requested_options),
     )
     return RunPlan(
         options=options,
@@ -164,7 +160,7 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         environ=final,
         cwd=cwd,
         temp_dir=temp_dir,
-        header=masked(header, redactor),
+        header=mask_secrets(header, redactor),
         context=context,
         redactor=redactor,
         journal_path=_journal_path(options, journal_dir, run_id),
@@ -176,60 +172,60 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
 _Plain = TypeVar("_Plain", Header, CodecContext)
 
 
-def masked(plain: _Plain, redactor: Redactor) -> _Plain:
-    """The same without secrets that can be recognised: the agent's events are made of this, now and later."""
+def mask_secrets(plain: _Plain, redactor: Redactor) -> _Plain:
+    """Return the value without recognizable secrets, because events are made from it, now and later."""
     try:
         encoded = msgspec.json.encode(plain)
-    except UnicodeEncodeError:  # a directory whose name is no UTF-8
+    except UnicodeEncodeError:  # for example a directory whose name is not UTF-8
         encoded = msgspec.json.encode(sanitize_unicode(plain))
     clean = redactor.mask(encoded)
     return plain if clean is encoded else msgspec.json.decode(clean, type=type(plain))
 
 
-def _check_argv(options: RunOptions, spawn: SpawnArgs) -> None:
-    """Some agents take servers on their command line, which everybody on the machine can read: without secrets only.
+def _check_secrets_in_argv(options: RunOptions, spawn: SpawnArgs) -> None:
+    """Reject MCP servers with secrets if the agent takes servers on its command line, which all users can read.
 
-    What a server is given as `args` stands on a command line anyway.
+    The `args` of a server are on a command line in any case, so they are not checked.
     """
-    told = "\0".join(spawn.argv)
+    arguments = "\0".join(spawn.argv)
     allowed = f"without secrets: {options.agent} gets it on its command line; headers and env are safe"
-    shown = [
+    exposed = [
         FieldError(f"mcp_servers[{index}]", HIDDEN, allowed)
         for index, server in enumerate(options.mcp_servers)
-        if any(secret in told for secret in secrets_of_servers([replace(server, args=())]))
+        if any(secret in arguments for secret in secrets_of_servers([replace(server, args=())]))
     ]
-    if shown:
-        raise ValidationError(shown)
+    if exposed:
+        raise ValidationError(exposed)
 
 
-def redactor_of(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
-    """Knows the secrets that the agent can know."""
+def make_redactor(options: RunOptions, environ: Mapping[str, str]) -> Redactor:
+    """Return the redactor for all secrets that the agent can know."""
     servers = options.mcp_servers
-    told = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
+    values = {value for server in servers for value in (*server.env.values(), *server.headers.values())}
     return Redactor(
         secret_values(environ) | secrets_of_servers(servers),
-        strings=(value for value in told if len(value) >= SHORTEST_STRING),
+        strings=(value for value in values if len(value) >= MIN_HIDDEN_STRING),
     )
 
 
-def _native(options: RunOptions, *, must_ask: bool) -> RunOptions:
-    """The options as the agent gets them: where rules decide, it has to ask, whatever the rules leave to the mode.
+def _native_options(options: RunOptions, *, must_ask: bool) -> RunOptions:
+    """Return the options for the agent: with a policy or hooks the agent has to ask, whatever the approval mode.
 
-    Hooks are rules that nobody knows before.
+    Hooks are treated as a policy whose rules are not known in advance.
     """
     if options.policy is None and must_ask:
-        from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do without
+        from agent_mux.sdk.policy import Policy  # noqa: PLC0415  # most runs do not need it
 
         options = replace(options, policy=Policy())
     if options.agents_doc is not None or options.skills:
-        from agent_mux.run.guidance import add_guidance  # noqa: PLC0415  # most runs do without
+        from agent_mux.run.guidance import add_guidance  # noqa: PLC0415  # most runs do not need it
 
         options = add_guidance(options)
     return options if options.policy is None else replace(options, approval_mode="prompt")
 
 
-def _sound(options: RunOptions) -> RunOptions:
-    # Arguments of a command line may hold bytes that are no characters; no protocol can carry them.
+def _replace_surrogates_in(options: RunOptions) -> RunOptions:
+    # Command-line arguments may contain bytes that are not characters; no protocol can carry them.
     return replace(
         options,
         prompt=replace_surrogates(options.prompt_text),
@@ -240,7 +236,7 @@ def _sound(options: RunOptions) -> RunOptions:
 
 
 def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Adapter]) -> NativeProtocol:
-    """A protocol of this adapter, or `agent/protocol`: of another (a replayed recording is read by its own codec)."""
+    """Return a protocol of this adapter, or, for `agent/protocol`, of another one whose recording is replayed."""
     owner, _, rest = name.partition("/")
     if rest:
         adapter, name = find_adapter(owner), rest
@@ -250,8 +246,8 @@ def find_protocol(adapter: Adapter, name: str, find_adapter: Callable[[str], Ada
     return adapter.protocols[name]
 
 
-def redacted(options: RunOptions) -> dict[str, Any]:
-    """The options as plain data for people: no callbacks, no values of environments and headers."""
+def redact_options(options: RunOptions) -> dict[str, Any]:
+    """Return the options as plain data for display: no callbacks, no values of environments and headers."""
     return {
         name: hide_secret_values(name, value)
         for name, value in asdict(replace(options, on_approval_request=None, on_input_required=None)).items()
@@ -260,7 +256,7 @@ def redacted(options: RunOptions) -> dict[str, Any]:
 
 
 def without_secrets(context: CodecContext) -> CodecContext:
-    """What may be journaled of a codec's context."""
+    """Return what may be journaled of a codec's context."""
     return structs.replace(context, mcp_servers=tuple(map(_without_secrets, context.mcp_servers)))
 
 
@@ -270,15 +266,15 @@ def _without_secrets(server: McpServer) -> McpServer:
         args=hide_secret_arguments(server.args),
         env=dict.fromkeys(server.env, HIDDEN),
         headers=dict.fromkeys(server.headers, HIDDEN),
-        url=HIDDEN if _is_secret(server.url) else server.url,
+        url=HIDDEN if _may_have_secret(server.url) else server.url,
     )
 
 
-def _is_secret(url: str | None) -> bool:
+def _may_have_secret(url: str | None) -> bool:
     return url is not None and bool({"@", "?"} & set(url))
 
 
-def _stream_context(  # noqa: PLR0913, PLR0917  # all of it is decided by the caller
+def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
     options: RunOptions, mode: ApprovalMode, adapter: Adapter, protocol: NativeProtocol, run_id: str, cwd: str
 ) -> StreamContext:
     has_rules = options.policy is not None

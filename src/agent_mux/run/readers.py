@@ -1,6 +1,7 @@
-"""Callbacks by event type: called synchronously, in order; one that raises harms nobody. Run API, section 3.
+"""Delivery of a run's events: callbacks by event type, and a window in memory for asynchronous readers.
 
-The latest events of a run, in memory for its live readers. Readers that fall behind are served from the journal.
+Callbacks are called synchronously and in order; an exception of one affects neither the run nor other callbacks. A
+reader that falls behind the window reads from the journal. See docs/spec/run-api.md, section 3.
 """
 
 from collections import defaultdict
@@ -19,23 +20,23 @@ ANY = "*"
 
 
 class Listeners:
-    """Who wants to be called for which events."""
+    """The callbacks of one run, by event type."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self.warn = warn
         self._handlers: dict[str, list[tuple[Handler, bool]]] = defaultdict(list)
-        self._warning = False
+        self._is_warning = False
 
     def on(self, event_type: str, handler: Handler, *, once: bool = False) -> None:
         """Call `handler` for each event of this type (`*`: of every type), or only for the next one."""
         self._handlers[event_type].append((handler, once))
 
     def off(self, event_type: str, handler: Handler) -> None:
-        """Call it no more. Nothing happens when it was not registered."""
+        """Stop calling this handler; do nothing if it is not registered."""
         self._handlers[event_type] = [entry for entry in self._handlers[event_type] if entry[0] != handler]
 
     def call(self, events: Sequence[AgentEvent]) -> None:
-        """Tell everybody."""
+        """Call the handlers of these events."""
         if not self._handlers:
             return
         for event in events:
@@ -46,21 +47,21 @@ class Listeners:
                     self.call_safely(entry[0], event)
 
     def call_safely(self, handler: Handler, value: Any) -> None:
-        """Call one handler; if it raises, say so and go on."""
+        """Call one handler; if it raises, emit a warning and continue."""
         try:
             handler(value)
-        except Exception as error:  # noqa: BLE001  # a handler of the consumer's may raise anything
-            if self._warning:
-                return  # the handler raised on the warning about itself
-            self._warning = True
+        except Exception as error:  # noqa: BLE001  # a handler of the consumer may raise anything
+            if self._is_warning:
+                return  # a handler raised on the warning about a handler
+            self._is_warning = True
             try:
-                self.warn(f"a handler raised {error!r}; the run goes on")
+                self.warn(f"a handler raised {error!r}; the run continues")
             finally:
-                self._warning = False
+                self._is_warning = False
 
 
 class EventWindow:
-    """Numbered events, the last `size` of them (or up to twice as many) at hand, however many readers there are."""
+    """The latest `size` to 2 * `size` events, numbered, shared by all readers."""
 
     def __init__(self, size: int, on_loss: Callable[[int], AgentEvent]) -> None:
         self._size = size
@@ -72,47 +73,47 @@ class EventWindow:
 
     @property
     def first(self) -> int:
-        """The number of the oldest event in the window."""
+        """Number of the oldest event in the window."""
         return self._first
 
     @property
     def end(self) -> int:
-        """The number of events so far."""
+        """Number of events so far."""
         return self._first + len(self._events)
 
     def append(self, events: Sequence[AgentEvent]) -> None:
-        """The next events. What falls out of the window was in it for at least one round of the event loop."""
+        """Add the next events. An event stays in the window for at least one round of the event loop."""
         surplus = len(self._events) - self._size
-        if surplus > self._size:  # not one by one: each removal moves the rest
+        if surplus > self._size:  # not one by one: each removal moves all others
             del self._events[:surplus]
             self._first += surplus
         self._events.extend(events)
         self._wake()
 
     def close(self) -> None:
-        """No more events."""
+        """Mark the stream as complete."""
         self._closed = True
         self._wake()
 
     def read(self, open_journal: Callable[[], JournalEvents | None], start: int = 0) -> "EventReader":
-        """Every event from number `start`, each once and in order, until the run is over.
+        """Return a reader of every event from number `start`, in order, until the run is over.
 
         `open_journal` is called once, when this reader falls behind for the first time.
         """
         return EventReader(self, open_journal, start)
 
     def since(self, position: int) -> Sequence[AgentEvent]:
-        """The events from a number on, as far as there are any. The number must not have fallen out of the window."""
+        """Return the available events from a number on, which must not be older than the window."""
         return self._events[position - self._first :]
 
     @property
     def is_closed(self) -> bool:
-        """No more events will come."""
+        """Whether the stream is complete."""
         return self._closed
 
     @property
     def news(self) -> anyio.Event:
-        """Set when there are more events, or when there will be no more."""
+        """Event that is set when more events arrive or the stream is complete."""
         if self._news is None:
             self._news = anyio.Event()
         return self._news
@@ -124,7 +125,7 @@ class EventWindow:
 
 
 class EventReader:
-    """One reader's position in the stream. An iterator and not a generator: it may be dropped at any point."""
+    """One reader's position in the stream. An iterator, not a generator, so that it can be dropped at any point."""
 
     def __init__(self, window: EventWindow, open_journal: Callable[[], JournalEvents | None], start: int) -> None:
         self._window = window
@@ -139,27 +140,27 @@ class EventReader:
 
     async def __anext__(self) -> AgentEvent:
         if self._next == len(self._batch):
-            read = await self.batch()
-            if read is None:
+            numbered = await self.batch()
+            if numbered is None:
                 raise StopAsyncIteration
-            self._batch, self._next = read[1], 0
+            self._batch, self._next = numbered[1], 0
         event = self._batch[self._next]
         self._next += 1
         return event
 
     @property
     def has_more(self) -> bool:
-        """`batch` has something to say at once."""
+        """Whether `batch` returns without waiting."""
         return self._position < self._window.end or self._window.is_closed
 
     async def batch(self) -> tuple[int, Sequence[AgentEvent]] | None:
-        """The next events, all that are at hand, and the number of the first; None when the run is over.
+        """Return the number of the next event, and all events available from there; None when the run is over.
 
-        For whoever wants numbers: do not mix it with `anext`.
+        For readers that need numbers; do not mix it with `anext`.
         """
         while True:
             if self._position < self._window.first:
-                events = await self._behind()
+                events = await self._read_missed()
             else:
                 events = self._window.since(self._position)
                 if not events and self._window.is_closed:
@@ -170,20 +171,20 @@ class EventReader:
                 return first, events
             await self._window.news.wait()
 
-    async def _behind(self) -> Sequence[AgentEvent]:
-        """The next events out of the journal: this reader fell out of the window."""
+    async def _read_missed(self) -> Sequence[AgentEvent]:
+        """Return the next events from the journal, because they are no longer in the window."""
         await lowlevel.checkpoint()
         try:
             journal = self._journal = self._journal or self._open_journal()
             while journal is not None and (batch := journal.next_batch()) is not None:
                 if journal.position > self._position:
                     return batch[self._position - journal.position :]
-        except (OSError, AgentMuxError):  # somebody removed or damaged it: then it is as if there were none
+        except (OSError, AgentMuxError):  # the journal was removed or damaged: continue without it
             self._journal = None
-        return self._lost()
+        return self._report_loss()
 
-    def _lost(self) -> Sequence[AgentEvent]:
-        """Nobody has them any more."""
+    def _report_loss(self) -> Sequence[AgentEvent]:
+        """Return one event that reports how many events are no longer available."""
         lost = self._window.first - self._position
         self._position = self._window.first - 1
         return (self._window.on_loss(lost),)

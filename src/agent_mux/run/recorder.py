@@ -1,9 +1,10 @@
-"""What a run remembers and tells: each record into the journal and through the normalizer, its events to who listens.
+"""The recorder of a run: writes each record to the journal, feeds it to the normalizer, and publishes the events.
 
-It begins when the run has a place, or is over without one: a run that waits has no file. All times count from there:
-those of the records and events, the time limit, the duration. What was noted before is told then.
+A recording begins when the run is admitted, or when it ends without being admitted: a waiting run has no file. All
+times count from there: those of records and events, the time limit, the duration. Earlier notes are recorded at the
+beginning.
 
-Nothing here acts on the agent. A run is never taken down by its journal, nor by who listens.
+The recorder never acts on the agent. Neither a failing journal nor a failing subscriber ends a run.
 """
 
 import logging
@@ -25,14 +26,14 @@ from agent_mux.run.result import ResultBuilder, RunResult, Worktree
 
 
 class RunRecorder:
-    """The records of one run and what is made of them."""
+    """The records of one run, and the events and the result that follow from them."""
 
     def __init__(self, plan: RunPlan) -> None:
         self.plan = plan
         self.header = plan.header
-        """As planned, and with the time at which the recording began."""
+        """The planned header, with the time at which the recording began."""
         self.worktree: Worktree | None = None
-        """What became of it, if the run had one."""
+        """What became of the run's worktree, if it had one."""
         self.normalizer = Normalizer(plan.header, plan.new_codec, context=plan.context)
         self.listeners = Listeners(self.note)
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
@@ -41,63 +42,63 @@ class RunRecorder:
         self._started = 0
         self._journal: JournalWriter | None = None
         self._is_begun = False
-        self._noted: list[str] = []
-        """Before the beginning."""
+        self._deferred_notes: list[str] = []
+        """Notes from before the recording began."""
         self._journal_path: Path | None = None
-        """Set when there is a file that this run began: never somebody else's."""
+        """Path of the file that this run created; None without one, even if another file exists there."""
 
     def now(self) -> int:
-        """Microseconds since the recording began; 0 before."""
+        """Return the microseconds since the recording began; 0 before."""
         return (time.monotonic_ns() - self._started) // 1000 if self._is_begun else 0
 
     # -- the journal
 
     def begin(self) -> None:
-        """Before the first record. Twice is once."""
+        """Begin the recording before the first record; later calls do nothing."""
         if self._is_begun:
             return
         self._is_begun = True
         self._started, started_at = time.monotonic_ns(), time.time_ns() // 1_000_000
         self.header = structs.replace(self.plan.header, started_at=started_at)
         self.normalizer.begin_at(started_at)
-        refused = self._open_journal()
-        self._tell_of_beginning()
-        for message in (*refused, *self._noted):
+        problems = self._open_journal()
+        self._log_start()
+        for message in (*problems, *self._deferred_notes):
             self.note(message)
-        self._noted.clear()
+        self._deferred_notes.clear()
 
     def _open_journal(self) -> Sequence[str]:
-        """What there is to say about it."""
+        """Create the journal. Returns the warning if that fails."""
         path = self.plan.journal_path
         if path is None:
             return ()
         try:
             self._journal = JournalWriter(path, self.header)
         except OSError as error:
-            self.log.tell("no_journal", level=logging.WARNING, reason=str(error))
+            self.log.write("no_journal", level=logging.WARNING, reason=str(error))
             return (f"this run has no journal: {path}: {error.strerror or error}; slow readers may lose events",)
         self._journal_path = path
         self._builder.bounded = True
         return ()
 
-    def _tell_of_beginning(self) -> None:
+    def _log_start(self) -> None:
         plan, path = self.plan, self.journal_path
         journal = None if path is None else str(path)
-        self.log.tell(
+        self.log.write(
             "run_started", protocol=plan.protocol.name, model=plan.options.model, cwd=plan.cwd, journal=journal
         )
 
     @property
     def journal_path(self) -> Path | None:
-        """Where the journal is, or will be; None when there is none."""
+        """Path of the journal, also before it is created; None without one."""
         return self._journal_path if self._is_begun else self.plan.journal_path
 
-    def sent(self, data: bytes) -> None:
-        """The agent was sent this. It makes no events: what it means is told by the agent."""
-        self._keep(Kind.STDIN, self.plan.redactor.mask_sent(data))
+    def record_sent(self, data: bytes) -> None:
+        """Record data that was written to the agent. It produces no events: the agent reports its effect."""
+        self._append(Kind.STDIN, self.plan.redactor.mask_sent(data))
 
-    def _keep(self, kind: Kind, payload: bytes) -> Record:
-        if kind is Kind.CONTROL or kind is Kind.ACTION:  # what the agent prints had its secrets hidden when it was read
+    def _append(self, kind: Kind, payload: bytes) -> Record:
+        if kind is Kind.CONTROL or kind is Kind.ACTION:  # secrets in the agent's output were masked when it was read
             payload = self.plan.redactor.mask(payload)
         record = Record(kind, self.now(), payload)
         journal = self._journal
@@ -105,53 +106,53 @@ class RunRecorder:
             try:
                 journal.append(record)
             except OSError as error:
-                self._give_up(journal, error)
+                self._drop_journal(journal, error)
         return record
 
-    def _give_up(self, journal: JournalWriter, error: OSError) -> None:
-        self._keep_texts(journal)
+    def _drop_journal(self, journal: JournalWriter, error: OSError) -> None:
+        self._retain_texts(journal)
         journal.close()
         self._journal = None
-        why = error.strerror or error
-        self.log.tell("journal_ended", level=logging.WARNING, reason=str(why))
-        self.note(f"the journal {journal.path} ends here: {why}; slow readers may lose events from now on")
+        reason = error.strerror or error
+        self.log.write("journal_ended", level=logging.WARNING, reason=str(reason))
+        self.note(f"the journal {journal.path} ends here: {reason}; slow readers may lose events from now on")
 
-    def _keep_texts(self, journal: JournalWriter) -> None:
-        """Nobody will be able to read them later."""
-        source, new_codec = journal.path if journal.is_in_place else journal.open_file, self.plan.new_codec
-        self._builder.unbind(lambda: list(derive_events(source, new_codec)))
+    def _retain_texts(self, journal: JournalWriter) -> None:
+        """Keep the messages in memory, because the journal will not be readable later."""
+        source, new_codec = journal.path if journal.is_in_place else journal.descriptor_path, self.plan.new_codec
+        self._builder.retain_texts(lambda: list(derive_events(source, new_codec)))
 
-    def _whole_journal(self) -> Path | None:
+    def _complete_journal(self) -> Path | None:
         journal = self._journal
         if journal is None or journal.is_in_place:
             return None if journal is None else journal.path
-        self._keep_texts(journal)
+        self._retain_texts(journal)
         return None
 
     # -- events
 
-    def take(self, kind: Kind, payload: bytes) -> list[AgentEvent]:
-        """Something happened: journal it, and make events of it. Nobody is told of them yet."""
-        return self.normalizer.feed(self._keep(kind, payload))
+    def record(self, kind: Kind, payload: bytes) -> list[AgentEvent]:
+        """Append a record and return its events, which are not published yet."""
+        return self.normalizer.feed(self._append(kind, payload))
 
-    def tell(self, events: Sequence[AgentEvent]) -> None:
-        """Everybody who listens."""
+    def publish(self, events: Sequence[AgentEvent]) -> None:
+        """Publish events to the result, the log, the readers and the callbacks."""
         self._builder.observe(events)
         self.log.observe(events)
         self._window.append(events)
         self.listeners.call(events)
 
     def note(self, message: str) -> None:
-        """A warning of ours among the events."""
+        """Publish a warning of agent-mux as an event."""
         if not self._is_begun:
-            self._noted.append(message)
+            self._deferred_notes.append(message)
         elif self._journal is not None:
-            self.tell(self.take(Kind.CONTROL, encode(Control("note", message))))  # for derived events, too
+            self.publish(self.record(Kind.CONTROL, encode(Control("note", message))))  # also in derived events
         else:
-            self.tell([self._warning(message)])
+            self.publish([self._warning(message)])
 
     def _loss(self, count: int) -> AgentEvent:
-        return self._warning(f"{count} events were lost: this reader was too slow, and there is no journal to read")
+        return self._warning(f"{count} events were lost: this reader was too slow, and the run has no journal")
 
     def _warning(self, message: str) -> DebugEvent:
         stream = self.plan.header.stream
@@ -160,26 +161,26 @@ class RunRecorder:
 
     @property
     def event_count(self) -> int:
-        """The number of events that were told."""
+        """Number of published events."""
         return self._window.end
 
     def read(self, start: int) -> EventReader:
-        """The events from number `start`, until the run is over."""
+        """Return a reader of the events from number `start` until the run is over."""
         return self._window.read(self._read_journal, start)
 
     def _read_journal(self) -> JournalEvents | None:
         if self._journal_path is None or not self._journal_path.exists():
             return None
         journal = JournalEvents(self._journal_path, self.plan.new_codec)
-        return journal if journal.header == self.header else None  # somebody put another in its place
+        return journal if journal.header == self.header else None  # the file was replaced by another journal
 
     # -- the end
 
     def result(self, exited: Exited) -> RunResult:
-        """What the run came to, after its exit record."""
-        plan, path, normalizer = self.plan, self._whole_journal(), self.normalizer
+        """Return the result of the run, after its exit record."""
+        plan, path, normalizer = self.plan, self._complete_journal(), self.normalizer
         assembler, verdict = normalizer.assembler, normalizer.verdict
-        assert verdict is not None  # noqa: S101  # the exit record makes it
+        assert verdict is not None  # noqa: S101  # set by the exit record
         return self._builder.build(
             verdict,
             stderr=normalizer.stderr_tail,
@@ -190,7 +191,7 @@ class RunRecorder:
             session_id=assembler.session_id,
             exit_code=exited.code,
             signal=exited.signal,
-            duration_ms=assembler.now - self.header.started_at,  # of the last record: as it is derived later
+            duration_ms=assembler.now - self.header.started_at,  # up to the last record, as in derived events
             ledger=normalizer.ledger,
             structured_output=assembler.structured_output,
             tags=plan.header.tags,
@@ -199,7 +200,7 @@ class RunRecorder:
         )
 
     def close(self) -> None:
-        """No more records."""
+        """Close the journal and the stream of events."""
         if self._journal is not None:
             self._journal.close()
         self._window.close()

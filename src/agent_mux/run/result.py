@@ -1,4 +1,7 @@
-"""What a run came to. Source: run API, section 3 (RunResult)."""
+"""The result of a run, and the builder that collects it from the events.
+
+See docs/spec/run-api.md, section 3 (RunResult).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,23 +22,23 @@ from agent_mux.events import (
 )
 from agent_mux.run.ledger import Ledger
 
-KEPT_TEXT = 1 << 17  # characters of answer kept in memory; longer ones are derived from the journal when asked for
+MAX_TEXT_IN_MEMORY = 1 << 17  # characters of messages; longer ones are derived from the journal on demand
 
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why a run did not complete."""
+    """The reason why a run did not complete."""
 
     code: ErrorCode
     message: str
     stderr: str = ""
-    """The tail of the agent's standard error."""
+    """Last part of the agent's standard error."""
     recoverable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of all model calls of the run."""
+    """Token counts of all model calls of the run."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -43,7 +46,7 @@ class TokenUsage:
     cached_tokens: int | None = None
 
     def plus(self, call: TokenUsageEvent) -> "TokenUsage":
-        """With those of one more call."""
+        """Return the sum with the tokens of one more model call."""
         return TokenUsage(
             self.input_tokens + call.input_tokens,
             self.output_tokens + call.output_tokens,
@@ -53,7 +56,7 @@ class TokenUsage:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, int]) -> "TokenUsage":
-        """The inverse of `to_dict`."""
+        """Return the counts for the result of `to_dict`."""
         return cls(
             plain.get("inputTokens", 0),
             plain.get("outputTokens", 0),
@@ -62,7 +65,7 @@ class TokenUsage:
         )
 
     def to_dict(self) -> dict[str, int]:
-        """As on the wire: camelCase, absent fields left out."""
+        """Return the wire format: camelCase, without absent fields."""
         plain = {
             "inputTokens": self.input_tokens,
             "outputTokens": self.output_tokens,
@@ -74,22 +77,25 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree:
-    """The git worktree that a run had to itself (`isolation`)."""
+    """The git worktree in which the run worked (`isolation`)."""
 
     path: str
     base_commit: str
-    """What it was made from."""
+    """Commit from which the worktree was created."""
     is_changed: bool
-    """Something was done in it, or nobody can tell: it stays. Else it was removed."""
+    """Whether the worktree was changed, or its changes could not be determined: then it is kept, otherwise removed."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As on the wire: camelCase."""
+        """Return the wire format, in camelCase."""
         return {"path": self.path, "baseCommit": self.base_commit, "isChanged": self.is_changed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How a run ended. Awaiting a run never raises for what the agent did: look at `exit_reason` and `error`."""
+    """How a run ended.
+
+    Awaiting a run never raises for what the agent did: check `exit_reason` and `error`.
+    """
 
     run_id: str
     agent: str
@@ -105,36 +111,36 @@ class RunResult:
     token_usage: TokenUsage | None
     error: RunError | None
     ledger: Ledger
-    """What became of every native line."""
+    """Counts of mapped, ignored and unknown native lines."""
     structured_output: Any = None
-    """The parsed answer, where `output_schema` was given."""
+    """Parsed answer, if `output_schema` was given."""
     tags: tuple[str, ...] = ()
     events: tuple[AgentEvent, ...] | None = None
     """All events; only with `collect_events`."""
     journal: str | None = None
-    """Path of the run's recording; None when there is none."""
+    """Path of the run's recording; None without one."""
     worktree: Worktree | None = None
-    """Where it worked, if it had a worktree of its own."""
+    """The run's own worktree; None without one."""
     texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The text of the last turn: its messages, joined with blank lines."""
+        """Text of the last turn: its messages, joined with blank lines."""
         turns = self.texts()
         return "\n\n".join(turns[-1]) if turns else ""
 
     @property
     def messages(self) -> list[str]:
-        """Every message of the run, in order."""
+        """All messages of the run, in order."""
         return [message for turn in self.texts() for message in turn]
 
     @property
     def ok(self) -> bool:
-        """The agent said that it completed the task, and nothing contradicts it."""
+        """Whether the agent reported that it completed the task, and nothing contradicts it."""
         return self.exit_reason == "completed"
 
     def to_dict(self) -> dict[str, Any]:
-        """As on the wire: camelCase, absent fields left out. The last line of `amux run --json`."""
+        """Return the wire format: camelCase, without absent fields. The last line of `amux run --json`."""
         import msgspec  # noqa: PLC0415
 
         plain: dict[str, Any] = {
@@ -163,53 +169,53 @@ class RunResult:
 
     @classmethod
     def from_dict(
-        cls, plain: Mapping[str, Any], *, texts: "Callable[[], list[list[str]]] | None" = None, **known: Any
+        cls, plain: Mapping[str, Any], *, texts: "Callable[[], list[list[str]]] | None" = None, **overrides: Any
     ) -> "RunResult":
-        """The inverse of `to_dict`. What a newer peer says besides is left out.
+        """Return the result for the output of `to_dict`, ignoring fields of newer versions.
 
         Args:
-            plain: The object. It has the text of the last turn only, which is its one message then.
-            texts: The messages of all turns, from whoever knows them.
-            **known: Fields that whoever reads knows better.
+            plain: The object. It has the text of the last turn only, which becomes its only message.
+            texts: Returns the messages of all turns, if the caller has them.
+            **overrides: Fields that the caller knows better.
 
         Raises:
-            AgentMuxError: PARSE_ERROR for what is no result.
+            AgentMuxError: PARSE_ERROR for other data.
         """
         import msgspec  # noqa: PLC0415
 
-        said = plain.get("text", "")
+        text = plain.get("text", "")
         try:
             fields = {name: read(plain[key]) for key, (name, read) in _READERS.items() if plain.get(key) is not None}
-            made = {**dict.fromkeys(_OPTIONAL), "ledger": Ledger(), **fields, **known}
-            return cls(**made, texts=texts or (lambda: [[said]] if said else []))
+            values = {**dict.fromkeys(_OPTIONAL), "ledger": Ledger(), **fields, **overrides}
+            return cls(**values, texts=texts or (lambda: [[text]] if text else []))
         except (KeyError, TypeError, ValueError, AttributeError, msgspec.MsgspecError) as error:
-            raise AgentMuxError("PARSE_ERROR", f"this is no result of a run: {error!r}") from error
+            raise AgentMuxError("PARSE_ERROR", f"this is not a result of a run: {error!r}") from error
 
 
 class ResultBuilder:
-    """Watches the events of a run for what its result needs.
+    """Collects from the events of a run what its result needs.
 
-    `bounded`: long texts can be derived again from the journal, so they are not kept.
+    `bounded`: long texts are not kept, because they can be derived again from the journal.
     """
 
     def __init__(self, *, collect: bool, bounded: bool = False) -> None:
         self._events: list[AgentEvent] | None = [] if collect else None
         self.bounded = bounded
         self._handlers: dict[type, Callable[[Any], None]] = {
-            MessageStopEvent: self._message,
-            TurnStartEvent: self._turn,
-            TokenUsageEvent: self._count,
-            SessionEndEvent: self._end,
+            MessageStopEvent: self._add_message,
+            TurnStartEvent: self._begin_turn,
+            TokenUsageEvent: self._count_tokens,
+            SessionEndEvent: self._end_session,
         }
         self._turns: list[list[str]] = []
-        self._kept = 0
+        self._text_size = 0
         self._overflowed = False
         self._turn_count = 0
         self._cost: CostRecord | None = None
         self._usage: TokenUsage | None = None
 
     def observe(self, events: Sequence[AgentEvent]) -> None:
-        """Take note of events, in order."""
+        """Collect from these events, in order."""
         if self._events is not None:
             self._events.extend(events)
         handlers = self._handlers
@@ -218,35 +224,35 @@ class ResultBuilder:
             if handler is not None:
                 handler(event)
 
-    def _turn(self, event: TurnStartEvent) -> None:
+    def _begin_turn(self, event: TurnStartEvent) -> None:
         self._turns.append([])
         self._turn_count = event.turn_index + 1
 
-    def _end(self, event: SessionEndEvent) -> None:
+    def _end_session(self, event: SessionEndEvent) -> None:
         self._cost = event.cost
 
-    def _message(self, event: MessageStopEvent) -> None:
+    def _add_message(self, event: MessageStopEvent) -> None:
         if event.subagent_id is not None or not self._turns:
             return
-        self._kept += len(event.text)
-        if self.bounded and self._kept > KEPT_TEXT:
+        self._text_size += len(event.text)
+        if self.bounded and self._text_size > MAX_TEXT_IN_MEMORY:
             self._overflowed = True
         if not self._overflowed:
             self._turns[-1].append(event.text)
 
-    def _count(self, event: TokenUsageEvent) -> None:
+    def _count_tokens(self, event: TokenUsageEvent) -> None:
         self._usage = (self._usage or TokenUsage()).plus(event)
 
-    def unbind(self, derive: "Callable[[], Sequence[AgentEvent]]") -> None:
-        """From now on texts are kept, however long: no journal will tell them. `derive` tells those so far."""
+    def retain_texts(self, derive: "Callable[[], Sequence[AgentEvent]]") -> None:
+        """Keep all further texts, however long, because the journal ends. `derive` returns the events so far."""
         if self._overflowed:
-            self._turns = _texts_of(derive())
+            self._turns = _messages_by_turn(derive())
         self.bounded = self._overflowed = False
 
     def build(
-        self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **known: Any
+        self, verdict: Verdict, *, stderr: str, derive: "Callable[[], Sequence[AgentEvent]] | None", **fields: Any
     ) -> RunResult:
-        """The result. `derive` reads the events again, for texts that were too long to keep."""
+        """Return the result. `derive` returns the events again, for texts that were too long to keep."""
         failure = verdict.failure
         return RunResult(
             exit_reason=verdict.exit_reason,
@@ -258,23 +264,26 @@ class ResultBuilder:
             else RunError(failure.code, failure.message, stderr, failure.code in RECOVERABLE),
             events=self.events,
             texts=self.texts(derive),
-            **known,
+            **fields,
         )
 
     @property
     def events(self) -> "tuple[AgentEvent, ...] | None":
-        """Those that were collected."""
+        """The collected events; None unless collecting was requested."""
         return None if self._events is None else tuple(self._events)
 
     def texts(self, derive: "Callable[[], Sequence[AgentEvent]] | None") -> "Callable[[], list[list[str]]]":
-        """Gives the messages of each turn. `derive` reads the events again, for texts that were too long to keep."""
+        """Return a function that returns the messages of each turn.
+
+        `derive` returns the events again, for texts that were too long to keep.
+        """
         turns = self._turns
         if self._overflowed and derive is not None:
-            return lambda: _texts_of(derive())
+            return lambda: _messages_by_turn(derive())
         return lambda: turns
 
 
-def _texts_of(events: Sequence[AgentEvent]) -> list[list[str]]:
+def _messages_by_turn(events: Sequence[AgentEvent]) -> list[list[str]]:
     turns: list[list[str]] = []
     for event in events:
         if isinstance(event, TurnStartEvent):
@@ -324,5 +333,5 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "events": ("events", lambda events: tuple(event_from_dict(event) for event in events)),
     "ledger": ("ledger", Ledger.from_dict),
 }
-"""What is on the wire: the field, and how it is read."""
+"""By wire key: the field, and the function that reads its value."""
 _OPTIONAL = ("model", "session_id", "exit_code", "signal", "cost", "token_usage", "error")

@@ -1,8 +1,8 @@
-"""Normalize what an agent printed, without running it: `amux parse`, fixtures, bug reports.
+"""Normalizing the recorded output of an agent without running it: `amux parse`, fixtures, bug reports.
 
-Takes the agent's standard output alone, or a two-way transcript: one JSON object per line that wraps each native line,
-`{"t": 1.25, "dir": "->", "msg": {...}}`. `t` is in seconds; `->` is what the agent was sent, `<-` what it printed and
-`<!` its standard error; `msg` is the native line, parsed or as a string.
+The input is the agent's standard output alone, or a two-way transcript: one JSON object per line that wraps each native
+line, `{"t": 1.25, "dir": "->", "msg": {...}}`. `t` is in seconds; `->` is input of the agent, `<-` its output and `<!`
+its standard error; `msg` is the native line, parsed or as a string.
 """
 
 import time
@@ -24,20 +24,20 @@ from agent_mux.sdk.framing import Framing, framed, from_line, lines_of
 from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.native_json import load_object
 
-LOOK_AT = 50  # lines to look at before giving up on guessing the protocol
+SNIFFED_LINES = 50  # lines to check before giving up on the detection of the protocol
 _KIND = {Source.STDIN: Kind.STDIN, Source.STDOUT: Kind.STDOUT, Source.STDERR: Kind.STDERR}
 _DIRECTIONS = {"->": Source.STDIN, "<-": Source.STDOUT, "<!": Source.STDERR}
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody's conversation with an agent, in order: which stream, which line, and when (microseconds)."""
+    """A recorded conversation with an agent: for each line its stream, its bytes and its time in microseconds."""
 
     lines: tuple[tuple[Source, bytes, int], ...]
     exited: Exited = Exited()
 
 
 def read_transcript(data: bytes) -> Transcript:
-    """Tell the two forms apart and give the lines. Never raises: what is neither form is standard output."""
+    """Return the lines of either form. Never raises: data of neither form is treated as standard output."""
     lines = [line for line in lines_of([data]) if line and not line.isspace()]
     wrapped = [_unwrap(line) for line in lines]
     if lines and all(item is not None for item in wrapped):
@@ -56,8 +56,11 @@ def _unwrap(line: bytes) -> tuple[Source, bytes, int] | None:
 
 
 def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
-    """Which of the agent's protocols this is. Raises PARSE_ERROR when it has lines, and none can be told."""
-    for source, line, _ in transcript.lines[:LOOK_AT]:
+    """Return the agent's protocol in which a transcript is written.
+
+    Raises PARSE_ERROR if the transcript has lines but no protocol matches.
+    """
+    for source, line, _ in transcript.lines[:SNIFFED_LINES]:
         native = load_object(line) if source is Source.STDOUT else None
         if native is None:
             continue
@@ -65,11 +68,11 @@ def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
             if protocol.sniff(native):
                 return protocol
     if not transcript.lines:
-        return next(iter(adapter.protocols.values()))  # an agent that printed nothing: any of them says so
+        return next(iter(adapter.protocols.values()))  # the agent printed nothing: any protocol gives the same result
     known = ", ".join(sorted(adapter.protocols))
     raise AgentMuxError(
         "PARSE_ERROR",
-        f"no line of this transcript is {adapter.display_name}'s; it speaks {known}. Is it another agent's?",
+        f"no line of this transcript is in a protocol of {adapter.display_name} ({known}); is it another agent's?",
     )
 
 
@@ -82,7 +85,10 @@ def parse_transcript(
     started_at: int | None = None,
     **stream: Any,
 ) -> Iterator[AgentEvent]:
-    """The events of a transcript. `started_at` is in milliseconds since the epoch; `stream` goes to `StreamContext`."""
+    """Yield the events of a transcript.
+
+    `started_at` is in milliseconds since the epoch; `stream` has further fields of `StreamContext`.
+    """
     protocol = protocol or detect_protocol(adapter, transcript)
     normalizer = observing_normalizer(adapter, protocol, run_id=run_id, started_at=started_at, **stream)
     for record in records_of(transcript, protocol.framing):
@@ -97,7 +103,7 @@ def observing_normalizer(
     started_at: int | None = None,
     **stream: Any,
 ) -> Normalizer:
-    """A normalizer for a conversation that somebody else had."""
+    """Return a normalizer for a conversation that another client had with the agent."""
     header = observing_header(adapter, protocol, run_id=run_id, started_at=started_at, **stream)
     return Normalizer(header, protocol.codec)
 
@@ -110,7 +116,7 @@ def observing_header(
     started_at: int | None = None,
     **stream: Any,
 ) -> Header:
-    """The first record of a conversation that somebody else had."""
+    """Return the header for a conversation that another client had with the agent."""
     return Header(
         package_version=__version__,
         started_at=started_at if started_at is not None else time.time_ns() // 1_000_000,
@@ -132,7 +138,7 @@ def observing_header(
 
 
 def records_of(transcript: Transcript, framing: Framing = "lines") -> Iterable[Record]:
-    """The transcript as the records of a run. All that was sent comes first where nothing says when it was."""
+    """Yield the transcript as the records of a run. Without times, all input of the agent comes first."""
     for source, line, at in transcript.lines:
         own = "lines" if source is Source.STDERR else framing
         yield Record(_KIND[source], at, framed(own, from_line(own, line)))

@@ -1,12 +1,13 @@
-"""A git worktree of its own for a run (`isolation="worktree"`): runs side by side do not meet.
+"""A git worktree for one run (`isolation="worktree"`), so that concurrent runs do not change the same files.
 
-It is made from the commit that HEAD was when the run was asked for, once the run has its place; at the end it is
-removed if nothing was done in it, and stays otherwise. Whoever is killed, nothing that an agent did is lost.
+The worktree is created from the commit that HEAD was when the run was requested, once the run is admitted. At the end
+it is removed if it is unchanged, and kept otherwise. Even if processes are killed, no work of an agent is lost.
 
-It keeps runs apart; it is no sandbox: an agent can go wherever its user can, and branches and configuration are those
-of the repository. What git does here for us runs no hook and no file-system monitor of the repository; filters
-(`filter.*` in its configuration, for instance those of Git LFS) run as at any checkout, or files would be wrong.
-After the run, git is told where its directory is, and does not ask the agent's files.
+A worktree separates runs, but is no sandbox: an agent can access whatever its user can, and branches and configuration
+are shared with the repository. Our calls of git run neither hooks nor the file-system monitor of the repository.
+Filters (`filter.*` in its configuration, for example those of Git LFS) run as at any checkout; without them files would
+be wrong. After the run, git is given the path of its directory instead of reading it from files that the agent can
+change.
 """
 
 import contextlib
@@ -31,11 +32,14 @@ REPOSITORY_VARIABLES = frozenset(
         "SHALLOW_FILE", "WORK_TREE",
     )
 )  # fmt: skip
-"""Variables that name one repository (of `git rev-parse --local-env-vars`): hooks have them set, and they would win."""
+"""Variables that select a repository (`git rev-parse --local-env-vars`).
+
+Hooks set them; they would override arguments.
+"""
 _SAFE = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=true")
-LOOK = 10.0  # seconds for a question about a repository
-WORK = 120.0  # seconds to fill a worktree, or to compare it
-TURN = 60.0  # seconds that others may take to add and remove theirs
+QUERY_TIMEOUT = 10.0  # seconds for a query of a repository
+CHECKOUT_TIMEOUT = 120.0  # seconds to fill a worktree, or to compare it
+LOCK_TIMEOUT = 60.0  # seconds to wait for other processes that add or remove worktrees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,44 +47,48 @@ class WorktreePlan:
     """The worktree that a run will have."""
 
     git: str
-    """Path of the program."""
+    """Path of the git executable."""
     repository: str
-    """Top of the working tree that it is made from."""
+    """Top of the working tree of the repository."""
     common: str
-    """Where git keeps what all worktrees share."""
+    """Directory that all worktrees of the repository share."""
     base: str
-    """The commit."""
+    """Commit from which the worktree is created."""
     path: Path
     cwd: str
-    """Where the agent works: as deep in it as it was asked to work in the repository."""
+    """Working directory of the agent: the same subdirectory as the requested one in the repository."""
 
 
 def plan_worktree(
     options: RunOptions, run_id: str, environ: Mapping[str, str], directory: Path
 ) -> tuple[WorktreePlan, dict[str, str]]:
-    """The plan, and the environment of a run that works there. Asks git, and changes nothing.
+    """Return the plan, and the environment of a run that works there. Queries git, but changes nothing.
 
-    `directory`: where worktrees are. Raises `ValidationError` where none can be made.
+    `directory`: parent of all worktrees. Raises `ValidationError` if no worktree is possible.
     """
-    plan = _planned(options.working_directory(), environ, directory / run_id)
-    kept = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES or name in options.env}
-    return plan, kept
+    plan = _plan(options.working_directory(), environ, directory / run_id)
+    allowed = {
+        name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES or name in options.env
+    }
+    return plan, allowed
 
 
-def _planned(cwd: str, environ: Mapping[str, str], path: Path) -> WorktreePlan:
+def _plan(cwd: str, environ: Mapping[str, str], path: Path) -> WorktreePlan:
     git = shutil.which("git", path=environ.get("PATH", os.defpath))
     if git is None:
-        raise _impossible("git is not on PATH")
+        raise _isolation_error("git is not on PATH")
     try:
-        answer = _git(git, cwd, ("rev-parse", "--show-cdup", "--git-common-dir", "HEAD^{commit}"), environ, LOOK)
+        answer = _git(
+            git, cwd, ("rev-parse", "--show-cdup", "--git-common-dir", "HEAD^{commit}"), environ, QUERY_TIMEOUT
+        )
     except AgentMuxError as error:
-        raise _impossible(error.message) from error
+        raise _isolation_error(error.message) from error
     if answer.exit_code != 0:
-        raise _impossible(_complaint(answer))
+        raise _isolation_error(_error_line(answer))
     up, _, rest = answer.stdout.rstrip("\n").partition("\n")
     common, newline, base = rest.rpartition("\n")
     if not newline or up.replace("../", ""):
-        raise _impossible("cwd is not in its working tree")
+        raise _isolation_error("cwd is not in its working tree")
     here = os.path.realpath(cwd)
     top, shared = (os.path.realpath(os.path.join(here, one)) for one in (up, common))  # noqa: PTH118  # with `..`
     inside = os.path.relpath(here, top)
@@ -89,35 +97,35 @@ def _planned(cwd: str, environ: Mapping[str, str], path: Path) -> WorktreePlan:
     )
 
 
-def _impossible(why: str) -> ValidationError:
+def _isolation_error(why: str) -> ValidationError:
     allowed = f"none; worktree where cwd is in a git repository that has a commit ({why})"
     return ValidationError([FieldError("isolation", "worktree", allowed)])
 
 
 class RunWorktree:
-    """The worktree of one run, from its making to its end. Blocking: for a thread."""
+    """The worktree of one run, from its creation to its end. All methods block; call them in a thread."""
 
     def __init__(self, plan: WorktreePlan, environ: Mapping[str, str]) -> None:
-        """`environ`: of the agent; git is marked as a process of the run by it."""
+        """Prepare the worktree. `environ` is the agent's; it marks git as a process of the run."""
         self.plan = plan
         self._environ = environ
         self._git_dir = ""
 
-    def make(self, is_wanted: Callable[[], bool]) -> str | None:
-        """Make it. Returns what there is to say about it. Raises `AgentMuxError`; nothing of it is left then.
+    def create(self, is_wanted: Callable[[], bool]) -> str | None:
+        """Create the worktree and return a warning, if any. Raises `AgentMuxError` after removing what was created.
 
-        `is_wanted`: asked meanwhile; once it is not, this ends with ABORTED.
+        `is_wanted` is polled; the method raises ABORTED once it returns False.
         """
         plan = self.plan
         try:
             make_directory(plan.path.parent)
             plan.path.mkdir(mode=0o700)
         except OSError as error:
-            why = f"the worktree {plan.path} cannot be made: {error.strerror or error}"
+            why = f"the worktree {plan.path} cannot be created: {error.strerror or error}"
             raise AgentMuxError("SPAWN_ERROR", why) from error
         try:
             self._check_out(is_wanted)
-            note = self._what_is_left_out(is_wanted)
+            note = self._uncommitted_note(is_wanted)
         except BaseException:
             with contextlib.suppress(AgentMuxError, OSError):
                 self._undo()
@@ -127,95 +135,106 @@ class RunWorktree:
     def _check_out(self, is_wanted: Callable[[], bool]) -> None:
         plan = self.plan
         words = ("worktree", "add", "--quiet", "--no-checkout", "--detach", str(plan.path), plan.base)
-        with self._turn():
-            self._need(self._ask(plan.repository, words, LOOK))
-        self._need(self._ask(str(plan.path), ("reset", "--quiet", "--hard"), WORK, is_wanted))
-        self._git_dir = self._ask(str(plan.path), ("rev-parse", "--absolute-git-dir"), LOOK).stdout.rstrip("\n")
+        with self._lock():
+            self._require_success(self._run_git(plan.repository, words, QUERY_TIMEOUT))
+        self._require_success(
+            self._run_git(str(plan.path), ("reset", "--quiet", "--hard"), CHECKOUT_TIMEOUT, is_wanted)
+        )
+        answer = self._run_git(str(plan.path), ("rev-parse", "--absolute-git-dir"), QUERY_TIMEOUT)
+        self._git_dir = answer.stdout.rstrip("\n")
         if not Path(os.path.realpath(plan.cwd)).is_relative_to(os.path.realpath(plan.path)):
-            raise AgentMuxError("SPAWN_ERROR", f"{plan.cwd} leads out of the worktree: in the commit, it is a link")
+            raise AgentMuxError("SPAWN_ERROR", f"{plan.cwd} is outside of the worktree: in the commit, it is a link")
         try:
-            Path(plan.cwd).mkdir(parents=True, exist_ok=True)  # the commit may have nothing there
+            Path(plan.cwd).mkdir(parents=True, exist_ok=True)  # the commit may not contain it
         except OSError as error:
-            what = f"{plan.cwd} is no directory in the commit: {error.strerror or error}"
+            what = f"{plan.cwd} is not a directory in the commit: {error.strerror or error}"
             raise AgentMuxError("SPAWN_ERROR", what) from error
 
-    def _need(self, answer: ProgramResult) -> None:
+    def _require_success(self, answer: ProgramResult) -> None:
         if answer.exit_code != 0:
-            what = f"git could not make a worktree of {self.plan.repository} at {self.plan.path}"
-            raise AgentMuxError("SPAWN_ERROR", f"{what}: {_complaint(answer)}")
+            what = f"git could not create a worktree of {self.plan.repository} at {self.plan.path}"
+            raise AgentMuxError("SPAWN_ERROR", f"{what}: {_error_line(answer)}")
 
-    def _turn(self) -> AbstractContextManager[None]:
-        """Git reads what it knows of all worktrees when it adds or removes one, and fails where one is half there."""
-        return locked(Path(self.plan.common), locks=self.plan.path.parents[1] / "locks", timeout=TURN)
+    def _lock(self) -> AbstractContextManager[None]:
+        """Lock the repository against concurrent changes of its worktrees.
 
-    def _what_is_left_out(self, is_wanted: Callable[[], bool]) -> str | None:
+        Git reads all worktrees when it adds or removes one, and fails if one is incomplete.
+        """
+        return locked(Path(self.plan.common), locks=self.plan.path.parents[1] / "locks", timeout=LOCK_TIMEOUT)
+
+    def _uncommitted_note(self, is_wanted: Callable[[], bool]) -> str | None:
         plan = self.plan
         try:
-            answer = self._ask(plan.repository, ("status", *_HOW_TO_LOOK), LOOK, is_wanted)
+            answer = self._run_git(plan.repository, ("status", *_STATUS_OPTIONS), QUERY_TIMEOUT, is_wanted)
         except AgentMuxError as error:
             if error.code == "ABORTED":
                 raise
-            return None  # a tree that is too large to look at in this time
+            return None  # a working tree that is too large to check in this time
         if answer.exit_code != 0 or not answer.stdout:
             return None
-        return f"changes in {plan.repository} that are not committed are not in the worktree of this run"
+        return f"uncommitted changes in {plan.repository} are not in the worktree of this run"
 
-    def leave(self) -> tuple[Worktree, str | None]:
-        """Remove it if nothing was done in it. Returns what became of it, and what there is to say about it."""
+    def finish(self) -> tuple[Worktree, str | None]:
+        """Remove the worktree if it is unchanged. Returns its final state and a warning, if any."""
         plan = self.plan
         try:
-            reason = self._changes() or self._not_removed()
+            reason = self._changes() or self._remove()
         except (AgentMuxError, OSError) as error:
             reason = str(error)
-        told = Worktree(path=str(plan.path), base_commit=plan.base, is_changed=reason is not None)
+        worktree = Worktree(path=str(plan.path), base_commit=plan.base, is_changed=reason is not None)
         if reason is None:
-            return told, None
+            return worktree, None
         if not plan.path.exists():
-            return told, f"the worktree {plan.path} is gone: it was removed during the run"
-        return told, f"the worktree {plan.path} stays: {reason}; when you are done, `git worktree remove` it"
+            return worktree, f"the worktree {plan.path} was removed during the run"
+        return worktree, f"the worktree {plan.path} is kept: {reason}; remove it with `git worktree remove`"
 
     def _changes(self) -> str | None:
-        """What was done in it, as far as anything would be lost with it; None: nothing."""
-        # Not `git -C`: the file `.git` in it was the agent's to write.
+        """Return why removing the worktree would lose work; None if it would not."""
+        # Not `git -C`: the agent could have changed the file `.git` in the worktree.
         where = (f"--git-dir={self._git_dir}", f"--work-tree={self.plan.path}")
-        heads = self._ask(self.plan.repository, (*where, "rev-list", "--walk-reflogs", "HEAD"), WORK)
+        heads = self._run_git(self.plan.repository, (*where, "rev-list", "--walk-reflogs", "HEAD"), CHECKOUT_TIMEOUT)
         if heads.exit_code != 0 or set(heads.stdout.split()) != {self.plan.base}:
-            return "there are commits in it" if heads.exit_code == 0 else _complaint(heads)
-        files = self._ask(str(self.plan.path), (*where, "status", *_HOW_TO_LOOK), WORK)
+            return "it has new commits" if heads.exit_code == 0 else _error_line(heads)
+        files = self._run_git(str(self.plan.path), (*where, "status", *_STATUS_OPTIONS), CHECKOUT_TIMEOUT)
         if files.exit_code != 0:
-            return _complaint(files)
-        return "there are changes in it" if files.stdout else None
+            return _error_line(files)
+        return "it has uncommitted changes" if files.stdout else None
 
-    def _not_removed(self) -> str | None:
-        with self._turn():
-            removed = self._ask(self.plan.repository, ("worktree", "remove", str(self.plan.path)), WORK)
-        return None if removed.exit_code == 0 else _complaint(removed)
+    def _remove(self) -> str | None:
+        with self._lock():
+            removed = self._run_git(self.plan.repository, ("worktree", "remove", str(self.plan.path)), CHECKOUT_TIMEOUT)
+        return None if removed.exit_code == 0 else _error_line(removed)
 
     def _undo(self) -> None:
-        """Nobody worked in it. Not `prune`, which forgets every worktree that is not mounted now."""
+        """Remove a worktree that was never used.
+
+        Not with `prune`, which forgets every worktree that is not mounted now.
+        """
         shutil.rmtree(self.plan.path, ignore_errors=True)
-        with self._turn():
-            self._ask(self.plan.repository, ("worktree", "remove", "--force", "--force", str(self.plan.path)), LOOK)
+        with self._lock():
+            self._run_git(
+                self.plan.repository, ("worktree", "remove", "--force", "--force", str(self.plan.path)), QUERY_TIMEOUT
+            )
 
-    def _ask(
-        self, place: str, words: tuple[str, ...], seconds: float, is_wanted: Callable[[], bool] = lambda: True
+    def _run_git(
+        self, directory: str, words: tuple[str, ...], seconds: float, is_wanted: Callable[[], bool] = lambda: True
     ) -> ProgramResult:
-        return _git(self.plan.git, place, words, self._environ, seconds, is_wanted)
+        return _git(self.plan.git, directory, words, self._environ, seconds, is_wanted)
 
 
-def _complaint(answer: ProgramResult) -> str:
-    """What git says first about it: advice comes after that."""
+def _error_line(answer: ProgramResult) -> str:
+    """Return the first error that git printed; advice follows after it."""
     fatal = (line for line in answer.stderr.splitlines() if line.startswith("fatal: "))
     return next(fatal, answer.error_line)[:MAX_ERROR_LINE]
 
 
-_HOW_TO_LOOK = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
-"""Not into submodules: their configuration is theirs. Git removes no worktree that has any, so nothing is lost."""
+_STATUS_OPTIONS = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
+"""Skip the content of submodules, which have their own configuration. Git removes no worktree with submodules."""
 
 
 def _git(  # noqa: PLR0913, PLR0917  # all of it is needed
     git: str,
-    place: str,
+    directory: str,
     words: tuple[str, ...],
     environ: Mapping[str, str],
     seconds: float,
@@ -224,4 +243,4 @@ def _git(  # noqa: PLR0913, PLR0917  # all of it is needed
     own = {name: value for name, value in environ.items() if name not in REPOSITORY_VARIABLES}
     own |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     settings = [word for setting in _SAFE for word in ("-c", setting)]
-    return run_program((git, *settings, *words), environ=own, timeout=seconds, cwd=place, is_wanted=is_wanted)
+    return run_program((git, *settings, *words), environ=own, timeout=seconds, cwd=directory, is_wanted=is_wanted)

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json_bytes
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError, AnyCode, CapabilityError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 
@@ -65,7 +65,7 @@ RETRY_AFTER = "1"
 """Seconds in the `Retry-After` header of 429 and 503."""
 
 
-class FieldProblem(Shape, kw_only=True):
+class FieldProblem(JsonView, kw_only=True):
     """One invalid field of a request."""
 
     path: str
@@ -73,7 +73,7 @@ class FieldProblem(Shape, kw_only=True):
     allowed: str
 
 
-class ProblemDetails(Shape, kw_only=True, omit_defaults=True):
+class ProblemDetails(JsonView, kw_only=True, omit_defaults=True):
     """An error response (RFC 9457)."""
 
     type: str

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from ulid import ULID
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
-from agent_mux.agents.detection import Detected, Detector
+from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
@@ -33,7 +33,7 @@ from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.manager import WebhookManager
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 ID_FILE = "instance-id"
 LOCK_FILE = "server.lock"
@@ -52,7 +52,7 @@ class SharedDetection:
         self._lock = anyio.Lock()
         self._detected_at = float("-inf")
 
-    async def all(self, *, fresh: bool = False) -> Mapping[str, Detected]:
+    async def all(self, *, fresh: bool = False) -> Mapping[str, DetectedAgent]:
         """Return every agent by name. `fresh`: detect again instead of using results from before this call."""
         requested_at = time.monotonic()
         async with self._lock:
@@ -144,7 +144,7 @@ async def open_service(
         AgentMuxError: CONFIG_ERROR when another server uses the directory, or the database cannot be used.
     """
     metrics = metrics or Metrics()
-    roots = Roots(settings.roots or (Path.cwd(),))
+    roots = AllowedDirectories(settings.roots or (Path.cwd(),))
     _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
         async with open_database(settings) as database:
@@ -166,7 +166,7 @@ async def open_service(
                 await webhooks.open()
                 store = RunStore(database, instance)
                 runs = RunManager(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
-                metrics.life = LiveState(lambda: runs.alive, lambda: mux.places.waiting)
+                metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 await runs.open()
                 retention = Retention.from_settings(settings, store, runs.delete_many)

@@ -5,14 +5,14 @@ from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.run.base import RunState
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.settings.fields import camel
+from agent_mux.settings.options_json import camel
 
 
-class PendingView(Shape, kw_only=True):
+class PendingView(JsonView, kw_only=True):
     """An approval or a question that the agent waits for."""
 
     id: str
@@ -27,7 +27,7 @@ class PendingView(Shape, kw_only=True):
     """Milliseconds since the epoch."""
 
 
-class RunView(Shape, kw_only=True):
+class RunView(JsonView, kw_only=True):
     """A run. Times are milliseconds since the epoch, durations milliseconds."""
 
     run_id: str
@@ -70,7 +70,7 @@ class RunView(Shape, kw_only=True):
     """After the end: the `run_result`."""
 
 
-class RunPage(Shape, kw_only=True):
+class RunPage(JsonView, kw_only=True):
     """A page of runs, latest first."""
 
     runs: list[RunView]
@@ -78,14 +78,14 @@ class RunPage(Shape, kw_only=True):
     """Pass it as `cursor` to get the next page; absent on the last page."""
 
 
-class PendingPage(Shape, kw_only=True):
+class PendingPage(JsonView, kw_only=True):
     """The interactions that an agent waits for."""
 
     pending: list[PendingView]
     """In the order of the agent's requests."""
 
 
-class CommandResult(Shape, kw_only=True):
+class CommandResult(JsonView, kw_only=True):
     """Result of a command that was executed."""
 
     delivery: Delivery | UnsetType = UNSET

@@ -14,7 +14,7 @@ from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.run_index import INDEX, read_index
 from agent_mux.sessions.summary import SessionSummary
-from agent_mux.settings.documents import Remembered
+from agent_mux.settings.json_files import FileCache
 
 _TagIndex = Mapping[tuple[str, str], tuple[str, ...]]
 TagsOf = Callable[[SessionSummary], tuple[str, ...]]
@@ -27,7 +27,7 @@ class SessionTags:
         """`config_dir` is the global directory; `project_config_dir` replaces the one of the current project."""
         self._config_dir = config_dir
         self._project_config_dir = project_config_dir
-        self._indexes = Remembered(_read_tag_index)
+        self._indexes = FileCache(_read_tag_index)
 
     def load(self) -> TagsOf:
         """Return a function that returns the current tags of a session: those of all its runs, without duplicates."""
@@ -44,7 +44,7 @@ class SessionTags:
         return tags_of
 
     def _index_in(self, directory: Path) -> _TagIndex:
-        return self._indexes.of(directory / INDEX)
+        return self._indexes.get(directory / INDEX)
 
 
 def _read_tag_index(path: Path) -> _TagIndex:

@@ -1,9 +1,9 @@
-"""Directories that runs may work in: an allow-list, for who starts runs on behalf of somebody else.
+"""Allowed directories: an allow-list of directories for runs that are started on behalf of somebody else.
 
-A path counts as what it really is: symbolic links and `..` are resolved before it is compared, and then the directory
-is opened step by step from its root, where no step may be a link. So a link that somebody puts there between the
-comparison and the opening is noticed. What is put there after that is not: who can write inside of a root can replace
-its directories at any time. The list says where an agent begins to work; it does not lock the agent in.
+Paths are compared after symbolic links and `..` are resolved. The directory is then opened component by component from
+its allowed root, without following links, so that a link created between the comparison and the opening is detected.
+A link created later is not: anyone who can write inside a root can replace its directories at any time. The list
+restricts where an agent starts to work; it does not confine the agent.
 """
 
 import os
@@ -13,96 +13,96 @@ from pathlib import Path
 
 from agent_mux.errors import FieldError, ValidationError
 
-_LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
-_SHOWN = 200  # characters of a path in an error
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+_LONGEST_SHOWN = 200  # characters of a path in an error
 
 
-class Roots:
-    """The directories that are allowed, with all that is in them."""
+class AllowedDirectories:
+    """A list of root directories. A path is allowed if it is a root or inside one."""
 
     def __init__(self, directories: Sequence[str | os.PathLike[str]]) -> None:
-        """Resolve them, once: a link among them is followed now and never again.
+        """Resolve the roots, once: links in their paths are followed now and not again.
 
         Raises:
-            ValidationError: There is none, or one is not an existing directory.
+            ValidationError: The list is empty, or an entry is not an existing directory.
         """
         if not directories:
             raise ValidationError([FieldError("roots", [], "at least one directory")])
-        self.directories = tuple(_root(directory) for directory in directories)
+        self.directories = tuple(_resolve_root(directory) for directory in directories)
 
     @property
     def default(self) -> Path:
-        """The first one: where relative paths begin, and where a run works that names no directory."""
+        """The first root: the base of relative paths, and the working directory of runs that name none."""
         return self.directories[0]
 
-    def holds(self, path: str | os.PathLike[str]) -> bool:
-        """The path is in one of them, whatever it is, and also where nothing is there yet."""
+    def contains(self, path: str | os.PathLike[str]) -> bool:
+        """Return whether a path is inside a root. The path may be of any kind and need not exist."""
         try:
-            return self._place_of(self._resolved(path)) is not None
+            return self._root_of(self._resolve(path)) is not None
         except (OSError, ValueError):
             return False
 
     def directory(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """The real path of a directory that is allowed.
+        """Return the real path of an allowed directory.
 
         Args:
-            path: Absolute, or relative to the first root; nothing in it is expanded. None: the first root.
+            path: Absolute, or relative to the first root; `~` and variables are not expanded. None: the first root.
 
         Raises:
-            ValidationError: It is outside of the roots, no directory, or not there. What is outside is answered in
-                the same way whether it is there or not.
+            ValidationError: The path is outside the roots, is not a directory, or does not exist. The error for paths
+                outside the roots does not reveal whether they exist.
         """
         try:
-            real = self._resolved(self.default if path is None else path)
+            real = self._resolve(self.default if path is None else path)
         except (OSError, ValueError) as error:
-            raise _refused(path, "a path that can be resolved") from error
-        root = self._place_of(real)
+            raise _refusal(path, "a path that can be resolved") from error
+        root = self._root_of(real)
         if root is None:
-            raise _refused(path, "a directory in " + ", ".join(map(str, self.directories)))
+            raise _refusal(path, "a directory in " + ", ".join(map(str, self.directories)))
         try:
-            _walk(root, real)
+            _open_without_links(root, real)
         except (OSError, ValueError) as error:
-            raise _refused(path, "an existing directory that can be entered") from error
+            raise _refusal(path, "an existing directory that can be entered") from error
         return real
 
-    def _resolved(self, path: str | os.PathLike[str]) -> Path:
+    def _resolve(self, path: str | os.PathLike[str]) -> Path:
         return Path(os.path.realpath(self.default / path))
 
-    def _place_of(self, real: Path) -> Path | None:
+    def _root_of(self, real: Path) -> Path | None:
         return next((root for root in self.directories if real.is_relative_to(root)), None)
 
 
-def _root(directory: str | os.PathLike[str]) -> Path:
+def _resolve_root(directory: str | os.PathLike[str]) -> Path:
     try:
         real = Path(os.path.realpath(directory))
         is_directory = real.is_dir()
     except (OSError, ValueError):
         is_directory = False
     if not is_directory:
-        raise _refused(directory, "an existing directory", "roots")
+        raise _refusal(directory, "an existing directory", "roots")
     return real
 
 
-def _walk(root: Path, real: Path) -> None:
-    """Open each directory on the way from the root, none of them through a link. Raises `OSError`."""
-    descriptor = os.open(root, _LOOK)
+def _open_without_links(root: Path, real: Path) -> None:
+    """Open each directory from the root to `real` without following links. Raises `OSError`."""
+    descriptor = os.open(root, _OPEN_DIRECTORY)
     try:
         for name in real.relative_to(root).parts:
-            inner = os.open(name, _LOOK, dir_fd=descriptor)
+            inner = os.open(name, _OPEN_DIRECTORY, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
-        _same(os.fstat(descriptor), real)
+        _check_same_directory(os.fstat(descriptor), real)
     finally:
         os.close(descriptor)
 
 
-def _same(opened: os.stat_result, real: Path) -> None:
-    """What was opened is what the path leads to, all links followed. Raises `NotADirectoryError`."""
+def _check_same_directory(opened: os.stat_result, real: Path) -> None:
+    """Check that the opened directory is the one that the path resolves to. Raises `NotADirectoryError`."""
     now = real.stat()
     if (opened.st_dev, opened.st_ino) != (now.st_dev, now.st_ino) or not stat.S_ISDIR(now.st_mode):
         raise NotADirectoryError(f"{real} was replaced")
 
 
-def _refused(path: str | os.PathLike[str] | None, allowed: str, field: str = "cwd") -> ValidationError:
-    shown = os.fsdecode(path) if path is not None else None
-    return ValidationError([FieldError(field, shown if shown is None else shown[:_SHOWN], allowed)])
+def _refusal(path: str | os.PathLike[str] | None, allowed: str, field: str = "cwd") -> ValidationError:
+    received = os.fsdecode(path) if path is not None else None
+    return ValidationError([FieldError(field, received if received is None else received[:_LONGEST_SHOWN], allowed)])

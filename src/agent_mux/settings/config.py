@@ -1,4 +1,4 @@
-"""`config.json`: what holds for runs that do not say otherwise, for everybody here or for one project.
+"""`config.json`: default options of runs, for one user (global) or one project.
 
     {
       "defaultAgent": "...",
@@ -7,7 +7,7 @@
       "agents": {"...": {"model": "..."}}
     }
 
-Source: run API, section 1 (storage).
+See docs/spec/run-api.md, section 1.
 """
 
 from collections.abc import Mapping
@@ -18,100 +18,101 @@ from typing import Any
 from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.settings.documents import EMPTY, edited, parse_object, read_object
-from agent_mux.settings.fields import KEYS, Problems, from_wire
+from agent_mux.settings.json_files import EMPTY, edit_object, parse_object, read_object
+from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json
 
 FILE = "config.json"
-_AGENT_KEYS = {key: name for key, name in KEYS.items() if key != "agent"}
-_RUN_KEYS = {
+_AGENT_KEYS = {key: name for key, name in PROFILE_KEYS.items() if key != "agent"}
+_OPTION_KEYS = {
     **{key: name for key, name in _AGENT_KEYS.items() if key != "model"},
     "defaultAgent": "agent",
     "defaultModel": "model",
 }
-CONFIG_KEYS = (*sorted(_RUN_KEYS), "agents", "profile", "runIndex")
+CONFIG_KEYS = (*sorted(_OPTION_KEYS), "agents", "profile", "runIndex")
+"""All keys of a `config.json`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
-    """What one `config.json` says."""
+class MuxConfig:
+    """The parsed content of one `config.json`."""
 
     path: Path
-    said: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of `RunOptions`."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `RunOptions` for all agents."""
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The same for one agent, by name or alias."""
+    """Fields of `RunOptions` for single agents, by name or alias."""
     profile: str | None = None
     """The profile of runs that name none."""
     run_index: bool | None = None
-    """Whether runs are written into the index."""
+    """Whether finished runs are added to the run index; None: not set."""
 
 
-def read_preferences(path: Path) -> Preferences:
-    """What a file says; nothing where there is none. Raises CONFIG_ERROR: the file, the key, and what is allowed."""
-    told = read_object(path)
-    return Preferences(path=path) if told is None else checked(path, told)
+def read_config(path: Path) -> MuxConfig:
+    """Read a `config.json`; empty if it does not exist. Raises CONFIG_ERROR with file, key and allowed values."""
+    content = read_object(path)
+    return MuxConfig(path=path) if content is None else parse_config(path, content)
 
 
-def checked(path: Path, told: Mapping[str, Any]) -> Preferences:
-    """What these contents of a file say. Raises CONFIG_ERROR."""
+def parse_config(path: Path, content: Mapping[str, Any]) -> MuxConfig:
+    """Validate and convert the content of a `config.json`. Raises CONFIG_ERROR."""
     problems = Problems()
-    rest = {key: value for key, value in told.items() if key not in {"agents", "profile", "runIndex"}}
-    said = from_wire(_known(rest, problems), problems, keys=_RUN_KEYS)
-    agents, profile, run_index = told.get("agents"), told.get("profile"), told.get("runIndex")
+    option_values = {key: value for key, value in content.items() if key not in {"agents", "profile", "runIndex"}}
+    options = fields_from_json(_without_unknown(option_values, problems), problems, keys=_OPTION_KEYS)
+    agents, profile, run_index = content.get("agents"), content.get("profile"), content.get("runIndex")
     if not (profile is None or (isinstance(profile, str) and PROFILE_NAME.fullmatch(profile))):
         problems.add("profile", profile, f"the name of a profile: {PROFILE_NAMES}")
     if not isinstance(run_index, bool | None):
         problems.add("runIndex", run_index, "true or false")
-    by_agent = _by_agent(agents, problems)
-    raise_for(path, problems)
-    for settings in (said, *by_agent.values()):
-        settings.update(beside(path, settings))
-    return Preferences(path=path, said=said, agents=by_agent, profile=profile, run_index=run_index)
+    by_agent = _parse_agents(agents, problems)
+    raise_config_error(path, problems)
+    for fields in (options, *by_agent.values()):
+        fields.update(resolve_file_fields(path, fields))
+    return MuxConfig(path=path, options=options, agents=by_agent, profile=profile, run_index=run_index)
 
 
-def write_preference(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:
-    """Change one key of a file, or remove it (None); the others stay. Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
+def write_config_key(path: Path, key: str, value: Any, *, private: bool, locks: Path) -> None:
+    """Set one key of a `config.json`, or remove it (None). Raises CONFIG_ERROR, CONFIG_LOCK_ERROR."""
     with locked(path, locks=locks):
-        checked(path, read_object(path) or {})
-        text = edited(read_text(path) or EMPTY, {key: value})
-        checked(path, parse_object(text, str(path)))
+        parse_config(path, read_object(path) or {})
+        text = edit_object(read_text(path) or EMPTY, {key: value})
+        parse_config(path, parse_object(text, str(path)))
         write_text(path, text, private=private)
 
 
-def beside(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that name files: what is relative is so to the directory of the file that says it."""
+def resolve_file_fields(path: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that name files, with relative paths resolved against the directory of the settings file."""
     found: dict[str, Any] = {}
-    if "policy" in said:
-        found["policy"] = path.parent / said["policy"]
-    if "skills" in said:
-        found["skills"] = [str(path.parent / skill) for skill in said["skills"]]
+    if "policy" in fields:
+        found["policy"] = path.parent / fields["policy"]
+    if "skills" in fields:
+        found["skills"] = [str(path.parent / skill) for skill in fields["skills"]]
     return found
 
 
-def raise_for(path: Path, problems: Problems) -> None:
-    """Raises CONFIG_ERROR when there are any."""
+def raise_config_error(path: Path, problems: Problems) -> None:
+    """Raise CONFIG_ERROR if there are any problems."""
     if problems.fields:
         raise AgentMuxError("CONFIG_ERROR", f"{path} cannot be used: " + "; ".join(map(str, problems.fields)))
 
 
-def _known(told: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Without keys that there are not: what those are compared with is the whole list."""
-    for key, value in told.items():
-        if key not in _RUN_KEYS:
-            problems.unknown(key, value, CONFIG_KEYS)
-    return {key: value for key, value in told.items() if key in _RUN_KEYS}
+def _without_unknown(content: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Report unknown keys, with a hint chosen from all keys of the file, and drop them."""
+    for key, value in content.items():
+        if key not in _OPTION_KEYS:
+            problems.add_unknown(key, value, CONFIG_KEYS)
+    return {key: value for key, value in content.items() if key in _OPTION_KEYS}
 
 
-def _by_agent(agents: Any, problems: Problems) -> dict[str, dict[str, Any]]:
+def _parse_agents(agents: Any, problems: Problems) -> dict[str, dict[str, Any]]:
     if agents is None:
         return {}
     if not isinstance(agents, dict):
         problems.add("agents", agents, "an object with an object for each agent")
         return {}
-    made = {}
-    for name, told in agents.items():
-        if not isinstance(told, dict):
-            problems.add(f"agents.{name}", told, "an object")
+    parsed = {}
+    for name, content in agents.items():
+        if not isinstance(content, dict):
+            problems.add(f"agents.{name}", content, "an object")
             continue
-        made[name] = from_wire(told, problems, keys=_AGENT_KEYS, under=f"agents.{name}.")
-    return made
+        parsed[name] = fields_from_json(content, problems, keys=_AGENT_KEYS, under=f"agents.{name}.")
+    return parsed

@@ -1,9 +1,7 @@
-"""One profile, read from the files it is made of. Source: run API, section 1 (profiles).
+"""Profiles: run options under a name, in `profiles/<name>.json` of the global directory and of a project.
 
-Profiles: options of runs under a name, in `profiles/<name>.json` of the global directory and of a project's.
-
-A profile that is in both places is one: what the project says goes over what is said globally, object by object.
-Source: run API, section 1 (profiles).
+A profile that exists in both places is one profile: the project's values are merged over the global ones, object by
+object. See docs/spec/run-api.md, section 1.
 """
 
 import os
@@ -20,126 +18,81 @@ from agent_mux._util.paths import project_dir
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import Redactor, hide_secret_values, secrets_of_servers
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
-from agent_mux.settings.config import FILE, beside, raise_for, read_preferences, write_preference
-from agent_mux.settings.documents import EMPTY, Remembered, edited, parse_object, read_object
-from agent_mux.settings.fields import KEYS, Problems, from_wire
-from agent_mux.settings.requests import to_wire
-from agent_mux.settings.resolution import Layer, deep_merged, merge, options_of, said_by
+from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
+from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
+from agent_mux.settings.layers import Layer, deep_merge, fields_from_options, merge, options_from_fields
+from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json, fields_to_json
 
 Scope = Literal["project", "global"]
 SCOPES: tuple[Scope, ...] = ("project", "global")
-"""The stronger one first."""
+"""Both scopes, the stronger one first."""
+_FileReader = FileCache[dict[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What both places say together: the project's over the global one, object by object."""
+    """A profile, merged from the files of both scopes."""
 
     name: str
-    told: Mapping[str, Any]
-    """As in the files: camelCase keys, times in milliseconds."""
-    said: Mapping[str, Any]
-    """The same as fields of `RunOptions`: times in seconds."""
+    content: Mapping[str, Any]
+    """The JSON content: camelCase keys, durations in milliseconds."""
+    fields: Mapping[str, Any]
+    """The content as fields of `RunOptions`: durations in seconds."""
     sources: Mapping[str, Scope]
-    """Where each key comes from; a key inside of an object is `key.key`."""
+    """The scope of each key; a key inside an object is `key.key`."""
     paths: Mapping[Scope, Path]
-    """The files it is made of."""
+    """The files that were merged."""
 
     def shown(self) -> dict[str, Any]:
-        """What it says, as people may see it: as in the files, without the secrets of MCP servers."""
-        plain = msgspec.json.encode(hide_secret_values("", self.told))
-        masked = Redactor(secrets_of_servers(self.said.get("mcp_servers", ()))).mask(plain)
+        """Return the JSON content without the secrets of MCP servers."""
+        plain = msgspec.json.encode(hide_secret_values("", self.content))
+        masked = Redactor(secrets_of_servers(self.fields.get("mcp_servers", ()))).mask(plain)
         return dict(msgspec.json.decode(masked))
 
     def layer(self) -> Layer:
-        """What it says, among the other layers."""
+        """Return the profile as a layer of options, with the file of each field as its source."""
         sources: dict[str, str] = {}
         for scope in SCOPES:
-            for key, place in self.sources.items():
-                if place == scope:
-                    sources.setdefault(KEYS[key.partition(".")[0]], str(self.paths[scope]))
-        return Layer(f"the profile {self.name!r}", self.said, sources)
-
-
-def read_profile(
-    name: str, paths: Mapping[Scope, Path], read: Callable[[Path], dict[str, Any] | None]
-) -> Profile | None:
-    """What these files say, the stronger first; None where there is none. Raises CONFIG_ERROR that names the file."""
-    told: dict[str, Any] = {}
-    said: dict[str, Any] = {}
-    sources: dict[str, Scope] = {}
-    there: dict[Scope, Path] = {}
-    for scope, path in paths.items():
-        found = read(path)
-        if found is not None:
-            there[scope] = path
-            said = deep_merged(said, checked_profile(path, found))
-            told = deep_merged(told, found)
-            sources = {**dict.fromkeys(_leaves(found), scope), **sources}
-    if not there:
-        return None
-    return Profile(name=name, told=told, said=said, sources={key: sources[key] for key in _leaves(told)}, paths=there)
-
-
-def checked_profile(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that these contents of a file say. Raises CONFIG_ERROR."""
-    problems = Problems()
-    said = from_wire(told, problems)
-    raise_for(path, problems)
-    said |= beside(path, said)
-    return said
-
-
-def _leaves(told: Mapping[str, Any], under: str = "") -> Iterator[str]:
-    for key, value in told.items():
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{under}{key}.")
-        elif value is not None:
-            yield f"{under}{key}"
-
-
-_Files = Remembered[dict[str, Any] | None]
+            for key, key_scope in self.sources.items():
+                if key_scope == scope:
+                    sources.setdefault(PROFILE_KEYS[key.partition(".")[0]], str(self.paths[scope]))
+        return Layer(f"the profile {self.name!r}", self.fields, sources)
 
 
 class Profiles:
-    """The profiles of one place. Blocking; every call looks at the disk again."""
+    """The profiles of the global directory and one project. Blocking; every call reads files that have changed."""
 
-    def __init__(self, places: Callable[[], Mapping[Scope, Path]], *, locks: Path, read: _Files | None = None) -> None:
-        """Nothing is read yet.
+    def __init__(
+        self, directories: Callable[[], Mapping[Scope, Path]], *, locks: Path, read: _FileReader | None = None
+    ) -> None:
+        """Create a view on the profiles; nothing is read yet.
 
         Args:
-            places: The directories that there may be profiles in, by scope.
-            locks: Where locks of files go.
-            read: Files that were read already.
+            directories: Returns the directories with profiles, by scope.
+            locks: The directory of lock files.
+            read: A cache of files that may have been read already.
         """
-        self._places = places
+        self._directories = directories
         self._locks = locks
-        self._read = read if read is not None else Remembered(read_object)
+        self._read = read if read is not None else FileCache(read_object)
 
     def list(self) -> "list[Profile]":
-        """All of them, by name. Raises CONFIG_ERROR for one that cannot be used."""
+        """Return all profiles, sorted by name. Raises CONFIG_ERROR for an unusable file."""
         return [self.get(name) for name in self.names()]
 
     def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
+        """Return the names of all profiles, sorted."""
         return tuple(sorted(set(self._names())))
 
-    def _names(self, scope: Scope | None = None) -> Iterator[str]:
-        for place, directory in self._places().items():
-            if scope in {None, place} and os.path.isdir(directory / "profiles"):  # noqa: PTH112  # nor may it be asked
-                for path in (directory / "profiles").glob("*.json"):
-                    if PROFILE_NAME.fullmatch(path.stem):
-                        yield path.stem
-
     def get(self, name: str, *, scope: Scope | None = None) -> Profile:
-        """One profile: both places together, or what one of them says.
+        """Return one profile, merged from both scopes or read from one.
 
         Raises:
-            AgentMuxError: PROFILE_NOT_FOUND, with the nearest name; CONFIG_ERROR when a file of it cannot be used.
+            AgentMuxError: PROFILE_NOT_FOUND, with the nearest name; CONFIG_ERROR for an unusable file.
         """
-        paths = {place: self._path(name, place) for place in SCOPES if scope in {None, place}}
-        there = {place: path for place, path in paths.items() if path is not None}
-        found = read_profile(name, there, self._read.of)
+        paths = {one: self._path(name, one) for one in SCOPES if scope in {None, one}}
+        known = {one: path for one, path in paths.items() if path is not None}
+        found = read_profile(name, known, self._read.get)
         if found is None:
             raise self._not_found(name, scope)
         return found
@@ -152,131 +105,182 @@ class Profiles:
         scope: Scope = "global",
         replace: bool = False,
     ) -> Path:
-        """Make a profile, or change fields of it. Returns the path of its file.
+        """Create a profile or change fields of it. Returns the path of its file.
 
         Args:
             name: 1 to 64 letters, digits, _ or -.
-            fields: Fields of `RunOptions`, times in seconds; those that are None are removed from the profile.
-            scope: Which of the two files.
-            replace: These fields are all of it. Default: the others stay.
+            fields: Fields of `RunOptions`, durations in seconds; None removes a field from the profile.
+            scope: Which of the two files to write.
+            replace: Remove all other fields. By default they are kept.
 
         Raises:
-            ValidationError: A bad name, or a field that is unknown, not allowed in a profile, or out of range.
-            AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR when the file cannot be read or written.
+            ValidationError: An invalid name, or a field that is unknown, not allowed in a profile, or out of range.
+            AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR if the file cannot be read or written.
         """
-        return self.set_keys(name, to_wire(fields), scope=scope, replace=replace)
+        return self.set_keys(name, fields_to_json(fields), scope=scope, replace=replace)
 
-    def set_keys(self, name: str, told: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False) -> Path:
-        """As `set`, with keys and values as they stand in the file: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
-        path = self._writable(name, scope)
-        _check(told)
+    def set_keys(
+        self, name: str, changes: Mapping[str, Any], *, scope: Scope = "global", replace: bool = False
+    ) -> Path:
+        """Set JSON keys of a profile, like `set`: `{"maxTurns": 5, "retryPolicy.maxAttempts": 2}`."""
+        path = self._path_to_write(name, scope)
+        _check_changes(changes)
         with locked(path, locks=self._locks):
             before = EMPTY if replace else read_text(path) or EMPTY
-            checked_profile(path, parse_object(before, str(path)))
-            after = edited(before, told)
-            checked_profile(path, parse_object(after, str(path)))
+            parse_profile(path, parse_object(before, str(path)))
+            after = edit_object(before, changes)
+            parse_profile(path, parse_object(after, str(path)))
             write_text(path, after, private=scope == "global")
         return path
 
     def delete(self, name: str, *, scope: Scope | None = None) -> Path:
-        """Remove a profile from one place. Returns the path that is gone.
+        """Delete the file of a profile in one scope. Returns its path.
 
         Raises:
-            ValidationError: It is in both places, and `scope` does not say which is meant.
-            AgentMuxError: PROFILE_NOT_FOUND; CONFIG_ERROR when it cannot be removed.
+            ValidationError: The profile exists in both scopes and `scope` is None.
+            AgentMuxError: PROFILE_NOT_FOUND; CONFIG_ERROR if the file cannot be deleted.
         """
-        places = {place: self._path(name, place) for place in SCOPES if scope in {None, place}}
-        there = [path for path in places.values() if path is not None and path.is_file()]
-        if not there:
+        paths = {one: self._path(name, one) for one in SCOPES if scope in {None, one}}
+        existing = [path for path in paths.values() if path is not None and path.is_file()]
+        if not existing:
             raise self._not_found(name, scope)
-        if len(there) > 1:
-            raise ValidationError([FieldError("scope", None, f"project or global: {name!r} is in both places")])
-        with locked(there[0], locks=self._locks):
-            remove(there[0])
-        return there[0]
+        if len(existing) > 1:
+            raise ValidationError([FieldError("scope", None, f"project or global: {name!r} exists in both")])
+        with locked(existing[0], locks=self._locks):
+            remove(existing[0])
+        return existing[0]
 
     def apply(self, name: str, options: RunOptions) -> RunOptions:
-        """The options, with what the profile says where they are as by default. Raises as `get` does."""
-        said, _ = merge([Layer("the call", said_by(options)), self.get(name).layer()])
-        return options_of(said)
+        """Return the options with fields that have their default value filled from a profile. Raises like `get`."""
+        fields, _ = merge([Layer("the call", fields_from_options(options)), self.get(name).layer()])
+        return options_from_fields(fields)
 
     def make_default(self, name: str | None, *, scope: Scope = "project") -> Path:
-        """Let runs that name no profile have this one; None: none. Returns the path of the file that says so.
+        """Set the profile of runs that name none; None unsets it. Returns the path of the `config.json`.
 
-        Raises as `get` and `set` do.
+        Raises like `get` and `set`.
         """
         if name is not None:
             self.get(name, scope="global" if scope == "global" else None)
         path = self._directory(scope) / FILE
         if name is not None or path.is_file():
-            write_preference(path, "profile", name, private=scope == "global", locks=self._locks)
+            write_config_key(path, "profile", name, private=scope == "global", locks=self._locks)
         return path
 
     def named_by(self, name: str) -> dict[Scope, Path]:
-        """The `config.json` files that name it as the default. Raises CONFIG_ERROR for one that cannot be used."""
-        files = {scope: read_preferences(directory / FILE) for scope, directory in self._places().items()}
-        return {scope: file.path for scope, file in files.items() if file.profile == name}
+        """Return the `config.json` files that name this profile as the default. Raises CONFIG_ERROR."""
+        configs = {scope: read_config(directory / FILE) for scope, directory in self._directories().items()}
+        return {scope: config.path for scope, config in configs.items() if config.profile == name}
 
     @property
     def has_project(self) -> bool:
-        """We are in a project."""
-        return "project" in self._places()
+        """Whether there is a project directory."""
+        return "project" in self._directories()
+
+    def _names(self, scope: Scope | None = None) -> Iterator[str]:
+        for one, directory in self._directories().items():
+            folder = directory / "profiles"
+            if scope in {None, one} and os.path.isdir(folder):  # noqa: PTH112  # False if it may not be accessed
+                for path in folder.glob("*.json"):
+                    if PROFILE_NAME.fullmatch(path.stem):
+                        yield path.stem
 
     def _path(self, name: str, scope: Scope) -> Path | None:
-        directory = self._places().get(scope)
-        return None if directory is None else directory / "profiles" / f"{checked_name(name)}.json"
+        directory = self._directories().get(scope)
+        return None if directory is None else directory / "profiles" / f"{check_profile_name(name)}.json"
 
-    def _writable(self, name: str, scope: Scope) -> Path:
-        return self._directory(scope) / "profiles" / f"{checked_name(name)}.json"
+    def _path_to_write(self, name: str, scope: Scope) -> Path:
+        return self._directory(scope) / "profiles" / f"{check_profile_name(name)}.json"
 
     def _directory(self, scope: Scope) -> Path:
-        directory = self._places().get(scope)
+        directory = self._directories().get(scope)
         if directory is None:
-            nowhere = (
-                "this is no project: `amux init` makes it one, or say that it is to hold globally (--scope global)"
-            )
-            raise AgentMuxError("VALIDATION_ERROR", nowhere)
+            raise AgentMuxError("VALIDATION_ERROR", "no .agent-mux here; run `amux init` or use --scope global")
         return directory
 
     def _not_found(self, name: str, scope: Scope | None) -> AgentMuxError:
         known = sorted(set(self._names(scope)))
         close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known) or 'none'}"
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
         where = "" if scope is None else f" in the {scope} directory"
         return AgentMuxError("PROFILE_NOT_FOUND", f"no profile is named {name!r}{where}; {hint}")
 
 
-def checked_name(name: str) -> str:
-    """The name. Raises `ValidationError` when no profile can have it."""
+def profiles_of(
+    config_dir: Path, find_project: Callable[[], Path | None] = project_dir, read: _FileReader | None = None
+) -> Profiles:
+    """Return the profiles of the global directory and, if there is one, of a project.
+
+    Args:
+        config_dir: The global directory.
+        find_project: Returns the `.agent-mux` of the project, or None.
+        read: A cache of files that may have been read already.
+    """
+
+    def directories() -> Mapping[Scope, Path]:
+        project = find_project()
+        return {**({} if project is None else {"project": project}), "global": config_dir}
+
+    return Profiles(directories, locks=config_dir / "locks", read=read)
+
+
+def read_profile(
+    name: str, paths: Mapping[Scope, Path], read: Callable[[Path], dict[str, Any] | None]
+) -> Profile | None:
+    """Read and merge the files of a profile, the stronger first; None if none exists. Raises CONFIG_ERROR."""
+    content: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    sources: dict[str, Scope] = {}
+    existing: dict[Scope, Path] = {}
+    for scope, path in paths.items():
+        found = read(path)
+        if found is not None:
+            existing[scope] = path
+            fields = deep_merge(fields, parse_profile(path, found))
+            content = deep_merge(content, found)
+            sources = {**dict.fromkeys(_leaf_keys(found), scope), **sources}
+    if not existing:
+        return None
+    sources = {key: sources[key] for key in _leaf_keys(content)}
+    return Profile(name=name, content=content, fields=fields, sources=sources, paths=existing)
+
+
+def parse_profile(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the content of one file and convert it to fields of `RunOptions`. Raises CONFIG_ERROR."""
+    problems = Problems()
+    fields = fields_from_json(content, problems)
+    raise_config_error(path, problems)
+    fields |= resolve_file_fields(path, fields)
+    return fields
+
+
+def check_profile_name(name: str) -> str:
+    """Return the name. Raises `ValidationError` if it is not a valid name of a profile."""
     if not isinstance(name, str) or not PROFILE_NAME.fullmatch(name):
         raise ValidationError([FieldError("profile", name, PROFILE_NAMES)])
     return name
 
 
-def _check(told: Mapping[str, Any]) -> None:
-    """What is to be changed makes sense by itself, and JSON can hold it. Raises `ValidationError`."""
+def _leaf_keys(content: Mapping[str, Any], under: str = "") -> Iterator[str]:
+    for key, value in content.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaf_keys(value, f"{under}{key}.")
+        elif value is not None:
+            yield f"{under}{key}"
+
+
+def _check_changes(changes: Mapping[str, Any]) -> None:
+    """Validate changes by themselves, before the file is read. Raises `ValidationError`."""
     problems = Problems()
     try:
-        text = edited(EMPTY, told)
+        text = edit_object(EMPTY, changes)
         text.encode()
         alone = parse_object(text, "the profile")
     except (TypeError, ValueError) as error:
-        raise ValidationError([FieldError("profile", None, f"what JSON can hold: {error}")]) from error
-    for key, value in told.items():
-        if value is None and key.partition(".")[0] not in KEYS:
-            problems.unknown(key, value, KEYS)
-    from_wire(alone, problems)
+        raise ValidationError([FieldError("profile", None, f"what JSON can represent: {error}")]) from error
+    for key, value in changes.items():
+        if value is None and key.partition(".")[0] not in PROFILE_KEYS:
+            problems.add_unknown(key, value, PROFILE_KEYS)
+    fields_from_json(alone, problems)
     if problems.fields:
         raise ValidationError(problems.fields)
-
-
-def profiles_of(
-    config_dir: Path, find_project: Callable[[], Path | None] = project_dir, read: _Files | None = None
-) -> Profiles:
-    """The profiles of the global directory and of a project, if there is one. `read`: files that were read already."""
-
-    def places() -> Mapping[Scope, Path]:
-        project = find_project()
-        return {**({} if project is None else {"project": project}), "global": config_dir}
-
-    return Profiles(places, locks=config_dir / "locks", read=read)

@@ -1,6 +1,6 @@
-"""Making a directory a project: `.agent-mux/` with a `config.json`, a page about it, and a `.gitignore`.
+"""Making a directory a project: `.agent-mux/` with a `config.json`, a README and a `.gitignore`.
 
-Source: run API, sections 1 (storage) and 8 (`amux init`).
+See docs/spec/run-api.md, sections 1 and 8 (`amux init`).
 """
 
 import json
@@ -14,99 +14,99 @@ from agent_mux._util.files import read_text, write_text
 from agent_mux._util.paths import OWN_NAME, is_global
 from agent_mux.errors import AgentMuxError
 from agent_mux.journal.run_index import INDEX
-from agent_mux.settings.config import FILE, checked
+from agent_mux.settings.config import FILE, parse_config
 
 README = f"""# .agent-mux
 
-What holds for the runs of agent-mux (`amux`) in this project. Everything here but
-`{INDEX}` is meant to be shared with it.
+Settings of agent-mux (`amux`) for runs in this project. Commit everything here except `{INDEX}`.
 
-| file | what it is |
+| file | content |
 |---|---|
-| `{FILE}` | defaults of all runs in this project; they go before `~/.agent-mux/{FILE}` |
-| `profiles/<name>.json` | options under a name, for `amux run --profile <name>` |
-| `{INDEX}` | one line for each run that ended; for this machine alone |
+| `{FILE}` | default options of runs in this project; they override `~/.agent-mux/{FILE}` |
+| `profiles/<name>.json` | named options, for `amux run --profile <name>` |
+| `{INDEX}` | one line per finished run, for this machine only |
 
-`{FILE}` is JSON without comments. It may have these keys, among others; times are in milliseconds:
+`{FILE}` is JSON without comments. The most common keys (durations are in milliseconds):
 
-| key | example | what it says |
+| key | example | meaning |
 |---|---|---|
-| `defaultAgent` | `"..."` | the agent of runs that name none |
-| `defaultModel` | `"..."` | the model of runs that name none |
-| `agents` | `{{"...": {{"model": "..."}}}}` | the same keys for one agent |
-| `profile` | `"review"` | the profile of runs that name none |
+| `defaultAgent` | `"..."` | agent of runs that name none |
+| `defaultModel` | `"..."` | model of runs that name none |
+| `agents` | `{{"...": {{"model": "..."}}}}` | the same keys, for one agent only |
+| `profile` | `"review"` | profile of runs that name none |
 | `approvalMode` | `"deny"` | `prompt`, `yolo` or `deny` |
-| `skills` | `["skills/release-notes"]` | folders of skills that agents are told of; relative to this directory |
+| `skills` | `["skills/release-notes"]` | skill folders to offer to agents; relative to this directory |
 | `policy` | `"rules.toml"` | rules about what agents may do; the path is relative to this directory |
-| `timeout`, `inactivityTimeout` | `600000` | for a whole run, and without any output; 0: none |
+| `timeout`, `inactivityTimeout` | `600000` | limits for a whole run, and for a time without output; 0: none |
 | `maxTurns`, `maxCostUsd` | `20`, `1.5` | limits |
-| `retryPolicy` | `{{"maxAttempts": 3}}` | try again when the agent fails |
-| `tags` | `["nightly"]` | of every run |
+| `retryPolicy` | `{{"maxAttempts": 3}}` | retry when the agent fails |
+| `tags` | `["nightly"]` | tags of every run |
 | `runIndex` | `false` | keep no index |
 
-A key that is unknown, or a value that cannot be, is an error that says what is allowed. What one run is about (its
-prompt, its directory, its session) and environments, which may hold secrets, have no place here.
+An unknown key or an invalid value is an error that lists what is allowed. Options of a single run (its prompt,
+directory and session) and environments, which may contain secrets, are not allowed here.
 """
 
-Action = Literal["create", "overwrite", "extend", "keep"]
+FileAction = Literal["create", "overwrite", "extend", "keep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One file of a project, and what becomes of it."""
+class ProjectFile:
+    """One file of a project, and what is done with it."""
 
     path: Path
-    action: Action
+    action: FileAction
     content: str
 
 
 def directory_for(named: Path) -> Path:
-    """The `.agent-mux` that is meant by a directory: itself, or the one in it."""
+    """Return the `.agent-mux` for a directory: the directory itself, or the `.agent-mux` inside it."""
     return named if named.name == OWN_NAME else named / OWN_NAME
 
 
-def plan_project(directory: Path, config: Mapping[str, Any], *, force: bool = False) -> tuple[Step, ...]:
-    """What has to be written to make a project. Writes nothing.
+def plan_project(directory: Path, config: Mapping[str, Any], *, force: bool = False) -> tuple[ProjectFile, ...]:
+    """Return the files to write to make a project. Writes nothing.
 
     Args:
-        directory: The `.agent-mux` to be; need not be there.
-        config: What its `config.json` is to say.
-        force: Write over files that are there.
+        directory: The `.agent-mux` to create; it may exist.
+        config: The content of its `config.json`.
+        force: Overwrite existing files.
 
     Raises:
-        AgentMuxError: VALIDATION_ERROR when there are such files already, or no project can be here; CONFIG_ERROR for
-            a configuration that cannot be.
+        AgentMuxError: VALIDATION_ERROR if files exist already, or the directory cannot be a project; CONFIG_ERROR for
+            an invalid configuration.
     """
     if is_global(directory):
-        here = f"{directory} is the global directory, and no project's; go into the directory of a project"
-        raise AgentMuxError("VALIDATION_ERROR", here)
+        message = f"{directory} is the global directory, not a project's; run this in a project"
+        raise AgentMuxError("VALIDATION_ERROR", message)
     if os.path.lexists(directory) and not directory.is_dir():
-        raise AgentMuxError("VALIDATION_ERROR", f"{directory} is there and no directory; move it away")
-    checked(directory / FILE, config)
+        raise AgentMuxError("VALIDATION_ERROR", f"{directory} exists and is not a directory; move it away")
+    parse_config(directory / FILE, config)
     contents = {FILE: json.dumps(dict(config), indent=2, ensure_ascii=False) + "\n", "README.md": README}
-    there = [name for name in contents if os.path.lexists(directory / name)]
-    if there and not force:
-        taken = f"{directory} has {' and '.join(there)} already; --force writes over it"
-        raise AgentMuxError("VALIDATION_ERROR", taken)
-    steps = [
-        Step(path=directory / name, action="overwrite" if name in there else "create", content=content)
+    existing = [name for name in contents if os.path.lexists(directory / name)]
+    if existing and not force:
+        message = f"{directory} already contains {' and '.join(existing)}; --force overwrites"
+        raise AgentMuxError("VALIDATION_ERROR", message)
+    files = [
+        ProjectFile(path=directory / name, action="overwrite" if name in existing else "create", content=content)
         for name, content in contents.items()
     ]
-    return (*steps, _ignoring(directory / ".gitignore"))
+    return (*files, _plan_gitignore(directory / ".gitignore"))
 
 
-def make_project(steps: tuple[Step, ...]) -> None:
-    """Write it. Raises CONFIG_ERROR for what cannot be written."""
-    for step in steps:
-        if step.action != "keep":
-            write_text(step.path, step.content, private=False)
+def make_project(files: tuple[ProjectFile, ...]) -> None:
+    """Write the planned files. Raises CONFIG_ERROR if one cannot be written."""
+    for file in files:
+        if file.action != "keep":
+            write_text(file.path, file.content, private=False)
 
 
-def _ignoring(path: Path) -> Step:
-    told = read_text(path)
-    if told is None:
-        return Step(path=path, action="create", content=f"{INDEX}\n")
-    if INDEX in (line.strip().lstrip("/") for line in told.splitlines()):
-        return Step(path=path, action="keep", content=told)
-    gap = "" if not told or told.endswith("\n") else "\n"
-    return Step(path=path, action="extend", content=f"{told}{gap}{INDEX}\n")
+def _plan_gitignore(path: Path) -> ProjectFile:
+    """Plan to add the run index to the `.gitignore`, unless it contains it."""
+    text = read_text(path)
+    if text is None:
+        return ProjectFile(path=path, action="create", content=f"{INDEX}\n")
+    if INDEX in (line.strip().lstrip("/") for line in text.splitlines()):
+        return ProjectFile(path=path, action="keep", content=text)
+    separator = "" if not text or text.endswith("\n") else "\n"
+    return ProjectFile(path=path, action="extend", content=f"{text}{separator}{INDEX}\n")

@@ -1,1 +1,1 @@
-"""What can be observed of runs from outside: logs of the library's own life (`logs`), traces and metrics (`otel`)."""
+"""Observation of runs by other systems: OpenTelemetry traces and metrics (`otel`)."""

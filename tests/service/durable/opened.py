@@ -11,8 +11,8 @@ from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.service import Service, open_service
 from agent_mux.service.settings import ServiceSettings
 
-QUICK = 'hear(); say(session="s"); say(text="hello"); say(over=True); say(done=True); rest()'
-FOR_EVER = 'hear(); say(session="s"); say(text="hello"); time.sleep(1000)'
+QUICK = 'read(); emit(session="s"); emit(text="hello"); emit(over=True); emit(done=True); drain()'
+FOR_EVER = 'read(); emit(session="s"); emit(text="hello"); time.sleep(1000)'
 HI = {"agent": "scripted", "prompt": "hi"}
 
 

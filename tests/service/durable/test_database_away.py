@@ -14,11 +14,11 @@ from tests.service.durable.processes import ServerProcess, events_of, until
 from agent_mux import validate
 
 TALKS_UNTIL = """
-hear(); say(session="s")
+read(); emit(session="s")
 number = 0
 while not os.path.exists({flag!r}):
-    say(text=f"{{number}} "); number += 1; time.sleep(0.01)
-say(over=True); say(done=True); rest()
+    emit(text=f"{{number}} "); number += 1; time.sleep(0.01)
+emit(over=True); emit(done=True); drain()
 """
 
 

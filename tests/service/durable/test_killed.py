@@ -28,12 +28,12 @@ import random
 run = next(name for name in os.environ if name.startswith("AGENT_MUX_RUN_"))
 with open({starts!r}, "a") as starts: starts.write(run + "\\n")
 subprocess.Popen(["sleep", "1000"], start_new_session=True)
-hear(); say(session=run)
+read(); emit(session=run)
 chance = random.Random(run)
 for number in range(chance.choice([3, 40, 400])):
-    say(text=f"{{number}} "); say(ran=f"tool {{number}}")
+    emit(text=f"{{number}} "); emit(ran=f"tool {{number}}")
     time.sleep(0.005)
-say(over=True); say(done=True); rest()
+emit(over=True); emit(done=True); drain()
 """
 
 

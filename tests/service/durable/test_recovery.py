@@ -27,11 +27,11 @@ from agent_mux.service.views import RunView
 
 pytestmark = pytest.mark.anyio
 LONG = """
-hear(); say(session="s")
+read(); emit(session="s")
 for number in range(60):
-    say(text=f"{number} "); say(ran=f"tool {number}")
+    emit(text=f"{number} "); emit(ran=f"tool {number}")
     time.sleep(0.003)  # so that there are many records
-say(over=True); say(done=True); rest()
+emit(over=True); emit(done=True); drain()
 """
 ALIVE = {
     "state": "running",

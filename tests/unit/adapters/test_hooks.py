@@ -9,7 +9,7 @@ import pytest
 
 from agent_mux import AgentMuxError
 from agent_mux.agents.hooks.client import Hooks
-from agent_mux.agents.hooks.native_hooks import installed_in
+from agent_mux.agents.hooks.native_hooks import active_hook_types
 from agent_mux.sdk.documents import open_document
 from agent_mux.sdk.hooks import HOOK_TYPES, HookCall, HookDecision, NativeHooks
 from agent_mux.sdk.registry import AdapterRegistry
@@ -300,13 +300,13 @@ def test_unreadable_file_is_not_changed(text: str) -> None:
 def test_disabled_or_broken_hooks_do_not_count(agent: str, switch: dict[str, Any], home: Path) -> None:
     hooks = Hooks()
     path = hooks.install(agent, program=["/bin/sh"]).path
-    counting = partial(installed_in, agent, native(agent), {"HOME": str(home)}, home)
+    counting = partial(active_hook_types, agent, native(agent), {"HOME": str(home)}, home)
     assert counting() == frozenset(native(agent).types)
     hooks.install(agent, program=["/nowhere/amux"], types=["stop"])
     assert counting() == frozenset(native(agent).types) - {"stop"}
     path.write_text(json.dumps({**json.loads(path.read_text()), **switch}))
     assert counting() == frozenset()
-    assert hooks.status(agent)[0].consent == f"hooks are switched off in {path}"
+    assert hooks.status(agent)[0].consent == f"hooks are disabled in {path}"
 
 
 def test_hook_types_are_known() -> None:

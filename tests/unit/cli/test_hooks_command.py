@@ -56,7 +56,7 @@ def test_an_empty_list_of_hooks(amux: Amux) -> None:
 def test_disabling_enabling_and_removing_a_hook(amux: Amux) -> None:
     amux("hooks", "add", "a", "builtin", "log")
     assert "disabled a" in amux("hooks", "disable", "a").err
-    assert data(amux("hooks", "list", "--json"))[0]["whyNot"] == "switched off"
+    assert data(amux("hooks", "list", "--json"))[0]["whyNot"] == "disabled"
     assert "enabled a" in amux("hooks", "enable", "a").err
     assert data(amux("hooks", "remove", "a", "--json"))["id"] == "a"
     assert data(amux("hooks", "list", "--json")) == []
@@ -122,7 +122,7 @@ def test_invalid_hook_input_is_answered(amux: Amux) -> None:
     done = amux("hooks", "claude", "handle", "pre_tool_use", stdin=b"nonsense")
     assert done.code == 0
     assert json.loads(done.out)["hookSpecificOutput"]["permissionDecision"] == "deny"
-    assert done.err == "warning: what claude said to its hook is no JSON object\n"
+    assert done.err == "warning: the input of the claude hook is not a JSON object\n"
 
 
 @pytest.mark.parametrize(

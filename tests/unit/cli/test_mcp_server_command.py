@@ -7,11 +7,11 @@ import pytest
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.cli.protocol_commands import Approvals
-from agent_mux.mcp_server.limits import CAREFUL_FIRST
+from agent_mux.mcp_server.limits import STRICTEST_FIRST
 
 
 def test_the_modes_are_those_of_the_limits() -> None:
-    assert tuple(mode.value for mode in Approvals) == CAREFUL_FIRST
+    assert tuple(mode.value for mode in Approvals) == STRICTEST_FIRST
 
 
 def test_a_missing_extra_is_reported_with_its_install_command(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_an_invalid_inherited_depth_is_rejected(amux: Amux, monkeypatch: pytest.
     monkeypatch.setenv("AGENT_MUX_DEPTH", "deep")
     done = amux("mcp-server", "--root", tmp_path)
     assert done.code == 2
-    assert "AGENT_MUX_DEPTH is 'deep'; it can be a whole number >= 0, or not be set" in done.err
+    assert "AGENT_MUX_DEPTH is 'deep'; allowed: a whole number >= 0, or unset" in done.err
 
 
 def test_the_root_directory_is_not_a_default_root(amux: Amux, monkeypatch: pytest.MonkeyPatch) -> None:

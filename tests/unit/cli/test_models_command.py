@@ -105,13 +105,15 @@ def test_one_model_for_programs(amux: Amux) -> None:
 def test_a_deprecated_model_is_shown_with_a_warning(amux: Amux) -> None:
     done = amux("models", "get", "claude", "claude-opus-4-1")
     assert done.code == 0
-    assert done.err == ("warning: claude-opus-4-1 is deprecated, and ends on 2026-08-05; use claude-opus-5-5 instead\n")
+    assert done.err == (
+        "warning: claude-opus-4-1 is deprecated and will be retired on 2026-08-05; use claude-opus-5-5 instead\n"
+    )
     assert data(amux("models", "get", "claude", "claude-opus-4-1", "--json"))["status"] == "deprecated"
 
 
 def test_an_unknown_model(amux: Amux) -> None:
     done = amux("models", "get", "claude", "opsu", "--json")
-    message = "'opsu' is no model that is known of claude; did you mean opus?"
+    message = "unknown claude model 'opsu'; did you mean opus?"
     assert failure(done) == (2, "VALIDATION_ERROR", message)
     hostile = amux("models", "get", "claude", "\x1b[2Jx")
     assert hostile.code == 2
@@ -168,7 +170,7 @@ def test_an_agent_that_is_not_installed_or_has_no_listing(amux: Amux) -> None:
     assert failure(amux("models", "refresh", "pi", "--json"))[:2] == (4, "AGENT_NOT_INSTALLED")
     code, name, message = failure(amux("models", "refresh", "claude", "--json"))
     assert (code, name) == (6, "CAPABILITY_ERROR")
-    assert message == "claude does not support listing its models; what is known of them comes with agent-mux"
+    assert message == "claude does not support listing its models; the known ones come with agent-mux"
 
 
 @pytest.mark.usefixtures("pi")
@@ -222,9 +224,7 @@ def test_the_configuration_of_a_project_counts_in_it(amux: Amux, tmp_path: Path)
 def test_an_unknown_model_is_set_with_a_warning(amux: Amux) -> None:
     done = amux("models", "set", "claude", "opsu")
     assert done.code == 0
-    assert done.err.startswith(
-        "warning: 'opsu' is no model that is known of claude, and is passed on as it is; did you"
-    )
+    assert done.err.startswith("warning: unknown claude model 'opsu', passed on unchanged; did you")
     assert amux("models", "current", "claude").out == "opsu\n"
 
 

@@ -199,12 +199,12 @@ def test_reading_profiles_creates_no_files(amux: Amux, config: Path, repo: Path)
         (["set", "fast", "timeout=-1"], 2, "timeout: got -1; allowed: a number >= 0, in milliseconds"),
         (["set", "fast", "timeout=1e999"], 2, "timeout: got '1e999'"),
         (["set", "fast", "maxTurns=many"], 2, "maxTurns: got 'many'; allowed: a whole number"),
-        (["set", "fast", "prompt=x"], 2, "for the call alone"),
-        (["set", "fast", "env.A=x"], 2, "for the call alone"),
+        (["set", "fast", "prompt=x"], 2, "nothing in a settings file"),
+        (["set", "fast", "env.A=x"], 2, "nothing in a settings file"),
         (["set", "fast", "model=a", "model=b"], 2, "given twice"),
         (["set", "fast", "retryPolicy.maxAtempts=1"], 2, "did you mean 'maxAttempts'?"),
         (["set", "a b", "model=x"], 2, "64 letters"),
-        (["set", "fast", "model=\udcff"], 2, "what JSON can hold"),
+        (["set", "fast", "model=\udcff"], 2, "what JSON can represent"),
         (["set", "fast", "model.x=y"], 2, "model: got {'x': 'y'}; allowed: a string"),
         (["set", "bad", "model=x"], 7, "bad.json is not JSON"),
         (["set", "fast", "model=x", "--scope", "project"], 2, "amux init"),
@@ -306,7 +306,7 @@ def test_init_accepts_a_project_directory(amux: Amux, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ([], 2, "has config.json already; --force"),
+        ([], 2, "already contains config.json; --force"),
         (["--agent", "cluade"], 3, "did you mean 'claude'?"),
         (["extra"], 2, "extra"),
         (["--nope"], 2, "--nope"),
@@ -336,7 +336,7 @@ def test_neither_the_global_directory_nor_a_file_becomes_a_project(
     (tmp_path / "home").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".agent-mux").touch()
-    for place, told in (("home", "is the global directory"), ("other", "is there and no directory")):
+    for place, told in (("home", "is the global directory"), ("other", "exists and is not a directory")):
         monkeypatch.chdir(tmp_path / place)
         done = amux("init")
         assert (done.code, told in done.err) == (2, True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux import events as ev
-from agent_mux.api.event_lines import line_of
+from agent_mux.api.event_lines import event_line
 from agent_mux.cli.output import Screen
 from agent_mux.cli.rendering import SHOWN_LINES, Renderer
 from agent_mux.cli.terminal import Palette
@@ -147,7 +147,7 @@ def test_the_inside_of_a_subagent_is_indented_on_standard_error() -> None:
         (ev.InputRequiredEvent(*WHO, "i", "which?", "agent"), "? which?"),
         (ev.RetryEvent(*WHO, 1, 0, "overloaded", 500), "! retry 1 in 500 ms: overloaded"),
         (ev.RetryEvent(*WHO, 1, 3, "overloaded", 0), "! retry 1 of 3 in 0 ms: overloaded"),
-        (ev.RateLimitedEvent(*WHO, 2000), "! rate limited; it asks to wait 2.0 s"),
+        (ev.RateLimitedEvent(*WHO, 2000), "! rate limited; retry after 2.0 s"),
         (ev.ContextLimitWarningEvent(*WHO, 90, 100, 90.0), "! the context window is 90 % full"),
         (ev.ContextCompactedEvent(*WHO, "s", 0), "! the context was compacted"),
         (ev.ErrorEvent(*WHO, "AGENT_CRASH", "hiccup", True), "! hiccup AGENT_CRASH"),
@@ -198,7 +198,7 @@ HOSTILE = "evil\x1b]0;t\x07\x1b[2J\r\x9b1m\u202e\x00"
 @pytest.mark.parametrize("kind", ALL_EVENTS, ids=lambda kind: kind.type)
 def test_no_event_brings_a_control_character_to_standard_error(kind: type[BaseEvent]) -> None:
     event = kind(*WHO, **{name: _filled(name) for name in kind.__struct_fields__[3:]})
-    line = line_of(event)
+    line = event_line(event)
     _, err = shown([event], verbose=True)
     assert not set("\x1b\x07\r\x9b\u202e\x00") & set(err), line
 

@@ -20,14 +20,14 @@ from agent_mux.cli.terminal import Palette
 from agent_mux.cli.views import HumanView, JsonView, QuietView, ResultView
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import Attachment, McpServer, RetryPolicy, RunOptions
-from agent_mux.settings.resolution import options_of
+from agent_mux.settings.layers import options_from_fields
 
 IN_A_PIPELINE = StandardStreams(asks=False, in_pipeline=True)
 AT_A_TERMINAL = StandardStreams(asks=True, in_pipeline=False)
 
 
 def options(*words: str, **flags: Any) -> RunOptions:
-    return options_of(options_from(list(words), RunFlags(**flags)))
+    return options_from_fields(options_from(list(words), RunFlags(**flags)))
 
 
 def test_without_flags_no_options_are_set() -> None:

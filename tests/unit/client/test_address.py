@@ -1,15 +1,15 @@
-"""Where a service is, and what is needed to ask it."""
+"""The address of a service, and the clients that do not need one."""
 
 import subprocess
 import sys
 
 import pytest
 
-from agent_mux.client.remote.connection import Address
+from agent_mux.client.remote.address import Address
 
 
 @pytest.mark.parametrize(
-    ("url", "is_here"),
+    ("url", "is_local"),
     [
         ("http://localhost:8642/", True),
         ("http://127.0.0.1", True),
@@ -19,19 +19,19 @@ from agent_mux.client.remote.connection import Address
         ("http://localhost.example", False),
     ],
 )
-def test_proxies_are_for_other_machines(url: str, is_here: bool) -> None:
+def test_proxies_are_used_for_other_machines_only(url: str, is_local: bool) -> None:
     address = Address.of(url, "token")
-    assert address.is_here == is_here
+    assert address.is_local == is_local
     assert address.url == url.rstrip("/")
     with address.client() as http:
-        assert http.trust_env != is_here
+        assert http.trust_env != is_local
         assert http.headers["authorization"] == "Bearer token"
 
 
-def test_the_environment_is_asked_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_has_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_MUX_SERVER", "http://there")
-    monkeypatch.setenv("AGENT_MUX_SERVER_TOKEN", "told")
-    assert Address.of(None, None) == Address("http://there", "told")
+    monkeypatch.setenv("AGENT_MUX_SERVER_TOKEN", "secret")
+    assert Address.of(None, None) == Address("http://there", "secret")
     assert Address.of("http://here", "mine") == Address("http://here", "mine")
     assert "mine" not in repr(Address.of("http://here", "mine"))
 
@@ -43,13 +43,13 @@ def test_the_environment_is_asked_where_nothing_is_said(monkeypatch: pytest.Monk
         "from agent_mux.cli.main import main; sys.exit(main(['--server', 'http://x', 'run', 'replay', 'demo']))",
     ],
 )
-def test_without_the_extra_it_is_one_sentence(code: str) -> None:
+def test_without_the_extra_the_error_is_one_line(code: str) -> None:
     without = f"import sys; sys.modules['httpx'] = None; {code}"
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "the remote client needs the extra: pip install 'agent-mux[remote]'" in done.stderr.splitlines()[-1]
 
 
-def test_a_client_of_this_process_does_without() -> None:
+def test_the_local_client_does_not_import_httpx() -> None:
     code = "import sys; from agent_mux import AgentMux, BlockingAgentMux, RunHandle; sys.exit('httpx' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)

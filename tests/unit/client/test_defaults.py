@@ -1,12 +1,12 @@
-"""What a client may say for all of its runs is the same here and at a service, but for where recordings are."""
+"""Both clients accept the same defaults for their runs, except for the place of recordings."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agent_mux import AgentMux, RemoteMux
-from agent_mux.client.defaults import OWN, SENT, checked_defaults
+from agent_mux import AgentMux, BlockingAgentMux, RemoteMux
+from agent_mux.client.base import LOCAL_DEFAULTS, REMOTE_DEFAULTS, validate_defaults
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import RetryPolicy
 
@@ -19,7 +19,7 @@ def bad_fields(make: Callable[..., Any], **defaults: Any) -> list[str]:
     return [one.path for one in raised.value.fields]
 
 
-@pytest.mark.parametrize("make", CLIENTS, ids=["here", "there"])
+@pytest.mark.parametrize("make", CLIENTS, ids=["local", "remote"])
 def test_a_default_that_is_unknown_or_out_of_range_is_refused(make: Callable[..., Any]) -> None:
     assert bad_fields(make, prompt="hi", nonsense=1, timeout=-1) == ["prompt", "nonsense"]
     assert bad_fields(make, timeout=-1, approval_mode="maybe") == ["timeout", "approval_mode"]
@@ -27,11 +27,18 @@ def test_a_default_that_is_unknown_or_out_of_range_is_refused(make: Callable[...
     assert bad_fields(make, retry_policy={"max_attempts": 2}) == ["retry_policy"]
 
 
-def test_what_is_none_says_nothing() -> None:
-    assert checked_defaults({"timeout": None, "debug": False}, SENT) == {"debug": False}
+def test_a_default_of_none_is_not_given() -> None:
+    assert validate_defaults({"timeout": None, "debug": False}, REMOTE_DEFAULTS) == {"debug": False}
 
 
-def test_only_runs_that_work_here_choose_where_their_recording_is() -> None:
-    assert set(OWN) - set(SENT) == {"journal"}
+@pytest.mark.parametrize("kind", [AgentMux, BlockingAgentMux])
+def test_settled_is_a_deprecated_name_of_resolve_options(kind: type[AgentMux | BlockingAgentMux]) -> None:
+    client = kind(default_agent="a")
+    with pytest.warns(DeprecationWarning, match="use `resolve_options`"):
+        assert client.settled(prompt="x") == client.resolve_options(prompt="x")
+
+
+def test_only_local_runs_choose_where_their_recording_is() -> None:
+    assert set(LOCAL_DEFAULTS) - set(REMOTE_DEFAULTS) == {"journal"}
     AgentMux(journal=False)
     assert bad_fields(CLIENTS[1], journal=False) == ["journal"]

@@ -1,11 +1,11 @@
-"""The condensed view: what a model has to know of a run, and no more."""
+"""The condensed view of a run: which events have entries, and their texts."""
 
 from typing import Any
 
 import pytest
 
 from agent_mux import events as ev
-from agent_mux.mcp_server.entries import LONGEST_LINE, cut, entry_of, file_of, is_told
+from agent_mux.mcp_server.entries import MAX_LINE, changed_file, entry_of, has_entry, truncate
 
 BASE: dict[str, Any] = {"run_id": "r", "agent": "x", "timestamp": 1}
 
@@ -31,11 +31,11 @@ def made(kind: type[Any], **fields: Any) -> Any:
         (made(ev.DebugEvent, level="warn", message="no journal"), "warning", "no journal"),
     ],
 )
-def test_what_is_told(event: Any, kind: str, text: str) -> None:
+def test_an_event_has_an_entry(event: Any, kind: str, text: str) -> None:
     entry = entry_of(event, 7, 4000)
     assert entry is not None
     assert (entry.n, entry.kind, entry.text) == (7, kind, text)
-    assert is_told(event)
+    assert has_entry(event)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_what_is_told(event: Any, kind: str, text: str) -> None:
         made(ev.AbortedEvent),
     ],
 )
-def test_what_is_not_told(event: Any) -> None:
+def test_an_event_has_no_entry(event: Any) -> None:
     assert entry_of(event, 0, 4000) is None
-    assert not is_told(event)
+    assert not has_entry(event)
 
 
 def test_entries_are_bounded() -> None:
@@ -60,14 +60,14 @@ def test_entries_are_bounded() -> None:
     assert message.text == "x" * 1000 + "… (9000 more characters)"
     line = entry_of(made(ev.FileDeleteEvent, path="p" * 10_000), 0, 60_000)
     assert line is not None
-    assert len(line.text) == LONGEST_LINE
+    assert len(line.text) == MAX_LINE
 
 
 def test_changed_files() -> None:
-    assert file_of(made(ev.FileCreateEvent, path="a", byte_count=1)) == "a"
-    assert file_of(made(ev.FileReadEvent, path="a")) is None
+    assert changed_file(made(ev.FileCreateEvent, path="a", byte_count=1)) == "a"
+    assert changed_file(made(ev.FileReadEvent, path="a")) is None
 
 
-def test_cutting_says_what_is_missing() -> None:
-    assert cut("abc", 3) == "abc"
-    assert cut("abcd", 3) == "abc… (1 more characters)"
+def test_a_truncated_text_states_what_is_missing() -> None:
+    assert truncate("abc", 3) == "abc"
+    assert truncate("abcd", 3) == "abc… (1 more characters)"

@@ -1,4 +1,4 @@
-"""Models and agents that nobody has."""
+"""Made-up models and agents."""
 
 import os
 import stat
@@ -26,16 +26,16 @@ OLD = ModelCapabilities(
 MODELS = (BIG, SMALL, OLD)
 
 
-def said(printed: str) -> tuple[ModelCapabilities, ...]:
-    """A listing: a name a line."""
+def parse_listing(printed: str) -> tuple[ModelCapabilities, ...]:
+    """Parse a listing with one name per line."""
     if "nonsense" in printed:
         raise ValueError("it is nonsense")
     return tuple(ModelCapabilities(model_id=name, provider="maker") for name in printed.split())
 
 
 def agent(**fields: Any) -> Adapter:
-    """One that offers `MODELS`, and lists its own with `toy models`."""
-    given = {"models": lambda: MODELS, "model_listing": ModelListing(argv=("models",), parse=said), **fields}
+    """Return an adapter that offers `MODELS`, and lists its own with `toy models`."""
+    given = {"models": lambda: MODELS, "model_listing": ModelListing(argv=("models",), parse=parse_listing), **fields}
     return replace(
         scripted_adapter(""), agent="toy", aliases=("toy-agent",), executables=("toy",),
         executable_variable="AMUX_TOY_EXECUTABLE", takes_command=False, **given,
@@ -43,7 +43,7 @@ def agent(**fields: Any) -> Adapter:
 
 
 def registry(*adapters: Adapter) -> AdapterRegistry:
-    """These, and no others."""
+    """Return a registry with only these adapters."""
     known = AdapterRegistry()
     known._points.clear()
     for adapter in adapters:
@@ -52,7 +52,7 @@ def registry(*adapters: Adapter) -> AdapterRegistry:
 
 
 def program(directory: Path, script: str) -> dict[str, str]:
-    """An environment in which the agent is this shell script."""
+    """Return an environment in which the agent is this shell script."""
     directory.mkdir(exist_ok=True)
     path = directory / "toy"
     path.write_text(f"#!/bin/sh\n{script}\n")

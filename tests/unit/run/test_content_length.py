@@ -1,4 +1,4 @@
-"""Messages that say their length: whatever the chunking, whatever stands between them."""
+"""Content-Length framing, with arbitrary chunks and with noise between messages."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ def feed(*chunks: bytes) -> list[bytes]:
     return [message for chunk in chunks for message in framer.feed(chunk)] + framer.finish()
 
 
-def test_messages_come_out_as_they_went_in() -> None:
+def test_framed_messages_are_returned_unchanged() -> None:
     sent = framed("content-length", ONE) + framed("content-length", TWO)
     assert feed(sent) == [ONE, TWO]
 
@@ -25,7 +25,7 @@ def test_messages_come_out_as_they_went_in() -> None:
     messages=st.lists(st.binary(min_size=1, max_size=40), max_size=5),
     cuts=st.lists(st.integers(0, 400), max_size=12),
 )
-def test_chunks_do_not_matter(messages: list[bytes], cuts: list[int]) -> None:
+def test_messages_do_not_depend_on_chunk_boundaries(messages: list[bytes], cuts: list[int]) -> None:
     sent = b"".join(framed("content-length", message) for message in messages)
     places = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
     chunks = [sent[start:end] for start, end in pairwise(places)]
@@ -33,7 +33,7 @@ def test_chunks_do_not_matter(messages: list[bytes], cuts: list[int]) -> None:
     assert feed(*(bytes([byte]) for byte in sent)) == messages
 
 
-def test_a_message_may_hold_line_breaks() -> None:
+def test_a_message_may_contain_line_breaks() -> None:
     assert feed(framed("content-length", b"{\n}\n")) == [b"{\n}\n"]
 
 
@@ -55,20 +55,20 @@ def test_noise_between_messages_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize("length", [b"-1", b"x", b"99999999999999", b""])
-def test_a_length_that_is_none_is_noise(length: bytes) -> None:
+def test_an_invalid_length_is_treated_as_noise(length: bytes) -> None:
     line = b"Content-Length: " + length
     assert feed(line + b"\r\n\r\n" + framed("content-length", ONE)) == [line, ONE]
 
 
-def test_an_empty_message_says_nothing() -> None:
+def test_an_empty_message_is_skipped() -> None:
     assert feed(framed("content-length", b"") + framed("content-length", ONE)) == [ONE]
 
 
-def test_a_message_that_is_cut_off_is_handed_out_at_the_end() -> None:
+def test_a_truncated_message_is_returned_at_the_end() -> None:
     sent = framed("content-length", ONE)
     assert feed(sent[:-2]) == [ONE[:-2]]
 
 
-def test_framers_and_frames_belong_together() -> None:
+def test_every_framing_has_a_framer() -> None:
     for framing in ("lines", "content-length"):
         assert new_framer(framing).feed(framed(framing, ONE)) == [ONE]

@@ -1,4 +1,4 @@
-"""Bytes to lines: nothing but a newline ends one, and how the bytes were cut never shows."""
+"""Line framing: only a newline ends a line, and chunk boundaries have no effect."""
 
 import itertools
 import tracemalloc
@@ -13,7 +13,7 @@ LETTERS = st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", "\u2028"
 
 
 def expected(data: bytes) -> list[bytes]:
-    """The definition: split at newlines, the last one optional, one carriage return before it not counted."""
+    """Return the definition: split at newlines, the last one optional, without one carriage return before it."""
     parts = data.split(b"\n")
     whole = parts[:-1] + ([parts[-1]] if parts[-1] else [])
     return [part[:-1] if part.endswith(b"\r") else part for part in whole]
@@ -23,7 +23,7 @@ def expected(data: bytes) -> list[bytes]:
 @example(data=b"a\r\nb", cuts=[2])
 @example(data=b"\r\n\r\n", cuts=[1, 2, 3])
 @example(data=b"a\r", cuts=[1])
-def test_how_the_bytes_are_cut_never_shows(data: bytes, cuts: list[int]) -> None:
+def test_lines_do_not_depend_on_chunk_boundaries(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     chunks = [data[start:end] for start, end in itertools.pairwise(places)]
     assert lines_of(chunks) == lines_of([data]) == expected(data)
@@ -37,11 +37,11 @@ def test_only_a_newline_ends_a_line(inside: str) -> None:
     assert lines_of([data]) == [data[:-1]]
 
 
-def test_bytes_that_are_no_utf8_are_handed_on_as_they_are() -> None:
+def test_bytes_that_are_not_utf8_are_passed_on_unchanged() -> None:
     assert lines_of([b"\xff\xfe\n", b"\xc3"]) == [b"\xff\xfe", b"\xc3"]
 
 
-def test_a_line_is_handed_out_as_soon_as_it_is_complete() -> None:
+def test_a_line_is_returned_as_soon_as_it_is_complete() -> None:
     framer = LineFramer()
     assert framer.feed(b"one\ntw") == [b"one"]
     assert framer.feed(b"o") == []
@@ -57,7 +57,7 @@ def test_the_last_line_needs_no_newline() -> None:
     assert framer.finish() == []
 
 
-def test_a_long_line_is_put_together_once_and_not_with_each_chunk() -> None:
+def test_a_long_line_is_joined_once_instead_of_for_each_chunk() -> None:
     chunk = b"x" * (1 << 16)
     framer = LineFramer()
     tracemalloc.start()
@@ -69,7 +69,7 @@ def test_a_long_line_is_put_together_once_and_not_with_each_chunk() -> None:
     finally:
         tracemalloc.stop()
     assert len(line) == 1 << 26
-    assert max(kept, most) < 1 << 20  # what came is kept as it came; a copy of it all would be 64 times as much
+    assert max(kept, most) < 1 << 20  # chunks are kept as received; copying them all would need 64 times as much
 
 
 @given(chunk=st.binary())
@@ -80,5 +80,5 @@ def test_a_chunk_survives_as_a_line_of_a_recording(chunk: bytes) -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"null", b"{", b"[" * 5000, b'"\\ud800"', b"\xff"])
-def test_a_line_that_is_no_chunk_is_handed_on_as_it_is(line: bytes) -> None:
+def test_a_line_that_is_not_a_chunk_is_passed_on_unchanged(line: bytes) -> None:
     assert from_line("chunks", line) == line

@@ -1,4 +1,4 @@
-"""What an agent is told for one run: a document and skills, in its system prompt."""
+"""Guidance for one run: a document and skills in the system prompt."""
 
 from pathlib import Path
 
@@ -25,17 +25,19 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
-def told(**fields: object) -> RunOptions:
+def guided_options(**fields: object) -> RunOptions:
     return add_guidance(RunOptions(agent="a", prompt="p", **fields))  # type: ignore[arg-type]
 
 
-def test_without_any_the_options_stay_what_they_are() -> None:
+def test_options_without_guidance_are_unchanged() -> None:
     options = RunOptions(agent="a", prompt="p", system_prompt="s")
     assert add_guidance(options) is options
 
 
 def test_a_document_and_skills_follow_the_system_prompt(skill: Path, document: Path) -> None:
-    options = told(agents_doc=document, skills=[str(skill)], system_prompt="Be brief.", system_prompt_mode="replace")
+    options = guided_options(
+        agents_doc=document, skills=[str(skill)], system_prompt="Be brief.", system_prompt_mode="replace"
+    )
     assert options.system_prompt is not None
     first, heading, text, skills = options.system_prompt.split("\n\n")
     assert (first, heading, text) == ("Be brief.", "Instructions for this project:", "Use tabs.")
@@ -43,30 +45,33 @@ def test_a_document_and_skills_follow_the_system_prompt(skill: Path, document: P
     assert options.system_prompt_mode == "replace"
 
 
-def test_alone_they_replace_nothing(document: Path) -> None:
-    options = told(agents_doc=str(document), system_prompt_mode="replace")
+def test_guidance_without_a_system_prompt_is_appended(document: Path) -> None:
+    options = guided_options(agents_doc=str(document), system_prompt_mode="replace")
     assert options.system_prompt_mode == "append"
 
 
-def test_a_skill_may_be_named_by_its_file(skill: Path) -> None:
-    assert told(skills=[str(skill / "SKILL.md")]).system_prompt == told(skills=[str(skill)]).system_prompt
+def test_a_skill_may_be_given_as_its_file(skill: Path) -> None:
+    assert (
+        guided_options(skills=[str(skill / "SKILL.md")]).system_prompt
+        == guided_options(skills=[str(skill)]).system_prompt
+    )
 
 
-def test_what_is_none_is_refused(tmp_path: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_documents_and_skills_are_refused(tmp_path: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValidationError, match=r"skills\[1\]: got .*allowed: a folder with SKILL.md"):
-        told(skills=[str(skill), str(tmp_path)])
+        guided_options(skills=[str(skill), str(tmp_path)])
     (skill / "SKILL.md").write_text("---\nname: x\n---\n", "utf-8")
     with pytest.raises(ValidationError, match="a skill whose header has a description"):
-        told(skills=[str(skill)])
+        guided_options(skills=[str(skill)])
     with pytest.raises(ValidationError, match=r"agents_doc: got .*No such file"):
-        told(agents_doc=tmp_path / "nothing")
+        guided_options(agents_doc=tmp_path / "nothing")
     monkeypatch.setattr(guidance, "MAX_DOCUMENT_SIZE", 3)
     (tmp_path / "long").write_text("four", "utf-8")
     with pytest.raises(ValidationError, match="at most 3 bytes"):
-        told(agents_doc=tmp_path / "long")
+        guided_options(agents_doc=tmp_path / "long")
 
 
 @pytest.mark.parametrize("skills", ["a", [3], [""], 3])
-def test_skills_are_a_list_of_folders(skills: object) -> None:
+def test_skills_must_be_a_list_of_folders(skills: object) -> None:
     with pytest.raises(ValidationError, match="a list of folders of skills"):
         validate_options(RunOptions(agent="a", prompt="p", skills=skills))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What an agent waits for, and that it is answered exactly once."""
+"""Pending requests of an agent: each is answered exactly once."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def question(number: int) -> OpenInteraction:
 
 
 class Agent:
-    """Waits for some answers, and settles what it is answered."""
+    """A fake agent with pending requests, which an action resolves."""
 
     def __init__(self, *waiting: OpenInteraction) -> None:
         self.waiting = list(waiting)
@@ -46,7 +46,7 @@ class Agent:
         self.waiting = [open_ for open_ in self.waiting if open_.request_id != action.request_id]
 
 
-def test_what_is_pending_is_shown_in_the_order_it_came() -> None:
+def test_pending_requests_are_listed_in_order() -> None:
     first, second = Agent(approval(1), question(2)).channel.pending
     assert (first.id, first.type, first.run_id, first.created_at) == ("i1", "approval", RUN_ID, 5)
     assert first.description == "run: rm 1"
@@ -91,7 +91,7 @@ def test_a_response_of_the_wrong_kind_is_refused(open_: OpenInteraction, respons
     assert caught.value.code == "VALIDATION_ERROR"
 
 
-async def test_the_second_answer_finds_nothing_to_answer() -> None:
+async def test_the_second_answer_raises_not_found() -> None:
     agent = Agent(approval(1))
     await agent.channel.respond("i1", Approve())
     with pytest.raises(AgentMuxError) as caught:
@@ -100,21 +100,21 @@ async def test_the_second_answer_finds_nothing_to_answer() -> None:
     assert len(agent.answers) == 1
 
 
-async def test_approving_everything_leaves_questions_alone() -> None:
+async def test_approve_all_does_not_answer_questions() -> None:
     agent = Agent(approval(1), question(2), approval(3))
     assert await agent.channel.approve_all() == 2
     assert agent.answers == [codec.ApproveAction("r1"), codec.ApproveAction("r3")]
     assert [pending.id for pending in agent.channel.pending] == ["i2"]
 
 
-async def test_denying_everything_denies_questions_too() -> None:
+async def test_deny_all_denies_questions_too() -> None:
     agent = Agent(approval(1), question(2))
     assert await agent.channel.deny_all("no time") == 2
     assert agent.answers == [codec.DenyAction("r1", "no time"), codec.DenyAction("r2", "no time")]
     assert await agent.channel.deny_all() == 0
 
 
-def test_who_listens_can_stop_listening() -> None:
+def test_a_listener_can_be_removed() -> None:
     channel = Agent().channel
     heard: list[Any] = []
     stop = channel.on_pending(heard.append)

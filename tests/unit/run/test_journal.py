@@ -1,4 +1,4 @@
-"""The file of a run: whole records, whatever happens to whoever writes it."""
+"""The journal file: complete records, even if its writer is killed."""
 
 import os
 import stat
@@ -41,7 +41,7 @@ def journal(tmp_path: Path, records: list[Record]) -> Path:
     return write(tmp_path / "runs" / "run.journal", records)
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_written_records_are_read_back(tmp_path: Path) -> None:
     reader = JournalReader(journal(tmp_path, RECORDS))
     records = list(reader.read())
     assert records == RECORDS
@@ -51,7 +51,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 @given(payloads=st.lists(st.binary(max_size=40), max_size=8), position=st.integers(0, 2000))
-def test_a_torn_journal_is_read_as_far_as_it_is_whole(
+def test_a_truncated_journal_is_read_to_its_last_complete_record(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes], position: int
 ) -> None:
     records = [Record(Kind.STDOUT, 7 * index, payload) for index, payload in enumerate(payloads)]
@@ -77,7 +77,7 @@ def test_it_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_record_that_is_only_half_there_comes_with_the_next_look(tmp_path: Path) -> None:
+def test_an_incomplete_record_is_returned_by_the_next_read(tmp_path: Path) -> None:
     path = journal(tmp_path, RECORDS)
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
@@ -90,7 +90,7 @@ def test_a_record_that_is_only_half_there_comes_with_the_next_look(tmp_path: Pat
 @pytest.mark.parametrize(
     "damage", [b"Z 1 2\nab\n", b"O x 2\nab\n", b"O 1\n", b"O 1 2\nabc\n", b"O 1 " + b"9" * 99, b"\n"]
 )
-def test_a_damaged_journal_says_where(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_journal_reports_the_position(tmp_path: Path, damage: bytes) -> None:
     path = journal(tmp_path, RECORDS[:2])
     good = path.stat().st_size
     with path.open("ab") as file:
@@ -112,7 +112,7 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_it_never_writes_into_a_file_that_is_there(tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     path = journal(tmp_path, RECORDS)
     before = path.read_bytes()
     with pytest.raises(FileExistsError):
@@ -120,7 +120,7 @@ def test_it_never_writes_into_a_file_that_is_there(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_after_the_end_nothing_is_written(tmp_path: Path) -> None:
+def test_nothing_is_written_after_close(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path / "run.journal", header())
     writer.close()
     size = writer.path.stat().st_size
@@ -136,7 +136,7 @@ def test_a_header_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         JournalReader(writer.path)
 
 
-def test_fields_that_a_later_writer_added_are_no_obstacle(tmp_path: Path) -> None:
+def test_headers_with_newer_fields_are_read(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     payload = encode(header())[:-1] + b',"later":{"a":1}}'
     path.write_bytes(b"H 0 %d\n%b\n" % (len(payload), payload))
@@ -144,7 +144,7 @@ def test_fields_that_a_later_writer_added_are_no_obstacle(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"", b"O 0 1\na\n", b"H 0 2\n{}\n", b"H 0 3\nno!\n", b"hello\n", b"\x7fELF\0\0"])
-def test_what_is_no_journal_is_a_parse_error(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_journal_is_a_parse_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(AgentMuxError) as caught:
@@ -152,7 +152,7 @@ def test_what_is_no_journal_is_a_parse_error(tmp_path: Path, content: bytes) -> 
     assert caught.value.code == "PARSE_ERROR"
 
 
-def test_what_is_derived_is_what_was_live(tmp_path: Path) -> None:
+def test_derived_events_equal_live_events(tmp_path: Path) -> None:
     live = feed(normalizer(), RECORDS)
     derived = list(derive_events(journal(tmp_path, RECORDS), ScriptedCodec))
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in live]

@@ -11,7 +11,7 @@ LINES = st.sampled_from([line(text="a"), line(nothing=1), line(odd=1), b"noise\n
 
 
 @given(printed_lines=st.lists(LINES, max_size=20))
-def test_it_adds_up_whatever_is_printed(printed_lines: list[bytes]) -> None:
+def test_the_counts_add_up_for_any_output(printed_lines: list[bytes]) -> None:
     one = normalizer()
     feed(one, [*printed(*printed_lines), DONE])
     ledger = one.ledger
@@ -27,14 +27,14 @@ def test_it_counts_standard_output_only() -> None:
     assert one.ledger.lines == 0
 
 
-def test_it_says_why_lines_were_ignored() -> None:
+def test_the_reasons_for_ignored_lines_are_recorded() -> None:
     one = normalizer()
     feed(one, [*printed(line(nothing=1), line(nothing=2), line(odd=3)), DONE])
     assert one.ledger.to_dict() == {
         "lines": 3,
         "mapped": 0,
         "ignored": {"nothing": 2},
-        "reasons": {"nothing": "it says nothing"},
+        "reasons": {"nothing": "it carries nothing"},
         "unknown": {"odd": 1},
     }
     assert one.ledger != Ledger()

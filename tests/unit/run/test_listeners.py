@@ -1,4 +1,4 @@
-"""Callbacks by event type: called in order, and one that raises harms nobody."""
+"""Callbacks by event type: called in order, independently of exceptions of other callbacks."""
 
 from tests.unit.run.scripted_run import DONE, feed, line, normalizer, printed
 
@@ -18,21 +18,21 @@ def test_each_is_called_for_its_type_in_order() -> None:
     assert warnings == []
 
 
-def test_a_star_hears_everything() -> None:
+def test_a_star_receives_every_event() -> None:
     listeners, heard = Listeners(lambda _: None), []
     listeners.on("*", heard.append)
     listeners.call(EVENTS)
     assert heard == EVENTS
 
 
-def test_once_is_once() -> None:
+def test_a_once_handler_is_called_once() -> None:
     listeners, heard = Listeners(lambda _: None), []
     listeners.on("text_delta", heard.append, once=True)
     listeners.call(EVENTS)
     assert [event.delta for event in heard] == ["a"]
 
 
-def test_off_is_off_and_harmless_when_it_never_was_on() -> None:
+def test_off_removes_a_handler_and_ignores_unknown_ones() -> None:
     listeners, heard = Listeners(lambda _: None), []
     listeners.on("text_delta", heard.append)
     listeners.off("text_delta", heard.append)
@@ -52,7 +52,7 @@ def test_a_handler_that_raises_is_warned_about_and_the_others_are_called() -> No
     assert "ZeroDivisionError" in warnings[0]
 
 
-def test_a_handler_that_raises_on_the_warning_about_itself_is_left_alone() -> None:
+def test_a_handler_that_raises_on_its_own_warning_is_not_warned_about_again() -> None:
     listeners = Listeners(lambda _: listeners.call(EVENTS))
     calls: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Records to events: the same records give the same events, and whatever is missing is made up lawfully."""
+"""Records to events: reproducible, and conforming even if records are missing."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from tests.unit.run.scripted_run import DONE, STARTED_AT, control, feed, header,
 from agent_mux.contract import validate
 from agent_mux.events import DebugEvent, encode_event
 from agent_mux.journal.records import Exited, Kind, Record, encode
-from agent_mux.run.normalizer import LONGEST_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
+from agent_mux.run.normalizer import MAX_RAW_SHOWN, STDERR_TAIL_BYTES, Normalizer
 from agent_mux.sdk.codec import ApproveAction, CloseStdin, Interrupt, Refuse, Send, Steer, WriteStdin
 from agent_mux.sdk.facts import LogLine
 
@@ -43,7 +43,7 @@ HAPPENED = st.lists(
 
 
 def without_double_pauses(records: list[Record]) -> list[Record]:
-    """The state machine of a run allows no second pause; the normalizer is told only what happened."""
+    """Drop repeated pauses: the state machine of a run prevents them, so the normalizer never gets them."""
     paused, kept = False, []
     for record in records:
         if record in {control("pause"), control("resume")}:
@@ -55,7 +55,7 @@ def without_double_pauses(records: list[Record]) -> list[Record]:
 
 
 @given(happened=HAPPENED, exited=st.booleans())
-def test_whatever_happens_the_stream_is_lawful_and_the_same_each_time(happened: list[Record], exited: bool) -> None:
+def test_any_records_give_a_conforming_and_reproducible_stream(happened: list[Record], exited: bool) -> None:
     records = without_double_pauses(happened)
     streams = []
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_the_cause_comes_before_how_the_process_died() -> None:
     assert one.verdict.exit_reason == "aborted"
 
 
-def test_a_prompt_after_an_interruption_takes_it_back() -> None:
+def test_a_prompt_after_an_interruption_resets_the_cause() -> None:
     one = normalizer()
     sent = Record(Kind.ACTION, 0, encode(Send("go on")))
     feed(one, [control("interrupt"), *printed(line(stopped=True)), sent, *printed(line(text="b")), DONE])
@@ -111,7 +111,7 @@ def test_effects_are_collected_and_taken_once() -> None:
     assert isinstance(one.take_effects()[0], Refuse)
 
 
-def test_a_codec_that_says_nothing_about_a_line_has_not_understood_it() -> None:
+def test_a_line_without_facts_is_unknown() -> None:
     class Silent(ScriptedCodec):
         def receive(self, *_: object) -> tuple[()]:
             return ()
@@ -123,11 +123,11 @@ def test_a_codec_that_says_nothing_about_a_line_has_not_understood_it() -> None:
     assert one.ledger.unknown.total() == 1
 
 
-def test_an_unknown_line_is_shown_but_not_all_of_it() -> None:
+def test_an_unknown_line_is_shown_truncated() -> None:
     one = normalizer()
-    (event,) = feed(one, printed(line(odd="x" * 10 * LONGEST_RAW_SHOWN)))
+    (event,) = feed(one, printed(line(odd="x" * 10 * MAX_RAW_SHOWN)))
     assert isinstance(event, DebugEvent)
-    assert LONGEST_RAW_SHOWN <= len(event.message) < 2 * LONGEST_RAW_SHOWN
+    assert MAX_RAW_SHOWN <= len(event.message) < 2 * MAX_RAW_SHOWN
 
 
 def test_debug_shows_the_native_line_behind_each_event() -> None:
@@ -137,7 +137,7 @@ def test_debug_shows_the_native_line_behind_each_event() -> None:
     assert {event.raw for event in rest} == {None}
 
 
-def test_our_own_lines_are_news_only_to_an_observer() -> None:
+def test_stdin_lines_reach_the_codec_only_when_observing() -> None:
     class Listening(ScriptedCodec):
         def receive(self, *_: object) -> tuple[LogLine]:
             return (LogLine("heard"),)
@@ -160,7 +160,7 @@ def test_the_end_of_standard_error_is_kept(sizes: list[int]) -> None:
     assert one.stderr_tail == whole[-STDERR_TAIL_BYTES:].decode()
 
 
-def test_standard_error_ends_up_in_the_crash() -> None:
+def test_the_crash_event_contains_standard_error() -> None:
     one = normalizer()
     events = feed(one, [Record(Kind.STDERR, 0, b"oh no"), Record(Kind.EXIT, 0, encode(Exited(code=3)))])
     assert types(events) == ["log", "session_start", "crash", "session_end"]

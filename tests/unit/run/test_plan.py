@@ -1,4 +1,4 @@
-"""What a plan keeps out of the journal."""
+"""Secrets and callbacks that a plan keeps out of the journal."""
 
 import json
 import threading
@@ -29,9 +29,9 @@ def test_secrets_of_mcp_servers_are_not_in_what_is_journaled() -> None:
 
 
 @pytest.mark.parametrize("is_ascii", [True, False])
-def test_what_is_written_is_journaled_without_secrets(is_ascii: bool) -> None:
+def test_sent_data_is_journaled_without_secrets(is_ascii: bool) -> None:
     run = RunOptions(agent="a", mcp_servers=SERVERS)
-    redactor = plan.redactor_of(run, {})
+    redactor = plan.make_redactor(run, {})
     sent = json.dumps(
         [{**server.env, **server.headers, "url": server.url} for server in SERVERS], ensure_ascii=is_ascii
     )
@@ -42,17 +42,17 @@ def test_what_is_written_is_journaled_without_secrets(is_ascii: bool) -> None:
     assert (tools["EMPTY"], other) == ("", {"url": "https://host/mcp"})
 
 
-def test_what_a_codec_knows_has_no_secrets_and_what_it_sends_has() -> None:
+def test_a_codec_context_has_placeholders_that_are_restored_when_sent() -> None:
     context = CodecContext(agent="a", protocol="p", prompt=f"use {KEY}", mcp_servers=SERVERS)
-    redactor = plan.redactor_of(RunOptions(agent="a", mcp_servers=SERVERS), {})
-    known = plan.masked(context, redactor)
+    redactor = plan.make_redactor(RunOptions(agent="a", mcp_servers=SERVERS), {})
+    known = plan.mask_secrets(context, redactor)
     assert known.prompt is not None
     assert (KEY in known.prompt, len(known.prompt)) == (False, len(f"use {KEY}"))
     sent = msgspec.json.encode({"prompt": known.prompt, "servers": known.mcp_servers})
     assert redactor.restore(sent) == msgspec.json.encode({"prompt": context.prompt, "servers": SERVERS})
 
 
-def test_callbacks_are_not_looked_into() -> None:
+def test_callbacks_are_omitted_from_redacted_options() -> None:
     class Holder:
         def __init__(self) -> None:
             self.lock = threading.Lock()  # cannot be copied

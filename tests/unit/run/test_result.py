@@ -1,4 +1,4 @@
-"""What a run came to, as its events tell."""
+"""Building the result of a run from its events."""
 
 import json
 from typing import Any
@@ -56,17 +56,17 @@ def test_the_text_is_that_of_the_last_turn() -> None:
     assert result.ok
 
 
-def test_a_run_that_said_nothing_has_no_text() -> None:
+def test_a_run_without_messages_has_no_text() -> None:
     assert (build([]).text, build([]).messages, build([]).turn_count) == ("", [], 0)
     assert build([*turn(0, "a"), *turn(1)]).text == ""
 
 
-def test_what_sub_agents_said_is_not_the_answer() -> None:
+def test_messages_of_sub_agents_are_not_in_the_text() -> None:
     start, end = turn(0)
     assert build([start, message("inside", "sub"), message("outside"), end]).text == "outside"
 
 
-def test_tokens_are_added_up_and_what_is_unknown_stays_so() -> None:
+def test_tokens_are_summed_and_unknown_counts_stay_none() -> None:
     usage = [
         TokenUsageEvent(*HEAD, 10, 1),
         TokenUsageEvent(*HEAD, 20, 2, None, 5),
@@ -83,7 +83,7 @@ def test_the_cost_is_that_of_the_session_end() -> None:
     assert build([SessionEndEvent(*HEAD, "S1", 1)]).cost is None
 
 
-def test_a_run_that_did_not_complete_says_why() -> None:
+def test_a_failed_run_has_an_error() -> None:
     verdict = Verdict(exit_reason="failed", failure=Failure("RATE_LIMITED", "slow down"))
     result = build([], verdict=verdict)
     assert not result.ok
@@ -98,8 +98,8 @@ def test_events_are_kept_only_when_asked_for() -> None:
     assert build(events, collect=True).events == tuple(events)
 
 
-def test_long_texts_are_derived_again_where_there_is_a_journal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT_TEXT", 10)
+def test_long_texts_are_derived_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_TEXT_IN_MEMORY", 10)
     events = [*turn(0, "0123456789"), *turn(1, "abc", "def")]
     derived = []
 
@@ -115,7 +115,7 @@ def test_long_texts_are_derived_again_where_there_is_a_journal(monkeypatch: pyte
     assert derived
 
 
-def test_on_the_wire_absent_is_absent() -> None:
+def test_absent_fields_are_omitted_on_the_wire() -> None:
     verdict = Verdict(exit_reason="failed", failure=Failure("AGENT_CRASH", "broken"))
     plain = build(
         [*turn(0, "a"), SessionEndEvent(*HEAD, "S1", 1, COST)], verdict=verdict, exit_code=None, signal=9

@@ -1,4 +1,4 @@
-"""A result on the wire, and back."""
+"""The wire format of results: encoding and decoding."""
 
 from collections import Counter
 from typing import Any
@@ -57,7 +57,7 @@ results = st.builds(
 
 
 @given(results)
-def test_what_was_written_is_read(result: RunResult) -> None:
+def test_written_records_are_read_back(result: RunResult) -> None:
     read = RunResult.from_dict(result.to_dict())
     assert read == result
     assert read.text == result.text
@@ -67,7 +67,7 @@ def test_what_was_written_is_read(result: RunResult) -> None:
 @pytest.mark.parametrize(
     "plain", [{}, {"runId": "x"}, {"runId": "x", "agent": "a", "exitReason": "completed", "durationMs": "soon"}]
 )
-def test_what_is_no_result_is_told(plain: dict[str, Any]) -> None:
+def test_other_data_is_a_parse_error(plain: dict[str, Any]) -> None:
     with pytest.raises(AgentMuxError) as caught:
         RunResult.from_dict(plain)
     assert caught.value.code == "PARSE_ERROR"

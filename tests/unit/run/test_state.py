@@ -1,4 +1,4 @@
-"""The states of a run: every move that is legal, and every one that is not."""
+"""The states of a run: all legal and illegal transitions."""
 
 import itertools
 from typing import get_args
@@ -19,7 +19,7 @@ LEGAL = {
 
 
 @pytest.mark.parametrize(("start", "target"), list(itertools.product(STATES, STATES)))
-def test_a_move_is_legal_or_refused(start: RunState, target: RunState) -> None:
+def test_an_illegal_transition_is_refused(start: RunState, target: RunState) -> None:
     machine = StateMachine()
     machine.state = start
     is_legal = start not in TERMINAL_STATES and (target in TERMINAL_STATES or target in LEGAL[start])
@@ -59,7 +59,7 @@ def test_every_end_leads_to_a_terminal_state(reason: ExitReason, start: RunState
         ("truncated", "crashed"),
     ],
 )
-def test_which_state_belongs_to_which_end(reason: ExitReason, state: RunState) -> None:
+def test_state_after_each_exit_reason(reason: ExitReason, state: RunState) -> None:
     machine = StateMachine()
     machine.move("running")
     machine.finish(reason)

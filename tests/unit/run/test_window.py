@@ -1,4 +1,4 @@
-"""Readers of a run: every one gets every event once, in order, however late or slow it is."""
+"""Readers of a run: each gets every event once and in order, however late or slow it is."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +102,7 @@ async def test_a_batch_that_is_larger_than_the_window_is_not_lost_on_a_live_read
 
 
 class Journaled:
-    """A run that is recorded while its events come."""
+    """A run that is recorded to a journal while its events are published."""
 
     def __init__(self, path: Path) -> None:
         self.window = new_window()
@@ -129,7 +129,7 @@ class Journaled:
 RECORDS = [*printed(*(line(text=f"{number} ") for number in range(40))), DONE]
 
 
-async def test_a_late_reader_gets_everything_out_of_the_journal(tmp_path: Path) -> None:
+async def test_a_late_reader_gets_all_events_from_the_journal(tmp_path: Path) -> None:
     run = Journaled(tmp_path / "run.journal")
     for record in RECORDS:
         run.feed(record)
@@ -142,7 +142,7 @@ async def test_a_late_reader_gets_everything_out_of_the_journal(tmp_path: Path) 
     assert run.opened == 2
 
 
-async def test_a_slow_reader_loses_nothing_where_there_is_a_journal(tmp_path: Path) -> None:
+async def test_a_slow_reader_with_a_journal_loses_nothing(tmp_path: Path) -> None:
     run = Journaled(tmp_path / "run.journal")
     found: list[AgentEvent] = []
 
@@ -160,7 +160,7 @@ async def test_a_slow_reader_loses_nothing_where_there_is_a_journal(tmp_path: Pa
     assert run.opened == 1
 
 
-async def test_a_reader_that_fell_behind_comes_back_to_the_live_ones(tmp_path: Path) -> None:
+async def test_a_reader_that_fell_behind_returns_to_live_events(tmp_path: Path) -> None:
     run = Journaled(tmp_path / "run.journal")
     for record in RECORDS[:20]:
         run.feed(record)
@@ -181,7 +181,7 @@ async def test_a_reader_that_fell_behind_comes_back_to_the_live_ones(tmp_path: P
     assert wires(found) == wires(run.events)
 
 
-async def test_without_a_journal_a_slow_reader_is_told_what_it_lost() -> None:
+async def test_without_a_journal_a_slow_reader_gets_the_number_of_lost_events() -> None:
     window, events = new_window(), events_of(40)
     for event in events:
         window.append([event])

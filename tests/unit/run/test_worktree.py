@@ -1,4 +1,4 @@
-"""Worktrees of runs, with real git: where one can be made, what runs meanwhile, and that no work is lost."""
+"""Worktrees of runs, with real git: where they are possible, what git runs, and that no work is lost."""
 
 import os
 import shutil
@@ -27,8 +27,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "somebody")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.com")
+        monkeypatch.setenv(f"GIT_{who}_NAME", "tester")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "tester@example.com")
 
 
 def git(place: Path, *words: str) -> str:
@@ -38,7 +38,7 @@ def git(place: Path, *words: str) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """With one commit: `README`, `deep/down/file`, and ignored files."""
+    """Create a repository with one commit (`README`, `deep/down/file`) and ignored files."""
     place = tmp_path / "repository"
     (place / "deep" / "down").mkdir(parents=True)
     git(place, "init", "--quiet", "--initial-branch=main")
@@ -55,28 +55,28 @@ def commit(place: Path) -> str:
     return git(place, "rev-parse", "HEAD")
 
 
-def planned(cwd: Path, **env: str) -> WorktreePlan:
+def plan(cwd: Path, **env: str) -> WorktreePlan:
     options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
     return plan_worktree(options, RUN, {**os.environ, **env}, Path("/nowhere"))[0]
 
 
-def made(cwd: Path, tmp_path: Path) -> tuple[RunWorktree, str | None]:
+def create(cwd: Path, tmp_path: Path) -> tuple[RunWorktree, str | None]:
     options = RunOptions(agent="-", prompt="-", cwd=cwd, isolation="worktree")
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     worktree = RunWorktree(plan, environ)
-    return worktree, worktree.make(lambda: True)
+    return worktree, worktree.create(lambda: True)
 
 
 def worktrees_of(repository: Path) -> int:
     return git(repository, "worktree", "list").count("\n") + 1
 
 
-def test_it_is_what_was_committed_as_deep_inside_as_one_was(repository: Path, tmp_path: Path) -> None:
+def test_a_worktree_has_the_committed_files_and_the_same_subdirectory(repository: Path, tmp_path: Path) -> None:
     (repository / "README").write_text("changed\n")
     (repository / "new").write_text("new\n")
-    worktree, note = made(repository / "deep" / "down", tmp_path)
+    worktree, note = create(repository / "deep" / "down", tmp_path)
     plan = worktree.plan
-    assert note == f"changes in {repository} that are not committed are not in the worktree of this run"
+    assert note == f"uncommitted changes in {repository} are not in the worktree of this run"
     assert plan.cwd == str(tmp_path / "worktrees" / RUN / "deep" / "down")
     assert (plan.path / "README").read_text() == "hello\n"
     assert not (plan.path / "new").exists()
@@ -84,22 +84,22 @@ def test_it_is_what_was_committed_as_deep_inside_as_one_was(repository: Path, tm
     assert plan.path.stat().st_mode & 0o777 == plan.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_it_is_of_the_commit_that_was_there_when_it_was_asked_for(repository: Path, tmp_path: Path) -> None:
+def test_a_worktree_has_the_commit_of_the_time_of_the_plan(repository: Path, tmp_path: Path) -> None:
     base = git(repository, "rev-parse", "HEAD")
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     commit(repository)
     worktree = RunWorktree(plan, environ)
-    assert worktree.make(lambda: True) is None
+    assert worktree.create(lambda: True) is None
     assert (plan.base, git(plan.path, "rev-parse", "HEAD")) == (base, base)
 
 
-def test_one_in_which_nothing_was_done_is_removed(repository: Path, tmp_path: Path) -> None:
-    worktree, _ = made(repository, tmp_path)
-    (worktree.plan.path / "ignored.log").write_text("told to be ignored")
+def test_an_unchanged_worktree_is_removed(repository: Path, tmp_path: Path) -> None:
+    worktree, _ = create(repository, tmp_path)
+    (worktree.plan.path / "ignored.log").write_text("ignored")
     (worktree.plan.path / "README").touch()
-    told, note = worktree.leave()
-    assert (told.is_changed, told.base_commit, note) == (False, worktree.plan.base, None)
+    final, note = worktree.finish()
+    assert (final.is_changed, final.base_commit, note) == (False, worktree.plan.base, None)
     assert not worktree.plan.path.exists()
     assert worktrees_of(repository) == 1
 
@@ -147,30 +147,28 @@ def break_it(worktree: Path) -> None:
     "work",
     [write, remove, add, commit, commit_and_go_back, commit_on_a_branch, stage_and_restore, hide_untracked, break_it],
 )
-def test_one_in_which_something_was_done_stays(
-    repository: Path, tmp_path: Path, work: Callable[[Path], object]
-) -> None:
-    worktree, _ = made(repository, tmp_path)
+def test_a_changed_worktree_is_kept(repository: Path, tmp_path: Path, work: Callable[[Path], object]) -> None:
+    worktree, _ = create(repository, tmp_path)
     path = worktree.plan.path
     work(path)
     before = sorted(path.rglob("*"))
-    told, note = worktree.leave()
-    assert (told.path, told.is_changed) == (str(path), True)
+    final, note = worktree.finish()
+    assert (final.path, final.is_changed) == (str(path), True)
     assert note is not None
-    assert note.startswith(f"the worktree {path} stays: ")
+    assert note.startswith(f"the worktree {path} is kept: ")
     assert sorted(path.rglob("*")) == before
 
 
-def test_one_that_git_cannot_compare_stays(repository: Path, tmp_path: Path) -> None:
-    worktree, _ = made(repository, tmp_path)
+def test_a_worktree_that_git_cannot_compare_is_kept(repository: Path, tmp_path: Path) -> None:
+    worktree, _ = create(repository, tmp_path)
     (repository / ".git" / "worktrees" / RUN / "index").write_text("no index")
-    told, note = worktree.leave()
-    assert (told.is_changed, worktree.plan.path.exists()) == (True, True)
-    assert f"the worktree {worktree.plan.path} stays: fatal: " in (note or "")
+    final, note = worktree.finish()
+    assert (final.is_changed, worktree.plan.path.exists()) == (True, True)
+    assert f"the worktree {worktree.plan.path} is kept: fatal: " in (note or "")
 
 
 @pytest.mark.parametrize("trouble", ["timeout", "complaint"])
-def test_a_repository_that_cannot_be_looked_at_is_no_obstacle(
+def test_a_failing_status_query_does_not_prevent_a_worktree(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     (repository / "new").write_text("new")
@@ -184,17 +182,17 @@ def test_a_repository_that_cannot_be_looked_at_is_no_obstacle(
         return ProgramResult(argv, 128, "", "fatal: no")
 
     monkeypatch.setattr(module, "run_program", slow)
-    worktree, note = made(repository, tmp_path)
+    worktree, note = create(repository, tmp_path)
     assert (note, worktree.plan.path.exists()) == (None, True)
 
 
-def test_one_that_the_agent_removed_is_gone(repository: Path, tmp_path: Path) -> None:
-    worktree, _ = made(repository, tmp_path)
+def test_a_worktree_that_the_agent_removed_is_reported(repository: Path, tmp_path: Path) -> None:
+    worktree, _ = create(repository, tmp_path)
     git(repository, "worktree", "remove", str(worktree.plan.path))
-    told, note = worktree.leave()
-    assert (told.is_changed, note) == (
+    final, note = worktree.finish()
+    assert (final.is_changed, note) == (
         True,
-        f"the worktree {worktree.plan.path} is gone: it was removed during the run",
+        f"the worktree {worktree.plan.path} was removed during the run",
     )
 
 
@@ -211,26 +209,26 @@ def test_neither_hooks_nor_the_monitor_of_the_repository_run(repository: Path, t
     monitor.chmod(0o755)
     git(repository, "config", "core.fsmonitor", str(monitor))
     trap.unlink(missing_ok=True)
-    worktree, _ = made(repository, tmp_path)
-    assert worktree.leave()[0].is_changed is False
+    worktree, _ = create(repository, tmp_path)
+    assert worktree.finish()[0].is_changed is False
     assert not trap.exists()
 
 
-def test_after_the_run_git_does_not_ask_what_the_agent_wrote(repository: Path, tmp_path: Path) -> None:
-    """A repository inside of the worktree, in the place of the real one, whose configuration starts a program."""
+def test_after_the_run_git_does_not_read_files_that_the_agent_wrote(repository: Path, tmp_path: Path) -> None:
+    """A repository in the worktree that replaces the real one, with a configuration that starts a program."""
     trap = tmp_path / "sprung"
-    worktree, _ = made(repository, tmp_path)
+    worktree, _ = create(repository, tmp_path)
     path = worktree.plan.path
     shutil.copytree(repository / ".git", path / "evil")
     git(path, f"--git-dir={path / 'evil'}", "config", "filter.x.clean", f"echo sprung >> {trap}; cat")
     (path / ".gitattributes").write_text("* filter=x\n")
     (path / ".git").write_text("gitdir: evil\n")
     write(path)
-    assert worktree.leave()[0].is_changed is True
+    assert worktree.finish()[0].is_changed is True
     assert not trap.exists()
 
 
-def test_a_variable_of_another_repository_misleads_nobody(
+def test_variables_of_another_repository_are_ignored(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
@@ -243,21 +241,19 @@ def test_a_variable_of_another_repository_misleads_nobody(
     assert plan.repository == str(repository)
     assert ("GIT_DIR" in environ, environ["GIT_WORK_TREE"]) == (False, "/mine")
     worktree = RunWorktree(plan, environ)
-    assert worktree.make(lambda: True) is None
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.create(lambda: True) is None
+    assert worktree.finish()[0].is_changed is False
 
 
-def test_a_directory_that_the_commit_does_not_have_is_made(repository: Path, tmp_path: Path) -> None:
+def test_a_directory_that_the_commit_lacks_is_created(repository: Path, tmp_path: Path) -> None:
     (repository / "not" / "committed").mkdir(parents=True)
-    worktree, _ = made(repository / "not" / "committed", tmp_path)
+    worktree, _ = create(repository / "not" / "committed", tmp_path)
     assert Path(worktree.plan.cwd).is_dir()
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.finish()[0].is_changed is False
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_a_directory_that_the_commit_has_as_something_else_is_refused(
-    repository: Path, tmp_path: Path, kind: str
-) -> None:
+def test_a_cwd_that_is_a_link_or_a_file_in_the_commit_is_refused(repository: Path, tmp_path: Path, kind: str) -> None:
     place = repository / "place"
     if kind == "link":
         place.symlink_to(tmp_path)
@@ -266,31 +262,31 @@ def test_a_directory_that_the_commit_has_as_something_else_is_refused(
     commit(repository)
     place.unlink()
     place.mkdir()
-    with pytest.raises(AgentMuxError, match=r"leads out of the worktree|is no directory in the commit") as caught:
-        made(place, tmp_path)
+    with pytest.raises(AgentMuxError, match=r"is outside of the worktree|is not a directory in the commit") as caught:
+        create(place, tmp_path)
     assert caught.value.code == "SPAWN_ERROR"
     assert not (tmp_path / "worktrees" / RUN).exists()
     assert worktrees_of(repository) == 1
 
 
-def test_where_there_is_one_already_nothing_is_touched(repository: Path, tmp_path: Path) -> None:
-    worktree, _ = made(repository, tmp_path)
+def test_an_existing_directory_is_not_touched(repository: Path, tmp_path: Path) -> None:
+    worktree, _ = create(repository, tmp_path)
     write(worktree.plan.path)
-    with pytest.raises(AgentMuxError, match="cannot be made: File exists"):
-        made(repository, tmp_path)
+    with pytest.raises(AgentMuxError, match="cannot be created: File exists"):
+        create(repository, tmp_path)
     assert (worktree.plan.path / "README").read_text() == "better\n"
 
 
-def test_what_git_refuses_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
+def test_a_failing_git_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
     options = RunOptions(agent="-", prompt="-", cwd=repository, isolation="worktree")
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
-    with pytest.raises(AgentMuxError, match=f"git could not make a worktree of {repository} at {plan.path}: fatal: "):
-        RunWorktree(replace(plan, base="0" * 40), environ).make(lambda: True)
+    with pytest.raises(AgentMuxError, match=f"git could not create a worktree of {repository} at {plan.path}: fatal: "):
+        RunWorktree(replace(plan, base="0" * 40), environ).create(lambda: True)
     assert not plan.path.exists()
     assert worktrees_of(repository) == 1
 
 
-def test_one_that_nobody_wants_any_more_is_given_up(repository: Path, tmp_path: Path) -> None:
+def test_creation_is_aborted_when_no_longer_wanted(repository: Path, tmp_path: Path) -> None:
     git(repository, "config", "filter.slow.smudge", "sleep 60; cat")
     (repository / ".gitattributes").write_text("README filter=slow\n")
     commit(repository)
@@ -298,51 +294,51 @@ def test_one_that_nobody_wants_any_more_is_given_up(repository: Path, tmp_path: 
     plan, environ = plan_worktree(options, RUN, os.environ, tmp_path / "worktrees")
     answers = iter([True, False])
     with pytest.raises(AgentMuxError) as caught:
-        RunWorktree(plan, environ).make(lambda: next(answers, False))
+        RunWorktree(plan, environ).create(lambda: next(answers, False))
     assert caught.value.code == "ABORTED"
     assert not plan.path.exists()
     assert worktrees_of(repository) == 1
 
 
-# -- where none can be made
+# -- where no worktree is possible
 
 
-def test_no_repository_no_commit_and_no_git_are_told_before(tmp_path: Path, repository: Path) -> None:
+def test_without_git_repository_or_commit_the_plan_is_refused(tmp_path: Path, repository: Path) -> None:
     with pytest.raises(ValidationError, match=r"isolation: got 'worktree'.*not a git repository"):
-        planned(tmp_path)
+        plan(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()
     git(empty, "init", "--quiet")
     with pytest.raises(ValidationError, match=r"isolation: got 'worktree'.*fatal: .*HEAD"):
-        planned(empty)
+        plan(empty)
     with pytest.raises(ValidationError, match="git is not on PATH"):
-        planned(repository, PATH=str(tmp_path))
+        plan(repository, PATH=str(tmp_path))
 
 
-def test_a_git_that_does_not_answer_is_told_before(
+def test_a_git_that_does_not_respond_refuses_the_plan(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setattr(module, "LOOK", 0.2)
+    monkeypatch.setattr(module, "QUERY_TIMEOUT", 0.2)
     with pytest.raises(ValidationError, match=r"isolation: .*did not end within 0\.2 s"):
-        planned(repository, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        plan(repository, PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
-def test_neither_a_bare_repository_nor_a_working_tree_elsewhere_will_do(tmp_path: Path, repository: Path) -> None:
+def test_bare_repositories_and_external_working_trees_are_refused(tmp_path: Path, repository: Path) -> None:
     bare = tmp_path / "bare"
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(bare))
     git(repository, "config", "core.worktree", str(tmp_path / "home"))
     for place in (bare, repository / ".git", repository):
         with pytest.raises(ValidationError, match="cwd is not in its working tree"):
-            planned(place)
+            plan(place)
 
 
-def test_a_worktree_can_be_made_from_a_worktree(repository: Path, tmp_path: Path) -> None:
+def test_a_worktree_can_be_created_from_a_worktree(repository: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(repository, "worktree", "add", "--quiet", "-b", "other", str(other))
     base = commit(other)
-    worktree, _ = made(other, tmp_path)
+    worktree, _ = create(other, tmp_path)
     assert (worktree.plan.base, worktree.plan.repository) == (base, str(other))
-    assert worktree.leave()[0].is_changed is False
+    assert worktree.finish()[0].is_changed is False

@@ -1,4 +1,4 @@
-"""What was traced and measured, in a form to look at."""
+"""An in-memory OpenTelemetry SDK whose spans and metrics can be compared with expectations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from opentelemetry.trace import Span
 
 
 class Recorder:
-    """An application's OpenTelemetry, in memory."""
+    """Records the spans and metrics that a test emits."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -41,7 +41,7 @@ class Recorder:
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:
-        """Those that ended: all, or there is a leak."""
+        """The ended spans. Asserts that every started span has ended."""
         finished = self._exporter.get_finished_spans()
         assert len(finished) == self.begun
         return finished
@@ -51,7 +51,7 @@ class Recorder:
         return found
 
     def tree(self) -> list[str]:
-        """Each span: how deep, its name, its milliseconds from the first, and the error it ended with."""
+        """Return one line per span: indented name, start and end in milliseconds since the first start, and error."""
         first = min(span.start_time or 0 for span in self.spans)
 
         def lines(parent: int | None, depth: int) -> list[str]:
@@ -67,7 +67,7 @@ class Recorder:
         return lines(None, 0)
 
     def measured(self) -> dict[str, dict[tuple[Any, ...], float]]:
-        """Sums, by metric and by the values of its attributes."""
+        """Return the sums, by metric and by the values of its attributes."""
         data = self._reader.get_metrics_data()
         metrics = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []
         return {
@@ -79,7 +79,7 @@ class Recorder:
         }
 
     def everything(self) -> str:
-        """All that left the process."""
+        """Return all spans and metrics as text."""
         return str([span.to_json() for span in self.spans]) + str(self.measured())
 
 

@@ -1,4 +1,4 @@
-"""The traces and measurements of recorded runs."""
+"""Traces and metrics of recorded runs."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from agent_mux_testing.fixtures import find_fixtures
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 EACH = 5
-"""One recording in so many is enough of them all: they differ little in their spans."""
+"""Every fifth recording is tested: they differ little in their spans."""
 
 TREES = {
     "claude/2.1.330/tool_bash": [
@@ -136,7 +136,7 @@ def test_measurements_follow_the_conventions() -> None:
     }
 
 
-def test_content_is_left_out_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_is_omitted_unless_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(FIXTURES / "claude/2.1.330/tool_bash")
     words = ("Running echo.", "echo hi", "All done.")
     assert not [word for word in words if word in observed(events).everything()]
@@ -144,8 +144,8 @@ def test_content_is_left_out_unless_asked(monkeypatch: pytest.MonkeyPatch) -> No
     tool = attributes(captured.span("execute_tool Bash"))
     assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"command": "echo hi", "description": "Say hi"}
     assert tool["gen_ai.tool.call.result"] == "hi"
-    said = json.loads(attributes(captured.span("turn 0"))["gen_ai.output.messages"])
-    assert said == [
+    messages = json.loads(attributes(captured.span("turn 0"))["gen_ai.output.messages"])
+    assert messages == [
         {
             "role": "assistant",
             "parts": [{"type": "text", "content": "Running echo."}, {"type": "text", "content": "All done."}],
@@ -157,7 +157,7 @@ def test_content_is_left_out_unless_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert "echo hi" not in observed(events, capture_content=False).everything()
 
 
-def test_what_an_error_says_is_content() -> None:
+def test_an_error_message_is_content() -> None:
     events = events_of(FIXTURES / "claude/2.1.330/err_401")
     (message,) = [event.message for event in events if event.type == "auth_error"]
     root = observed(events).span("invoke_agent claude")
@@ -166,7 +166,7 @@ def test_what_an_error_says_is_content() -> None:
 
 
 @pytest.mark.parametrize("folder", find_fixtures(FIXTURES)[::EACH], ids=lambda folder: "/".join(folder.parts[-3:]))
-def test_every_span_is_ended_wherever_the_events_break_off(folder: Path) -> None:
+def test_every_span_is_ended_wherever_the_events_end(folder: Path) -> None:
     events = events_of(folder)
     for count in {len(events), *range(1, len(events), max(len(events) // 6, 1))}:
         recorder = observed(events[:count])  # `spans` checks that all have ended
@@ -178,7 +178,7 @@ def test_every_span_is_ended_wherever_the_events_break_off(folder: Path) -> None
         assert len(recorder.measured()["agent_mux.runs"]) == 1
 
 
-def test_nothing_of_it_is_imported_unasked() -> None:
+def test_opentelemetry_is_imported_on_demand_only() -> None:
     code = (
         "import sys, agent_mux.client, agent_mux.cli.app; print([name for name in sys.modules if 'opentelem' in name])"
     )
@@ -186,7 +186,7 @@ def test_nothing_of_it_is_imported_unasked() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_without_the_extra_it_says_what_to_install() -> None:
+def test_without_the_extra_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['opentelemetry.trace'] = None\n"
         "from agent_mux import AgentMuxError\n"

@@ -1,1 +1,1 @@
-"""The agents' own configuration: read, and changed without losing anything. Source: run API, section 7."""
+"""The agents' own configuration files: reading, validating and changing them without losing anything."""

@@ -1,7 +1,4 @@
-"""Changing a file that somebody else owns: under a lock, in one step, and as a diff first if that is wanted.
-
-Configuration as people are shown it: agents keep keys in theirs.
-"""
+"""Changing a file that somebody else owns: atomically, under a lock, with a diff that hides secrets."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
@@ -14,104 +11,108 @@ from agent_mux.redaction import HIDDEN, hide_secret_arguments, is_secret_name, r
 from agent_mux.sdk.config import config_error
 from agent_mux.sdk.documents import DocumentError, Format, empty_text, open_document
 
+_SECRET_TABLES = frozenset({"headers", "http_headers", "env_http_headers"})
+"""Tables whose values are all hidden, whatever their keys."""
+SHORTEST = 4  # characters of a secret that is hidden wherever it occurs in a diff
+
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What was done to a file, or would be."""
+class FileChange:
+    """A change of a file, done or planned."""
 
     path: Path
     form: Format
     before: str | None
-    """None: there was no file."""
+    """The old text; None: the file did not exist."""
     after: str | None
-    """None: there is none any more."""
+    """The new text; None: the file is deleted."""
 
     @property
     def is_needed(self) -> bool:
-        """It makes a difference."""
+        """Whether the old and the new text differ."""
         return (self.after or "") != (self.before or "")
 
     def diff(self) -> str:
-        """As a unified diff; empty where there is no difference. May hold secrets, as the file does."""
+        """Return a unified diff; empty if there is no difference. May contain secrets of the file."""
         before, after = (self.before or "").splitlines(keepends=True), (self.after or "").splitlines(keepends=True)
-        was = "/dev/null" if self.before is None else str(self.path)
-        told = difflib.unified_diff(before, after, was, str(self.path))
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in told)
+        from_name = "/dev/null" if self.before is None else str(self.path)
+        lines = difflib.unified_diff(before, after, from_name, str(self.path))
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def change_file(
     path: Path, form: Format, change: Callable[[str], str], *, private: bool = True, dry_run: bool = False
-) -> Change:
-    """Give a file the text that `change` makes of its text (of an empty document where there is no file).
+) -> FileChange:
+    """Replace the text of a file by what `change` returns for it (for an empty document if the file is missing).
 
     Args:
-        path: Of the file; a symbolic link stays one.
-        form: Its format.
-        change: Text to text; a `DocumentError` of it is a CONFIG_ERROR about the file.
-        private: What is new is for its owner only.
-        dry_run: Only say what would be done.
+        path: The file; a symbolic link is preserved.
+        form: The format of the file.
+        change: Returns the new text; a `DocumentError` that it raises is reported as CONFIG_ERROR of the file.
+        private: Create a new file readable by its owner only.
+        dry_run: Only return the change.
 
     Raises:
-        AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR. Then nothing was written.
+        AgentMuxError: CONFIG_ERROR, CONFIG_LOCK_ERROR. Nothing was written.
     """
-    planned = _planned(path, form, change)  # what cannot be done leaves not even a lock
+    planned = _plan(path, form, change)  # before locking: a failed change leaves no lock file
     if dry_run or not planned.is_needed:
         return planned
     with locked(path):
-        planned = _planned(path, form, change)
+        planned = _plan(path, form, change)
         if planned.is_needed:
             write_text(path, planned.after or "", private=private)
     return planned
 
 
-def _planned(path: Path, form: Format, change: Callable[[str], str]) -> Change:
+def _plan(path: Path, form: Format, change: Callable[[str], str]) -> FileChange:
     before = read_text(path)
     try:
         after = change(empty_text(form) if before is None else before)
     except DocumentError as error:
         raise config_error(path, error) from error
     if before is None and after == empty_text(form):
-        after = ""  # nothing is to be said: no file is made for that
-    return Change(path, form, before, after)
+        after = ""  # do not create a file without content
+    return FileChange(path, form, before, after)
 
 
-_ALWAYS = frozenset({"headers", "http_headers", "env_http_headers"})
-"""Tables whose values are hidden, whatever they are called."""
-SHORTEST = 4  # characters of a value that is hidden wherever it stands in a diff
+def hide_secrets(value: Any, name: str = "", *, inside: str = "") -> Any:
+    """Return a JSON-like value with secrets hidden, recognized by the names of keys and the shape of values.
 
-
-def hidden(value: Any, name: str = "", *, inside: str = "") -> Any:
-    """The same without its secrets: by the names of keys, and by the shape of values. `name`: its own key."""
+    Args:
+        value: The value.
+        name: The key of the value.
+        inside: The key of the table that contains it.
+    """
     match value:
         case dict():
-            return {key: hidden(item, str(key), inside=name) for key, item in value.items()}
+            return {key: hide_secrets(item, str(key), inside=name) for key, item in value.items()}
         case list():
-            words = list(hide_secret_arguments(value)) if all(isinstance(item, str) for item in value) else value
-            return [hidden(item, name, inside=inside) for item in words]
-        case str() if value and (is_secret_name(name) or inside in _ALWAYS):
+            items = list(hide_secret_arguments(value)) if all(isinstance(item, str) for item in value) else value
+            return [hide_secrets(item, name, inside=inside) for item in items]
+        case str() if value and (is_secret_name(name) or inside in _SECRET_TABLES):
             return HIDDEN
         case str():
             return HIDDEN if secret_values({"": value}) else redact_text(value)
     return value
 
 
-def hidden_diff(change: Change) -> str:
-    """What a change does, without the secrets of the file."""
-    told = change.diff()
-    for secret in sorted(
-        {*_secrets(change.before, change.form), *_secrets(change.after, change.form)}, key=len, reverse=True
-    ):
-        told = told.replace(secret, HIDDEN)
-    return redact_text(told)
+def diff_without_secrets(change: FileChange) -> str:
+    """Return the diff of a change with the secrets of both texts hidden."""
+    diff = change.diff()
+    secrets = {*_find_secrets(change.before, change.form), *_find_secrets(change.after, change.form)}
+    for secret in sorted(secrets, key=len, reverse=True):
+        diff = diff.replace(secret, HIDDEN)
+    return redact_text(diff)
 
 
-def _secrets(text: str | None, form: Format) -> Iterator[str]:
-    """The strings of a text that are not shown."""
+def _find_secrets(text: str | None, form: Format) -> Iterator[str]:
+    """Yield the strings in a document that `hide_secrets` hides, line by line."""
     try:
         data = open_document(text or "", form).data()
-    except DocumentError:  # it is being mended
+    except DocumentError:  # an invalid file that is being repaired
         return
-    waiting: list[tuple[Any, Any]] = [(data, hidden(data))]
+    waiting: list[tuple[Any, Any]] = [(data, hide_secrets(data))]
     while waiting:
         value, shown = waiting.pop()
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What is known of the fields of a configuration, as JSON Schema and as a check."""
+"""The known fields of an agent's configuration: their JSON Schema and their validation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,60 +19,60 @@ _TYPES: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that the agent will not understand."""
+class ConfigProblem:
+    """A value or file that the agent does not understand."""
 
     scope: Scope
     path: Path
     field: str | None
-    """None: the file as a whole."""
-    said: str
-    """What is wrong, or what is allowed."""
+    """The dotted name of the field; None: the file as a whole."""
+    message: str
+    """The allowed values of the field, or the error in the file."""
     value: Any = None
 
 
-def schema_of(title: str, config: AgentConfig) -> dict[str, Any]:
-    """JSON Schema of the known fields; it allows any others."""
+def config_schema(title: str, config: AgentConfig) -> dict[str, Any]:
+    """Return a JSON Schema of the known fields; it allows other fields."""
     schema: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Configuration of {title}: the fields that are known",
+        "title": f"Configuration of {title}: known fields",
         "type": "object",
         "properties": {},
     }
     for name, field in config.fields.items():
-        holder = schema
+        parent = schema
         for part in parse_field(name)[:-1]:
-            holder = holder.setdefault("properties", {}).setdefault(part, {"type": "object"})
-        known = holder.setdefault("properties", {}).setdefault(parse_field(name)[-1], {})
-        known.update({**_alternatives(field), "description": field.meaning})
+            parent = parent.setdefault("properties", {}).setdefault(part, {"type": "object"})
+        known = parent.setdefault("properties", {}).setdefault(parse_field(name)[-1], {})
+        known.update({**_field_schema(field), "description": field.meaning})
     return schema
 
 
-def problems_of(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[Problem]:
-    """Values that known fields cannot have."""
+def find_problems(config: AgentConfig, scope: Scope, path: Path, data: Mapping[str, Any]) -> list[ConfigProblem]:
+    """Return the known fields with values that are not allowed."""
     found = []
     for name, field in config.fields.items():
         value = value_at(data, parse_field(name))
-        if value is not MISSING and not _fits(field, value):
-            found.append(Problem(scope, path, name, _allowed(field), value))
+        if value is not MISSING and not _is_allowed(field, value):
+            found.append(ConfigProblem(scope, path, name, _describe_allowed(field), value))
     return found
 
 
-def _alternatives(field: Field) -> dict[str, Any]:
+def _field_schema(field: Field) -> dict[str, Any]:
     first = {"type": _TYPES[field.kind][0], **({"enum": list(field.choices)} if field.choices else {})}
     others = [{"type": _TYPES[kind][0]} for kind in field.or_kinds]
     return {"anyOf": [first, *others]} if others else first
 
 
-def _fits(field: Field, value: Any) -> bool:
-    chosen = not field.choices or value in field.choices
-    return (_is_a(field.kind, value) and chosen) or any(_is_a(kind, value) for kind in field.or_kinds)
+def _is_allowed(field: Field, value: Any) -> bool:
+    is_choice = not field.choices or value in field.choices
+    return (_has_kind(field.kind, value) and is_choice) or any(_has_kind(kind, value) for kind in field.or_kinds)
 
 
-def _is_a(kind: Kind, value: Any) -> bool:
+def _has_kind(kind: Kind, value: Any) -> bool:
     return isinstance(value, _TYPES[kind][1]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def _allowed(field: Field) -> str:
+def _describe_allowed(field: Field) -> str:
     first = f"one of {', '.join(field.choices)}" if field.choices else f"a {field.kind}"
     return " or ".join((first, *(f"a {kind}" for kind in field.or_kinds)))

@@ -1,4 +1,4 @@
-"""All there is to do with hooks, on one object. Source: run API, section 7."""
+"""Managing and calling hooks: registrations, and agents with native hooks. See docs/spec/run-api.md, section 7."""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -6,66 +6,67 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux._util.paths import OWN_NAME
-from agent_mux.agents.hooks import files
-from agent_mux.agents.hooks.dispatch import dispatched
-from agent_mux.agents.hooks.files import HookFiles, HookScope
-from agent_mux.agents.hooks.native_hooks import HookedAgents
+from agent_mux.agents.hooks import hooks_json
+from agent_mux.agents.hooks.dispatch import dispatch_call
+from agent_mux.agents.hooks.hooks_json import HookFiles, HookScope
+from agent_mux.agents.hooks.native_hooks import NativeHookInstaller
 from agent_mux.agents.hooks.registrations import FILE_NAME, Registration, registration_from
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.hooks import ANY_AGENT, HookCall, HookOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """A registration, and whether it counts."""
+class RegistrationState:
+    """A registration, and whether it is in effect."""
 
     registration: Registration
     scope: HookScope
     path: Path
     counts: bool
-    """It is switched on, nobody replaces it, and its file is trusted."""
+    """Whether it is enabled, not overridden, and in a trusted file."""
     why_not: str | None = None
+    """Why it is not in effect."""
 
 
-class Hooks(HookedAgents):
-    """Registrations, and the agents that call them. Blocking."""
+class Hooks(NativeHookInstaller):
+    """The registrations of a directory, and the agents that call them. Blocking."""
 
-    def list(self) -> "list[Registered]":
-        """Everything that is registered, in the order in which it is called. Raises CONFIG_ERROR."""
-        where = self._files()
-        own, project = where.read("global"), where.read("project")
-        untrusted = where.untrusted is not None
-        replaced = set() if untrusted else {one.id for one in project}
+    def list(self) -> "list[RegistrationState]":
+        """Return all registrations, in the order of calling. Raises CONFIG_ERROR."""
+        files = self._files()
+        own, project = files.read("global"), files.read("project")
+        untrusted = files.untrusted is not None
+        overridden = set() if untrusted else {one.id for one in project}
         found = []
-        for scope, several in (("global", own), ("project", project)):
-            for one in several:
-                why = self._why_not(one, scope == "project" and untrusted, scope == "global" and one.id in replaced)
-                path = where.path(scope)  # type: ignore[arg-type]
+        for scope, registrations in (("global", own), ("project", project)):
+            for one in registrations:
+                why = self._why_not(one, scope == "project" and untrusted, scope == "global" and one.id in overridden)
+                path = files.path(scope)  # type: ignore[arg-type]
                 assert path is not None  # noqa: S101  # it was read
-                found.append(Registered(one, scope, path, why is None, why))  # type: ignore[arg-type]
+                found.append(RegistrationState(one, scope, path, why is None, why))  # type: ignore[arg-type]
         return sorted(found, key=lambda one: (one.registration.priority, one.registration.id))
 
     @staticmethod
-    def _why_not(one: Registration, untrusted: bool, replaced: bool) -> str | None:
+    def _why_not(one: Registration, untrusted: bool, overridden: bool) -> str | None:
         if untrusted:
             return "the file is not trusted; read it, then `amux hooks trust`"
-        if replaced:
-            return "the project has another with this id"
-        return None if one.enabled else "switched off"
+        if overridden:
+            return "overridden by the project's hook with the same id"
+        return None if one.enabled else "disabled"
 
     def add(self, scope: HookScope = "global", **fields: Any) -> Path:
-        """Register a handler. Returns the file.
+        """Register a handler. Returns the path of the file.
 
         Args:
-            scope: For all of a user's work, or for all who work on the project.
-            **fields: Those of `Registration`; `target` is a list of words, or a text as in the file.
+            scope: `global` for the user, `project` for everybody who works on the project.
+            **fields: The fields of `Registration`; `target` is a list of words, or a string as in the file.
 
         Raises:
-            AgentMuxError: VALIDATION_ERROR for an id that is taken, CONFIG_ERROR for what cannot be meant.
+            AgentMuxError: VALIDATION_ERROR for an existing id or an invalid field, CONFIG_ERROR for an unusable file.
         """
-        where, names = self._files(), {"hook_type": "hookType"}
+        files, names = self._files(), {"hook_type": "hookType"}
         plain = {names.get(name, name): value for name, value in fields.items() if value is not None}
-        path = where.path(scope) or self._place() / OWN_NAME / FILE_NAME
+        path = files.path(scope) or self._working_directory() / OWN_NAME / FILE_NAME
         try:
             registration = registration_from(plain, "the new hook", path)
         except AgentMuxError as error:
@@ -73,45 +74,45 @@ class Hooks(HookedAgents):
         if registration.agent != ANY_AGENT:
             registration = replace(registration, agent=self._adapters.get(registration.agent).agent)
         _check_target(registration)
-        return files.add(where, scope, registration, directory=self._place())
+        return hooks_json.add(files, scope, registration, directory=self._working_directory())
 
     def remove(self, name: str, scope: HookScope | None = None) -> Path:
-        """Register a handler no more. Returns the file. Raises VALIDATION_ERROR when there is none with this id."""
-        return files.change(self._files(), scope, name, enabled=None)
+        """Remove a registration. Returns the path of the file. Raises VALIDATION_ERROR if the id does not exist."""
+        return hooks_json.change(self._files(), scope, name, enabled=None)
 
     def enable(self, name: str, scope: HookScope | None = None) -> Path:
-        """Call a handler again. As `remove`."""
-        return files.change(self._files(), scope, name, enabled=True)
+        """Enable a disabled registration. Returns and raises like `remove`."""
+        return hooks_json.change(self._files(), scope, name, enabled=True)
 
     def disable(self, name: str, scope: HookScope | None = None) -> Path:
-        """Call a handler no more, and keep it. As `remove`."""
-        return files.change(self._files(), scope, name, enabled=False)
+        """Disable a registration without removing it. Returns and raises like `remove`."""
+        return hooks_json.change(self._files(), scope, name, enabled=False)
 
     def trust(self) -> Path:
-        """Let the registrations of the project count, as they are now. Returns the file."""
-        return files.trust_project(self._files())
+        """Trust the present registrations of the project. Returns the path of the file."""
+        return hooks_json.trust_project(self._files())
 
     def effective(self, directory: Path | None = None) -> tuple[Registration, ...]:
-        """The registrations that count in a directory, in their order. Raises CONFIG_ERROR."""
+        """Return the registrations in effect in a directory, in the order of calling. Raises CONFIG_ERROR."""
         return self._files(directory).effective()
 
     def dispatch(self, call: HookCall) -> HookOutcome:
-        """Ask everybody who is registered for this. Raises CONFIG_ERROR when the registrations cannot be read."""
+        """Call all handlers registered for a call. Raises CONFIG_ERROR if the registrations cannot be read."""
         directory = Path(call.cwd) if call.cwd and Path(call.cwd).is_dir() else None
-        return dispatched(call, self.effective(directory))
+        return dispatch_call(call, self.effective(directory))
 
     def _files(self, directory: Path | None = None) -> HookFiles:
-        return HookFiles.around(directory or self._place(), self._own, self._project)
+        return HookFiles.around(directory or self._working_directory(), self._own, self._project)
 
 
 def _check_target(registration: Registration) -> None:
-    """What is registered can be called. Raises VALIDATION_ERROR, CONFIG_ERROR."""
+    """Check that a handler can be called. Raises VALIDATION_ERROR, CONFIG_ERROR."""
     file, program = registration.file(), registration.target[0]
     if registration.handler == "command" and shutil.which(program) is None:
-        raise AgentMuxError("VALIDATION_ERROR", f"{program} is not a program on PATH, nor an executable file")
+        raise AgentMuxError("VALIDATION_ERROR", f"{program} is neither a program on PATH nor an executable file")
     if registration.handler == "script" and (file is None or not file.is_file()):
-        raise AgentMuxError("VALIDATION_ERROR", f"there is no file {file}; a script is a Python file with handle(call)")
+        raise AgentMuxError("VALIDATION_ERROR", f"{file} does not exist; a script is a Python file with handle(call)")
     if registration.is_policy and file is not None:
-        from agent_mux.sdk.policy import read_policy  # noqa: PLC0415  # rarely
+        from agent_mux.sdk.policy import read_policy  # noqa: PLC0415  # rarely needed
 
         read_policy(file)

@@ -1,6 +1,6 @@
-"""Calls and decisions as JSON: what the programs and scripts that handle hooks read and write.
+"""Hook calls and decisions as JSON, as handler programs and scripts read and write them.
 
-Names are in camelCase; what is not known is left out.
+Keys are in camelCase; empty and unknown values are omitted.
 """
 
 import json
@@ -29,19 +29,19 @@ _BEHAVIORS = ("allow", "deny", "ask")
 
 
 def call_to_plain(call: HookCall) -> dict[str, Any]:
-    """A call as plain values."""
+    """Convert a call to JSON values."""
     found = {wire: getattr(call, name) for name, wire in _CALL.items()}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
     return {name: value for name, value in plain.items() if value not in (None, [], {})}
 
 
 def call_to_json(call: HookCall) -> str:
-    """A call as one line."""
+    """Encode a call as one line of JSON."""
     return json.dumps(call_to_plain(call), default=str)
 
 
 def call_from_plain(plain: Mapping[str, Any]) -> HookCall:
-    """What `call_to_plain` made, as a call again."""
+    """Convert the result of `call_to_plain` to a call."""
     fields = {name: plain[wire] for name, wire in _CALL.items() if wire in plain}
     if "paths" in fields:
         fields["paths"] = tuple(fields["paths"])
@@ -49,36 +49,36 @@ def call_from_plain(plain: Mapping[str, Any]) -> HookCall:
 
 
 def decision_to_plain(decision: HookDecision) -> dict[str, Any]:
-    """A decision as plain values."""
+    """Convert a decision to JSON values."""
     found = {wire: getattr(decision, name) for wire, name in _DECISION.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def decision_from_plain(plain: Any) -> HookDecision:
-    """What a handler said. Raises `ValueError`, half a sentence, when it cannot be meant."""
+    """Validate and convert the decision of a handler. Raises `ValueError` with a clause that describes the error."""
     if plain is None:
         return HookDecision()
     if not isinstance(plain, Mapping):
-        raise ValueError("the decision is no object")  # noqa: TRY004  # as for its other faults
+        raise ValueError("the decision is not an object")  # noqa: TRY004  # one error type for all invalid decisions
     unknown = [str(name) for name in plain if name not in _DECISION]
     if unknown:
-        raise ValueError(f"the decision has a field {unknown[0]!r}; it has {', '.join(_DECISION)}")
+        raise ValueError(f"the decision has an unknown field {unknown[0]!r}; allowed: {', '.join(_DECISION)}")
     if plain.get("behavior") not in (None, *_BEHAVIORS):
-        raise ValueError(f"the behavior {plain['behavior']!r} is none of {', '.join(_BEHAVIORS)}")
+        raise ValueError(f"unknown behavior {plain['behavior']!r}; allowed: {', '.join(_BEHAVIORS)}")
     for name in ("reason", "context"):
         if not isinstance(plain.get(name), str | None):
-            raise ValueError(f"{name} is no text")  # noqa: TRY004
+            raise ValueError(f"{name} is not a string")  # noqa: TRY004
     if not isinstance(plain.get("modifiedInput"), Mapping | None):
-        raise ValueError("modifiedInput is no object")  # noqa: TRY004
+        raise ValueError("modifiedInput is not an object")  # noqa: TRY004
     return HookDecision(**{_DECISION[str(name)]: value for name, value in plain.items()})
 
 
 def decision_from_json(text: str) -> HookDecision:
-    """As `decision_from_plain`; nothing is no opinion."""
+    """Parse the output of a handler; empty output is no decision. Raises like `decision_from_plain`."""
     if not text.strip():
         return HookDecision()
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError("what it printed is not JSON") from error
+        raise ValueError("its output is not JSON") from error
     return decision_from_plain(plain)

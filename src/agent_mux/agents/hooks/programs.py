@@ -1,7 +1,7 @@
-"""Handlers that are programs: commands and scripts. They read the call on standard input and print a decision.
+"""Handlers that run as programs: commands and Python scripts. They read the call on stdin and print a decision.
 
-Exit code 0: what was printed is the decision, nothing is no opinion. Exit code 2: no, and standard error says why.
-Anything else is a failure. They get a small environment, the same wherever the call comes from.
+Exit code 0: stdout contains the decision; empty output is no decision. Exit code 2: deny, with the reason on stderr.
+Any other exit code is a failure. The environment is minimal and does not depend on the caller.
 """
 
 import os
@@ -15,28 +15,28 @@ from agent_mux.process.command import ProgramResult, run_program
 from agent_mux.sdk.hooks import HookCall, HookDecision
 
 TIMEOUT = 30.0
-"""Seconds that a handler may take."""
+"""Seconds after which a handler is ended and counts as failed."""
 LARGEST_OUTPUT = 1 << 20
-"""Characters that a handler may print, on either stream: what is more is no answer."""
+"""Characters that a handler may print on either stream; more is a failure."""
 DENIED = 2
-"""Exit code of a handler that says no."""
+"""Exit code of a handler that denies the action."""
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "SHELL", "TZ")
-"""All that a handler gets of the environment, besides `AGENT_MUX_CONFIG_DIR`: no key of the agent is in it."""
-LONGEST_REASON = 2000
+"""Environment variables that handlers inherit, besides `AGENT_MUX_CONFIG_DIR`. They contain no API keys."""
+LONGEST_REASON = 2000  # characters
 
 
 def run_command(registration: Registration, call: HookCall) -> HookDecision:
-    """Ask a program. Raises `HandlerFailedError`."""
-    return _decision(_run(registration.target, call, registration))
+    """Run a program and return its decision. Raises `HandlerFailedError`."""
+    return _parse_decision(_run(registration.target, call, registration))
 
 
 def run_script(registration: Registration, call: HookCall) -> HookDecision:
-    """Ask `handle(call)` of a Python file, in a process of its own. Raises `HandlerFailedError`."""
+    """Call `handle(call)` of a Python file in a separate process. Raises `HandlerFailedError`."""
     file = registration.file()
     if file is None or not file.is_file():
-        raise HandlerFailedError(f"there is no file {file}")
+        raise HandlerFailedError(f"{file} does not exist")
     runner = Path(__file__).with_name("script.py")
-    return _decision(_run((sys.executable, str(runner), str(file)), call, registration))
+    return _parse_decision(_run((sys.executable, str(runner), str(file)), call, registration))
 
 
 def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> ProgramResult:
@@ -47,23 +47,23 @@ def _run(words: tuple[str, ...], call: HookCall, registration: Registration) -> 
     try:
         answer = run_program(words, environ=environ, timeout=TIMEOUT, cwd=cwd, stdin=stdin)
     except AgentMuxError as error:
-        late = f"it took longer than {TIMEOUT:g} s"
-        raise HandlerFailedError(late if error.code == "TIMEOUT" else error.message) from error
-    except ValueError as error:  # a NUL among the words
+        timed_out = f"timed out after {TIMEOUT:g} s"
+        raise HandlerFailedError(timed_out if error.code == "TIMEOUT" else error.message) from error
+    except ValueError as error:  # a NUL character in an argument
         raise HandlerFailedError(f"{words[0]} cannot be started: {error}") from error
     if max(len(answer.stdout), len(answer.stderr)) > LARGEST_OUTPUT:
-        raise HandlerFailedError(f"it printed more than {LARGEST_OUTPUT} characters")
+        raise HandlerFailedError(f"its output is longer than {LARGEST_OUTPUT} characters")
     return answer
 
 
-def _decision(printed: ProgramResult) -> HookDecision:
-    if printed.exit_code == DENIED:
-        return HookDecision(behavior="deny", reason=printed.stderr.strip()[:LONGEST_REASON] or None)
-    if printed.exit_code != 0:
-        said = printed.stderr.strip().rpartition("\n")[2][:LONGEST_REASON]
-        how = f"exit code {printed.exit_code}" if printed.exit_code > 0 else f"signal {-printed.exit_code}"
-        raise HandlerFailedError(f"it ended with {how}{f': {said}' if said else ''}")
+def _parse_decision(output: ProgramResult) -> HookDecision:
+    if output.exit_code == DENIED:
+        return HookDecision(behavior="deny", reason=output.stderr.strip()[:LONGEST_REASON] or None)
+    if output.exit_code != 0:
+        last_line = output.stderr.strip().rpartition("\n")[2][:LONGEST_REASON]
+        how = f"exit code {output.exit_code}" if output.exit_code > 0 else f"signal {-output.exit_code}"
+        raise HandlerFailedError(f"{how}{f': {last_line}' if last_line else ''}")
     try:
-        return decision_from_json(printed.stdout)
+        return decision_from_json(output.stdout)
     except ValueError as error:
         raise HandlerFailedError(str(error)) from error

@@ -1,6 +1,4 @@
-"""What a handler raises that has no answer.
-
-What is registered: who is called for which hooks. Source: run API, section 7.
+"""Registrations of hook handlers, as written in a `hooks.json`. See docs/spec/run-api.md, section 7.
 
     {"hooks": [
       {"id": "no-push", "agent": "*", "hookType": "pre_tool_use", "handler": "builtin", "target": "policy:rules.toml"},
@@ -8,7 +6,7 @@ What is registered: who is called for which hooks. Source: run API, section 7.
        "priority": 200, "enabled": false}
     ]}
 
-Read strictly: a guard that nobody understands would be no guard.
+Parsing is strict: a policy with a misspelled key must not be silently ineffective.
 """
 
 import shlex
@@ -22,11 +20,6 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.hooks import ANY_AGENT, GUARDED, HOOK_TYPES, HookCall
 
-
-class HandlerFailedError(Exception):
-    """A handler has no answer: half a sentence says why."""
-
-
 Handler = Literal["builtin", "command", "script"]
 HANDLERS: tuple[Handler, ...] = get_args(Handler)
 Builtin = Literal["log", "trace", "policy"]
@@ -36,47 +29,51 @@ FILE_NAME = "hooks.json"
 _FIELDS = ("id", "agent", "hookType", "handler", "target", "priority", "enabled")
 
 
+class HandlerFailedError(Exception):
+    """A handler failed to return a decision. The message is a clause that completes "the hook failed: ..."."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """One handler, and what it is called for."""
+    """A handler and the hooks for which it is called."""
 
     id: str
-    """Names it; one of a project replaces the global one with its id."""
+    """Unique in a file. A registration of a project overrides the global one with the same id."""
     agent: str = ANY_AGENT
-    """Registered name, or `*`."""
+    """Registered name of an agent, or `*`."""
     hook_type: str = ANY_AGENT
     """A `HookType`, or `*`."""
     handler: Handler
     target: tuple[str, ...]
-    """`builtin`: its name, and its file if it has one. `command`: program and arguments. `script`: the Python file."""
+    """`builtin`: its name and, if any, its file. `command`: program and arguments. `script`: the Python file."""
     priority: int = DEFAULT_PRIORITY
-    """Lower ones are called first."""
+    """Handlers are called in ascending order of priority."""
     enabled: bool = True
     base: Path | None = None
-    """The directory of the file it stands in: what `target` names relative to it."""
+    """The directory of the registration's file; relative paths in `target` are resolved against it."""
 
     def applies_to(self, call: HookCall) -> bool:
-        """It is called for this."""
+        """Return whether the handler is called for this hook call."""
         return self.enabled and self.agent in (ANY_AGENT, call.agent) and self.hook_type in (ANY_AGENT, call.hook_type)
 
     @property
     def is_policy(self) -> bool:
-        """It guards: when it fails, the answer is no."""
+        """Whether the handler is a policy, whose failure denies the action."""
         return self.handler == "builtin" and self.target[:1] == ("policy",)
 
     @property
     def can_decide(self) -> bool:
-        """It may have an opinion about what an agent is about to do."""
-        watches = self.handler == "builtin" and not self.is_policy
-        return self.enabled and not watches and self.hook_type in (ANY_AGENT, *GUARDED)
+        """Whether the handler may allow or deny an action of an agent."""
+        only_observes = self.handler == "builtin" and not self.is_policy
+        return self.enabled and not only_observes and self.hook_type in (ANY_AGENT, *GUARDED)
 
     def file(self) -> Path | None:
-        """The file that a builtin or a script is about."""
+        """Return the path of the file that a builtin or script uses; None if it has none."""
         named = self.target[1:2] if self.handler == "builtin" else self.target[:1]
         return None if not named else (self.base or Path.cwd()) / Path(named[0]).expanduser()
 
     def plain(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """Return the registration as it is written in a file."""
         target: Any = list(self.target) if self.handler == "command" else ":".join(self.target)
         return {
             "id": self.id, "agent": self.agent, "hookType": self.hook_type, "handler": self.handler,
@@ -85,79 +82,52 @@ class Registration:
 
 
 def parse_registrations(text: str, path: Path) -> tuple[Registration, ...]:
-    """What a file says. Raises CONFIG_ERROR with the file and the place in it."""
+    """Parse the content of a `hooks.json`. Raises CONFIG_ERROR with the file and the position in it."""
     try:
-        said = open_document(text, "json").data()
+        content = open_document(text, "json").data()
     except DocumentError as error:
-        raise _wrong(path, str(error)) from error
-    if not isinstance(said, dict) or set(said) - {"hooks"} or not isinstance(said.get("hooks", []), list):
-        raise _wrong(path, 'it is an object with one list: {"hooks": [...]}')
-    found = [registration_from(plain, f"hooks[{at}]", path) for at, plain in enumerate(said.get("hooks", []))]
+        raise _config_error(path, str(error)) from error
+    if not isinstance(content, dict) or set(content) - {"hooks"} or not isinstance(content.get("hooks", []), list):
+        raise _config_error(path, 'expected an object with one list: {"hooks": [...]}')
+    found = [registration_from(plain, f"hooks[{index}]", path) for index, plain in enumerate(content.get("hooks", []))]
     ids = [one.id for one in found]
-    for at, name in enumerate(ids):
-        if name in ids[:at]:
-            raise _wrong(path, f"hooks[{at}].id: {name!r} is there twice")
+    for index, name in enumerate(ids):
+        if name in ids[:index]:
+            raise _config_error(path, f"hooks[{index}].id: duplicate id {name!r}")
     return tuple(found)
 
 
 def registration_from(plain: Any, where: str, path: Path) -> Registration:
-    """One registration out of plain values. Raises CONFIG_ERROR that names the field."""
+    """Validate and convert one registration. `where` is its position in the file. Raises CONFIG_ERROR."""
     if not isinstance(plain, Mapping):
-        raise _wrong(path, f"{where} is no object")
+        raise _config_error(path, f"{where} is not an object")
     for name in plain:
-        _check_known(path, f"{where} has a field", name, _FIELDS)
+        _check_known(path, f"{where}: unknown field", name, _FIELDS)
     for name in ("id", "handler"):
         if name not in plain:
-            raise _wrong(path, f"{where} has no {name}")
-    _check_texts(plain, where, path)
-    _check_known(path, f"{where}.handler:", plain["handler"], HANDLERS)
-    _check_known(path, f"{where}.hookType:", plain.get("hookType", ANY_AGENT), (*HOOK_TYPES, ANY_AGENT))
+            raise _config_error(path, f"{where}: missing {name}")
+    _check_names(plain, where, path)
+    _check_known(path, f"{where}.handler: unknown handler", plain["handler"], HANDLERS)
+    _check_known(path, f"{where}.hookType: unknown type", plain.get("hookType", ANY_AGENT), (*HOOK_TYPES, ANY_AGENT))
     priority, enabled = plain.get("priority", DEFAULT_PRIORITY), plain.get("enabled", True)
     if isinstance(priority, bool) or not isinstance(priority, int):
-        raise _wrong(path, f"{where}.priority: {priority!r} is no whole number")
+        raise _config_error(path, f"{where}.priority: {priority!r} is not a whole number")
     if not isinstance(enabled, bool):
-        raise _wrong(path, f"{where}.enabled: {enabled!r} is neither true nor false")
+        raise _config_error(path, f"{where}.enabled: {enabled!r} is not true or false")
     return Registration(
         id=plain["id"],
         agent=plain.get("agent", ANY_AGENT),
         hook_type=plain.get("hookType", ANY_AGENT),
         handler=plain["handler"],
-        target=_target(plain, where, path),
+        target=_parse_target(plain, where, path),
         priority=priority,
         enabled=enabled,
         base=path.parent,
     )
 
 
-def _check_texts(plain: Mapping[str, Any], where: str, path: Path) -> None:
-    for name in ("id", "agent", "hookType", "handler"):
-        value = plain.get(name, ANY_AGENT)
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise _wrong(path, f"{where}.{name}: {value!r} is no name")
-
-
-def _check_known(path: Path, where: str, said: Any, known: Sequence[str]) -> None:
-    if said in known:
-        return
-    close = get_close_matches(str(said), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    raise _wrong(path, f"{where} {said!r}; {hint}")
-
-
-def _target(plain: Mapping[str, Any], where: str, path: Path) -> tuple[str, ...]:
-    words = target_words(plain["handler"], plain.get("target", ""))
-    if words is None:
-        what = "program and arguments: a list, or words quoted as in a shell"
-        raise _wrong(path, f"{where}.target: {what if plain['handler'] == 'command' else 'a text'}")
-    if plain["handler"] == "builtin":
-        _check_known(path, f"{where}.target:", words[0], BUILTINS)
-        if words == ("policy",):
-            raise _wrong(path, f"{where}.target: a policy has a file; write policy:FILE")
-    return words
-
-
 def target_words(handler: str, target: Any) -> tuple[str, ...] | None:
-    """A target as words; None when it says nothing, or cannot be split."""
+    """Split a target into words; None if it is empty or invalid."""
     if handler == "command" and isinstance(target, list):
         words = tuple(target)
     elif not isinstance(target, str):
@@ -169,9 +139,37 @@ def target_words(handler: str, target: Any) -> tuple[str, ...] | None:
             return None
     else:
         words = tuple(target.split(":", 1)) if handler == "builtin" else (target,)
-    sound = all(isinstance(word, str) and "\0" not in word for word in words)
-    return words if sound and words and words[0].strip() else None
+    is_valid = all(isinstance(word, str) and "\0" not in word for word in words)
+    return words if is_valid and words and words[0].strip() else None
 
 
-def _wrong(path: Path, why: str) -> AgentMuxError:
-    return AgentMuxError("CONFIG_ERROR", f"{path} cannot be used: {why}")
+def _parse_target(plain: Mapping[str, Any], where: str, path: Path) -> tuple[str, ...]:
+    words = target_words(plain["handler"], plain.get("target", ""))
+    if words is None:
+        is_command = plain["handler"] == "command"
+        expected = "program and arguments, as a list or quoted as in a shell" if is_command else "a string"
+        raise _config_error(path, f"{where}.target: expected {expected}")
+    if plain["handler"] == "builtin":
+        _check_known(path, f"{where}.target: unknown builtin", words[0], BUILTINS)
+        if words == ("policy",):
+            raise _config_error(path, f"{where}.target: a policy needs a file; write policy:FILE")
+    return words
+
+
+def _check_names(plain: Mapping[str, Any], where: str, path: Path) -> None:
+    for name in ("id", "agent", "hookType", "handler"):
+        value = plain.get(name, ANY_AGENT)
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise _config_error(path, f"{where}.{name}: {value!r} is not a name")
+
+
+def _check_known(path: Path, where: str, value: Any, known: Sequence[str]) -> None:
+    if value in known:
+        return
+    close = get_close_matches(str(value), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    raise _config_error(path, f"{where} {value!r}; {hint}")
+
+
+def _config_error(path: Path, problem: str) -> AgentMuxError:
+    return AgentMuxError("CONFIG_ERROR", f"{path} cannot be used: {problem}")

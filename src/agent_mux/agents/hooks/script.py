@@ -1,6 +1,6 @@
-"""Runs `handle(call)` of one Python file, for one call: `python script.py FILE`. See `programs.py`.
+"""Program that calls `handle(call)` of one Python file for one call: `python script.py FILE`. See `programs.py`.
 
-What the file prints goes to standard error: standard output is for the decision alone.
+Output of the file goes to stderr, because stdout is reserved for the decision.
 """
 
 import importlib.util
@@ -12,25 +12,25 @@ from typing import Any
 
 
 def main(path: str) -> None:
-    """Read the call, ask, print the decision."""
+    """Read the call from stdin, call the handler, and print the decision."""
     package = str(Path(__file__).parents[3])
-    sys.path[:1] = [package]  # instead of this directory
+    sys.path[:1] = [package]  # replaces this directory, which Python adds
     from agent_mux.agents.hooks.encoding import call_from_plain, decision_from_plain, decision_to_plain  # noqa: PLC0415
-    from agent_mux.sdk.hooks import HookDecision  # noqa: PLC0415  # can be found now
+    from agent_mux.sdk.hooks import HookDecision  # noqa: PLC0415  # needs the changed path
 
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     call = call_from_plain(json.load(sys.stdin))
-    decision = _load(path).handle(call)
-    said = decision if isinstance(decision, HookDecision) else decision_from_plain(decision)
-    json.dump(decision_to_plain(said), answers)
-    answers.close()
+    decision = _load_module(path).handle(call)
+    parsed = decision if isinstance(decision, HookDecision) else decision_from_plain(decision)
+    json.dump(decision_to_plain(parsed), output)
+    output.close()
 
 
-def _load(path: str) -> Any:
+def _load_module(path: str) -> Any:
     spec = importlib.util.spec_from_file_location("hook_script", path)
     if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} is no Python file")
+        raise SystemExit(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules["hook_script"] = module
     spec.loader.exec_module(module)

@@ -1,7 +1,7 @@
 """A client whose runs work at a service (`amux serve`): the interface of `AgentMux`, over HTTP.
 
-Needs the extra `remote`. `mux` starts runs, `run` is what a consumer holds, `following` reads what happens in them,
-`telling` and `reading` give it to who listens, `line` asks the service, `problems` are its errors.
+Needs the extra `remote`. `mux` starts runs, `run` is their handle, `stream` receives their events, `publisher` passes
+the events to local readers and callbacks, `connection` sends requests, `responses` decodes answers and errors.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""The client of a service: the interface of `AgentMux`, and runs that work elsewhere."""
+"""The client of a service: the interface of `AgentMux`, with runs that work on the service's machine."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -10,32 +10,41 @@ import anyio.abc
 from ulid import ULID
 
 from agent_mux._util.logs import LOGGER
-from agent_mux.client.defaults import SENT, checked_defaults
-from agent_mux.client.observers import Observers, tell_of_end
-from agent_mux.client.remote.connection import Address, Line, decoded
+from agent_mux.client.base import REMOTE_DEFAULTS, Observers, notify_end, validate_defaults
+from agent_mux.client.remote.address import Address
+from agent_mux.client.remote.connection import ServiceConnection
 from agent_mux.client.remote.namespaces import RemoteNamespaces
+from agent_mux.client.remote.protocol import Snapshot
+from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.run import RemoteRun
-from agent_mux.client.remote.snapshot import Snapshot
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.options import RUN_ID, RunOptions, validate_options
-from agent_mux.settings.requests import request_to_wire
-from agent_mux.settings.resolution import MERGED, said_by, said_in
+from agent_mux.settings.layers import MERGED_FIELDS, fields_from_keywords, fields_from_options
+from agent_mux.settings.requests import request_to_json
 
 Observer = Callable[[RemoteRun], Callable[[], None]]
-"""Is told of a run, and returns what is to be called at its end."""
+"""A function that is called with each new run. It returns a function that is called when that run has ended."""
 REQUEST_TIMEOUT = 30.0  # seconds
 RECONNECT_FOR = 60.0  # seconds
 
-_HERE = ("on_approval_request", "on_input_required", "collect_events", "event_buffer_size")
-"""Options that mean something to this end, too."""
-_ELSEWHERE = frozenset({"auth", "config", "hooks", "mcp", "places", "plugins", "settled", "skills", "subagents"})
-"""What `AgentMux` has besides."""
+_CLIENT_OPTIONS = ("on_approval_request", "on_input_required", "collect_events", "event_buffer_size")
+"""Fields of `RunOptions` that the client itself uses."""
+_LOCAL_ONLY = frozenset({
+    "auth", "concurrency", "config", "hooks", "mcp", "plan", "plugins", "resolve_options", "settled", "skills",
+    "subagents",
+})  # fmt: skip
+"""Attributes of `AgentMux` that a remote client does not have."""
 
 
 class RemoteMux(RemoteNamespaces):
-    """Starts runs at a service and ends them: leaving the block aborts those that it started and that still run.
+    """A client that starts runs at a service (`amux serve`), over HTTP.
 
-    Making a client does no I/O. When the process of a client dies, its runs go on: that is what a service is for.
+    Use it as an asynchronous context manager: leaving the block aborts every active run that this client started.
+    Creating a client performs no I/O. If the client's process dies, its runs continue at the service.
+
+    Example:
+        async with RemoteMux("http://localhost:8642") as mux:
+            result = await mux.run(agent="claude", prompt="fix the failing test", cwd="/work/project")
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing that only a client has
@@ -49,46 +58,46 @@ class RemoteMux(RemoteNamespaces):
         reconnect_for: float = RECONNECT_FOR,
         **defaults: Any,
     ) -> None:
-        """Take the defaults for every run.
+        """Create a client.
 
         Args:
-            url: Of the service; else `$AGENT_MUX_SERVER`.
-            token: What the service knows the caller by; else `$AGENT_MUX_SERVER_TOKEN`.
+            url: The URL of the service. Default: `$AGENT_MUX_SERVER`.
+            token: The bearer token of the caller. Default: `$AGENT_MUX_SERVER_TOKEN`.
             default_agent: The agent of runs that name none.
             default_model: The model of runs that name none.
-            request_timeout: Seconds for an answer.
-            reconnect_for: Seconds without any sign of the service until its runs are given up.
-            **defaults: `approval_mode`, `timeout`, `inactivity_timeout` (seconds), `stream`, `debug`,
-                `event_buffer_size`, `retry_policy`, `hooks`: as in `RunOptions`. They are sent with each run, and go
-                before profiles and files of the service.
+            request_timeout: Seconds to wait for the answer to a request, retries included.
+            reconnect_for: Seconds without any bytes from the service after which its runs are given up.
+            **defaults: Default options of every run, as in `RunOptions`: `approval_mode`, `timeout`,
+                `inactivity_timeout` (seconds), `stream`, `debug`, `event_buffer_size`, `retry_policy`, `hooks`. They
+                are sent with each run and override profiles and configuration files of the service.
 
         Raises:
-            ValidationError: No URL, or a default that is unknown or out of range.
+            ValidationError: The URL is missing or invalid, or a default is unknown or out of range.
         """
-        said = said_in(checked_defaults(defaults, SENT))
-        self._defaults = {**said, **said_in({"agent": default_agent, "model": default_model})}
-        self._line = Line(Address.of(url, token), request_timeout)
+        given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS))
+        self._defaults = {**given, **fields_from_keywords({"agent": default_agent, "model": default_model})}
+        self._connection = ServiceConnection(Address.of(url, token), request_timeout)
         self._reconnect_for = reconnect_for
         self._tasks: anyio.abc.TaskGroup | None = None
         self._is_leaving = False
         self._live: dict[RemoteRun, anyio.CancelScope] = {}
-        self._mine: set[RemoteRun] = set()
+        self._own: set[RemoteRun] = set()
         self._observers: Observers[RemoteRun] = Observers()
 
     @property
     def url(self) -> str:
-        """Of the service."""
-        return self._line.address.url
+        """The URL of the service, without a trailing slash."""
+        return self._connection.address.url
 
     def __getattr__(self, name: str) -> Any:
-        """Say what is not here, and where it is."""
-        if name in _ELSEWHERE:
-            where = f"`AgentMux.{name}` is about the machine that it is used on; ask on the machine of the service"
-            raise AttributeError(f"RemoteMux has no {name}: {where}")
+        """Raise an `AttributeError` that explains where an attribute of `AgentMux` is available."""
+        if name in _LOCAL_ONLY:
+            hint = f"`AgentMux.{name}` concerns the local machine; use it on the machine of the service"
+            raise AttributeError(f"RemoteMux has no {name}: {hint}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Self:
-        await self._line.open()
+        await self._connection.open()
         self._tasks, self._is_leaving = anyio.create_task_group(), False
         await self._tasks.__aenter__()
         return self
@@ -107,100 +116,114 @@ class RemoteMux(RemoteNamespaces):
         except BaseExceptionGroup as group:
             if group.exceptions != (error,):
                 raise
-            return False  # what the block raised goes on as it was, not as a group of one
+            return False  # re-raise what the block raised without wrapping it in a group
         finally:
             with anyio.CancelScope(shield=True):
-                await self._line.close()
+                await self._connection.close()
 
     async def _end_runs(self) -> None:
-        """Those that are ours are aborted; the others go on without us."""
-        async with anyio.create_task_group() as ending:
+        """Abort the runs that this client started and stop following the others."""
+        async with anyio.create_task_group() as aborting:
             for run in list(self._live):
-                if run in self._mine:
-                    ending.start_soon(self._end, run)
+                if run in self._own:
+                    aborting.start_soon(self._abort, run)
         for scope in list(self._live.values()):
             scope.cancel()
 
     @staticmethod
-    async def _end(run: RemoteRun) -> None:
+    async def _abort(run: RemoteRun) -> None:
         try:
             await run.abort()
         except AgentMuxError as error:
-            logging.getLogger(LOGGER).warning("run %s may go on: %s", run.run_id, error)
+            logging.getLogger(LOGGER).warning("run %s may still be active: %s", run.run_id, error)
 
     # -- starting
 
     def run(self, options: RunOptions | None = None, /, **fields: Any) -> RemoteRun:
-        """Start a run and return at once: when the service has answered, which the event loop waits for.
+        """Start a run and return its handle once the service has accepted it. Blocks the event loop meanwhile.
 
-        `start` does the same without holding up the event loop.
+        `start` does the same without blocking the event loop.
 
         Args:
-            options: The options, or give them one by one as keywords. As `AgentMux.run`; paths are those of the
-                machine of the service, where `cwd` has to be said, unless its own directory will do.
+            options: All options of the run, instead of keywords; see `AgentMux.run`. Paths are those of the service's
+                machine. Give `cwd`, unless the service's own working directory is the right one.
             **fields: Fields of `RunOptions`.
 
         Raises:
-            ValidationError: Options that cannot work, every bad field named; also those that cannot be sent.
-            CapabilityError: The agent cannot do what was asked.
-            AgentMuxError: As `AgentMux.run`; UNAVAILABLE when the service cannot be reached, UNAUTHENTICATED and
-                FORBIDDEN.
+            ValidationError: Options are invalid or cannot be sent; the error names every invalid field.
+            CapabilityError: The agent does not support a requested option.
+            AgentMuxError: Those of `AgentMux.run`; UNAVAILABLE when the service cannot be reached; UNAUTHENTICATED or
+                FORBIDDEN when the token is missing, invalid or not sufficient.
+            TypeError: Both `options` and `fields` are given.
         """
-        told, here = self._request(options, fields)
-        return self._begin(self._line.ask_blocking("POST", "/v1/runs", told, key=str(ULID())), here)
+        request, client_options = self._build_request(options, fields)
+        body = self._connection.request_blocking("POST", "/v1/runs", request, key=str(ULID()))
+        return self._create_handle(body, client_options)
 
     async def start(self, options: RunOptions | None = None, /, **fields: Any) -> RemoteRun:
-        """As `run`, while the event loop does other things."""
-        told, here = self._request(options, fields)
-        return self._begin(await self._line.ask("POST", "/v1/runs", told, key=str(ULID())), here)
+        """Start a run and return its handle once the service has accepted it. See `run`."""
+        request, client_options = self._build_request(options, fields)
+        body = await self._connection.request("POST", "/v1/runs", request, key=str(ULID()))
+        return self._create_handle(body, client_options)
 
     async def attach(self, run_id: str, /, **fields: Any) -> RemoteRun:
-        """A run of the service, whoever started it. It is not ended when the block is left.
+        """Return a handle of a run of the service that any client may have started. Leaving the block keeps it running.
 
-        `fields`: `on_approval_request`, `on_input_required`, `collect_events`, `event_buffer_size`. Raises
-        RUN_NOT_FOUND, and as `start`.
+        Args:
+            run_id: The ULID of the run.
+            **fields: `on_approval_request`, `on_input_required`, `collect_events`, `event_buffer_size`, as in
+                `RunOptions`.
+
+        Raises:
+            ValidationError: `run_id` is not a ULID, or a field is unknown or out of range.
+            AgentMuxError: RUN_NOT_FOUND; those of `start` for the connection.
         """
-        unknown = [FieldError(name, fields[name], ", ".join(_HERE)) for name in fields if name not in _HERE]
+        allowed = ", ".join(_CLIENT_OPTIONS)
+        unknown = [FieldError(name, value, allowed) for name, value in fields.items() if name not in _CLIENT_OPTIONS]
         if not RUN_ID.fullmatch(run_id):
             unknown.append(FieldError("run_id", run_id, "a ULID (26 characters)"))
         if unknown:
             raise ValidationError(unknown)
         self._require_open()
-        answer = await self._line.ask("GET", f"/v1/runs/{run_id}", again=True)
-        return self._begin(answer, _options_here(fields), mine=False)
+        body = await self._connection.request("GET", f"/v1/runs/{run_id}", is_idempotent=True)
+        return self._create_handle(body, _client_options(fields), is_own=False)
 
     def on_run(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with each run that is started from now on, before anything is heard of it.
+        """Call `observer` with the handle of each run that this client starts from now on, before its first event.
 
-        As `AgentMux.on_run`.
+        See `AgentMux.on_run`.
         """
         return self._observers.add(observer)
 
-    def _request(self, options: RunOptions | None, fields: Mapping[str, Any]) -> tuple[dict[str, Any], RunOptions]:
-        """What is sent, and what is kept here."""
+    def _build_request(
+        self, options: RunOptions | None, fields: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], RunOptions]:
+        """Return the body of the request, and the options that the client itself uses."""
         self._require_open()
         if options is not None and fields:
             raise TypeError("give either RunOptions or keywords, not both")
-        said = _merged(said_by(options) if options is not None else said_in(fields), self._defaults)
-        if said.pop("journal", True) is not True:
-            raise ValidationError([FieldError("journal", False, "True: a service keeps the recordings of its runs")])
-        here = {name: said[name] for name in _HERE if name in said}
-        said.pop("collect_events", None)
-        return request_to_wire(said), _options_here(here)
+        given = _merge_defaults(
+            fields_from_options(options) if options is not None else fields_from_keywords(fields), self._defaults
+        )
+        if given.pop("journal", True) is not True:
+            raise ValidationError([FieldError("journal", False, "True: a service always records its runs")])
+        client_fields = {name: given[name] for name in _CLIENT_OPTIONS if name in given}
+        given.pop("collect_events", None)
+        return request_to_json(given), _client_options(client_fields)
 
     def _require_open(self) -> None:
         if self._tasks is None or self._is_leaving:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with RemoteMux() as mux:`")
 
-    def _begin(self, answer: bytes, options: RunOptions, *, mine: bool = True) -> RemoteRun:
-        snapshot: Snapshot = decoded(answer, Snapshot)
-        run = RemoteRun(self._line, snapshot, options, patience=self._reconnect_for, spawn=self._spawn)
-        endings = self._observers.tell(run, run.warn) if mine else []
+    def _create_handle(self, body: bytes, options: RunOptions, *, is_own: bool = True) -> RemoteRun:
+        snapshot: Snapshot = decode_response(body, Snapshot)
+        run = RemoteRun(self._connection, snapshot, options, reconnect_for=self._reconnect_for, spawn=self._spawn)
+        on_end = self._observers.notify_start(run, run.warn) if is_own else []
         self._live[run] = scope = anyio.CancelScope(shield=True)
-        if mine:
-            self._mine.add(run)
-        assert self._tasks is not None  # noqa: S101  # it was looked at before
-        self._tasks.start_soon(self._follow, run, scope, endings, name=f"run {run.run_id}")
+        if is_own:
+            self._own.add(run)
+        assert self._tasks is not None  # noqa: S101  # the caller checked it
+        self._tasks.start_soon(self._follow, run, scope, on_end, name=f"run {run.run_id}")
         return run
 
     def _spawn(self, function: Callable[[], Any]) -> None:
@@ -208,26 +231,26 @@ class RemoteMux(RemoteNamespaces):
             raise AgentMuxError("UNAVAILABLE", "the client is closed")
         self._tasks.start_soon(function)
 
-    async def _follow(self, run: RemoteRun, scope: anyio.CancelScope, endings: Sequence[Callable[[], None]]) -> None:
-        # Whoever cancels the client wants its runs to be ended, which has to be seen.
+    async def _follow(self, run: RemoteRun, scope: anyio.CancelScope, on_end: Sequence[Callable[[], None]]) -> None:
+        # The scope is shielded: when the client is cancelled, it still has to receive the end of the runs it aborts.
         try:
             with scope:
-                await run.live()
+                await run.follow()
         finally:
             del self._live[run]
-            self._mine.discard(run)
-            tell_of_end(endings, run.run_id)
+            self._own.discard(run)
+            notify_end(on_end, run.run_id)
 
 
-def _merged(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    made = {**defaults, **said}
-    for name in MERGED & said.keys() & defaults.keys():
-        made[name] = {**defaults[name], **said[name]}
-    return made
+def _merge_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**defaults, **given}
+    for name in MERGED_FIELDS & given.keys() & defaults.keys():
+        merged[name] = {**defaults[name], **given[name]}
+    return merged
 
 
-def _options_here(fields: Mapping[str, Any]) -> RunOptions:
-    """With callbacks and sizes; whatever else is decided is decided by the service."""
+def _client_options(fields: Mapping[str, Any]) -> RunOptions:
+    """Return validated options with the fields that the client uses; the service applies the other options."""
     options = RunOptions(agent="-", prompt="-", approval_mode="prompt", **fields)
     validate_options(options)
     return options

@@ -1,63 +1,63 @@
-"""What a client of a service has besides runs: what the service tells of its machine.
+"""The parts of a remote client that start no runs: what the service reports about its machine.
 
-As `agent_mux.client.namespaces`: blocking, without any `async with`, and imported when it is first asked for.
+Like `agent_mux.client.namespaces`: all of them block and work outside of `async with`. Each is imported on first use.
 """
 
 from typing import TYPE_CHECKING
 
-from agent_mux.client.remote.connection import Line
+from agent_mux.client.remote.connection import ServiceConnection
 
 if TYPE_CHECKING:
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteDetector, RemoteModels, RemoteProfiles
-    from agent_mux.client.remote.runs import RemoteRuns
+    from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
 
 
 class RemoteNamespaces:
-    """The part of a client that starts nothing."""
+    """The properties of `RemoteMux` that query the service instead of starting runs."""
 
-    _line: Line
+    _connection: ServiceConnection
     _detector: "RemoteDetector | None" = None
 
     @property
     def sessions(self) -> "RemoteSessions":
-        """What the agents stored there of their sessions."""
+        """The sessions that agents have stored on the service's machine: list, search, read, export."""
         from agent_mux.client.remote.sessions import RemoteSessions  # noqa: PLC0415  # a run does without, here and below
 
-        return RemoteSessions(self._line)
+        return RemoteSessions(self._connection)
 
     @property
     def runs(self) -> "RemoteRuns":
-        """The runs that the service remembers, whoever started them."""
-        from agent_mux.client.remote.runs import RemoteRuns  # noqa: PLC0415
+        """The runs that the service has stored, of all clients."""
+        from agent_mux.client.remote.run_queries import RemoteRuns  # noqa: PLC0415
 
-        return RemoteRuns(self._line)
+        return RemoteRuns(self._connection)
 
     @property
     def models(self) -> "RemoteModels":
-        """What is known there of the agents' models."""
+        """The service's model registry: names, context sizes, capabilities and prices."""
         from agent_mux.client.remote.resources import RemoteModels  # noqa: PLC0415
 
-        return RemoteModels(self._line)
+        return RemoteModels(self._connection)
 
     @property
     def profiles(self) -> "RemoteProfiles":
-        """Options of runs under a name."""
+        """The service's named sets of run options."""
         from agent_mux.client.remote.resources import RemoteProfiles  # noqa: PLC0415
 
-        return RemoteProfiles(self._line)
+        return RemoteProfiles(self._connection)
 
     @property
     def adapters(self) -> "RemoteAdapters":
-        """The agents that the service can drive."""
+        """The agents that the service can run."""
         from agent_mux.client.remote.resources import RemoteAdapters  # noqa: PLC0415
 
-        return RemoteAdapters(self._line)
+        return RemoteAdapters(self._connection)
 
     @property
     def detector(self) -> "RemoteDetector":
-        """Which of them are installed there."""
+        """Detects which agents are installed on the service's machine, and in which versions."""
         from agent_mux.client.remote.resources import RemoteDetector  # noqa: PLC0415
 
-        self._detector = self._detector or RemoteDetector(self._line)
+        self._detector = self._detector or RemoteDetector(self._connection)
         return self._detector

@@ -1,4 +1,4 @@
-"""The consumer's end of a run that works at a service. The same as `RunHandle`, over HTTP."""
+"""The handle of a run that works at a service. It has the interface of `RunHandle`, over HTTP."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -8,12 +8,11 @@ import anyio
 import anyio.abc
 
 from agent_mux.assembler import OpenInteraction
-from agent_mux.client.remote.commands import request_for
-from agent_mux.client.remote.connection import Line, decoded
-from agent_mux.client.remote.reading import Catching, RemoteReader
-from agent_mux.client.remote.snapshot import Snapshot, Told
-from agent_mux.client.remote.stream import News, Stream
-from agent_mux.client.remote.telling import Telling
+from agent_mux.client.remote.connection import ServiceConnection
+from agent_mux.client.remote.protocol import CommandResponse, Snapshot, command_of
+from agent_mux.client.remote.publisher import CatchUpStream, EventPublisher, RemoteReader
+from agent_mux.client.remote.responses import decode_response
+from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
 from agent_mux.run.approvals import InteractionResponder
@@ -29,39 +28,50 @@ if TYPE_CHECKING:
     from agent_mux.run.base import Run
     from agent_mux.run.handle import RunHandle
 
-LATE = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
-"""What an answer is told when somebody else was faster."""
-LAST_WORDS = 5.0  # seconds for the answer to `abort` when the run is over
-_TEXTS = {"types": "turn_start,message_stop", "accumulated": "false"}
+TOO_LATE = frozenset({"INTERACTION_NOT_FOUND", "RUN_NOT_ACTIVE"})
+"""The error codes of an answer or a command that arrives after another client's, or after the end of the run."""
+ABORT_RESPONSE_TIMEOUT = 5.0  # seconds to wait for the response to `abort` after the run has ended
+_MESSAGES_QUERY = {"types": "turn_start,message_stop", "accumulated": "false"}
 
 
 class RemoteRun(BaseRun):
-    """One run of a service. `state` and the like are what the service said last, and right after each awaited call."""
+    """The handle of one run of a service.
+
+    Its properties show the latest state that the service has sent; they are current right after each awaited call.
+
+    In addition to the errors of `RunHandle`, every command raises UNAVAILABLE when the service cannot be reached, and
+    UNAUTHENTICATED or FORBIDDEN when the token does not allow it.
+    """
 
     def __init__(
         self,
-        line: Line,
+        connection: ServiceConnection,
         snapshot: Snapshot,
         options: RunOptions,
         *,
-        patience: float,
+        reconnect_for: float,
         spawn: Callable[[Callable[[], Any]], None],
     ) -> None:
-        """`options`: those that mean something here: callbacks, `collect_events`, `event_buffer_size`.
+        """Create the handle of a run. `RemoteMux` does this; `follow` must run for the handle to work.
 
-        `patience`: seconds without any sign of the service. `spawn`: starts a task that lives as long as the client.
+        Args:
+            connection: The service.
+            snapshot: The state of the run.
+            options: The options that concern the client: callbacks, `collect_events`, `event_buffer_size`.
+            reconnect_for: Seconds without any bytes from the service after which the run is given up.
+            spawn: Starts a task that lives as long as the client.
         """
-        self._line = line
-        self._known = snapshot
-        self._patience = patience
+        self._connection = connection
+        self._snapshot = snapshot
+        self._reconnect_for = reconnect_for
         self._spawn = spawn
-        self._telling = Telling(
+        self._publisher = EventPublisher(
             snapshot.run_id, snapshot.agent, size=options.event_buffer_size, collect=options.collect_events
         )
         self._channel = InteractionChannel(snapshot.run_id, lambda: self._pending, self._act, self._require_active)
-        self._responder = InteractionResponder(snapshot.run_id, options, self._channel, self._telling.listeners)
+        self._responder = InteractionResponder(snapshot.run_id, options, self._channel, self._publisher.listeners)
         self._pending: tuple[OpenInteraction, ...] = ()
-        self._watchers: list[Callable[[RunState], None]] = []
+        self._state_callbacks: list[Callable[[RunState], None]] = []
         self._result: RunResult | None = None
         self._started = anyio.Event()
         self._done = anyio.Event()
@@ -70,289 +80,298 @@ class RemoteRun(BaseRun):
 
     @property
     def run_id(self) -> str:
-        """ULID of the run."""
-        return self._known.run_id
+        """The ULID of the run."""
+        return self._snapshot.run_id
 
     @property
     def agent(self) -> str:
-        """Registered name of the agent."""
-        return self._known.agent
+        """The registered name of the agent."""
+        return self._snapshot.agent
 
     @property
     def model(self) -> str | None:
-        """The model, as the agent says, else as asked for."""
-        return self._known.model if self._result is None else self._result.model
+        """The model that the agent reports, until then the requested one; None when both are unknown."""
+        return self._snapshot.model if self._result is None else self._result.model
 
     @property
     def session_id(self) -> str | None:
-        """The agent's own session id, once known."""
-        return self._known.session_id if self._result is None else self._result.session_id
+        """The agent's own session id, None until it is known."""
+        return self._snapshot.session_id if self._result is None else self._result.session_id
 
     @property
     def state(self) -> RunState:
-        """Where the run is."""
-        return self._known.state
+        """The state of the run."""
+        return self._snapshot.state
 
     @property
     def is_busy(self) -> bool:
-        """The agent has a prompt that it has not dealt with."""
-        return not self._known.is_over and self._known.is_busy
+        """Whether the agent has a prompt that it has not finished."""
+        return not self._snapshot.is_over and self._snapshot.is_busy
 
     @property
     def event_count(self) -> int:
         """The number of events so far."""
-        return max(self._telling.count, self._known.event_count)
+        return max(self._publisher.count, self._snapshot.event_count)
 
     @property
     def queue_position(self) -> int | None:
-        """Where the run stands in the queue of the service: 1 is next. None: it does not wait."""
-        return None if self._known.is_over else self._known.queue_position
+        """The position in the service's queue of waiting runs, from 1; None when the run does not wait."""
+        return None if self._snapshot.is_over else self._snapshot.queue_position
 
     @property
     def journal(self) -> str | None:
-        """Path of the run's recording, on the machine of the service."""
-        return self._known.journal if self._result is None else self._result.journal
+        """The path of the run's recording on the service's machine, None when there is none."""
+        return self._snapshot.journal if self._result is None else self._result.journal
 
     @property
     def interaction(self) -> InteractionChannel:
-        """What the agent waits for, and a way to answer."""
+        """The pending approvals and questions, and the methods that answer them."""
         return self._channel
 
     # -- consuming
 
     def events(self, start: int = 0) -> RemoteReader:
-        """Every event from number `start`, from the first by default, however late or slow this reader is."""
-        return self._telling.read(start, self._catch_up)
+        """Return an iterator over all events from number `start`, however late or slow the reader is."""
+        return self._publisher.read(start, self._catch_up)
 
-    def _catch_up(self) -> Catching | None:
-        stream = Stream(self._line, self.run_id, patience=self._patience)
-        catching = Catching(stream, self._telling.asides)
+    def _catch_up(self) -> CatchUpStream | None:
+        stream = RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for)
+        catch_up = CatchUpStream(stream, self._publisher.local_events)
         try:
-            self._spawn(catching.run)
+            self._spawn(catch_up.run)
         except AgentMuxError:  # the client is closed
             return None
-        return catching
+        return catch_up
 
     def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call `handler` for each event of a type (`*`: all), as it comes. It must not block."""
-        self._telling.listeners.on(event_type, handler)
+        """Call `handler` for each event of a type (`*`: of all types) when it arrives. It must not block."""
+        self._publisher.listeners.on(event_type, handler)
         return self
 
     def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """As `on`, for the next event only."""
-        self._telling.listeners.on(event_type, handler, once=True)
+        """Call `handler` for the next event of a type only. It must not block."""
+        self._publisher.listeners.on(event_type, handler, once=True)
         return self
 
     def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
-        """Call it no more."""
-        self._telling.listeners.off(event_type, handler)
+        """Remove a handler that was added with `on` or `once`."""
+        self._publisher.listeners.off(event_type, handler)
         return self
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
-        """Call back at each change of `state` that is heard of, with the new one. It must not block or raise.
+        """Call `callback` with the new state at each change of `state` that arrives. It must not block or raise.
 
-        A state that did not last as long as it takes to tell of it may be left out.
+        States that last only briefly may be missing, because the service sends the latest state only.
         """
-        self._watchers.append(callback)
+        self._state_callbacks.append(callback)
 
     async def result(self) -> RunResult:
-        """How the run ended. Waits for it; never raises for what the agent did.
+        """Wait until the run has ended and return its result, whatever the exit reason.
 
-        Where the service cannot be reached any more: `truncated`, with what is known.
+        If the service stays unreachable, the exit reason is `truncated` and the error TIMEOUT; the run may continue at
+        the service.
         """
         await self._done.wait()
-        assert self._result is not None  # noqa: S101  # it is set before
+        assert self._result is not None  # noqa: S101  # `_finish` sets it first
         return self._result
 
     # -- talking
 
     async def approve(self, *, always: bool = False) -> Delivery:
-        """Allow the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
-        return await self._tell("approve", {"always": always})
+        """Approve the oldest pending approval. Raises NO_PENDING_INTERACTION when there is none."""
+        return await self._send_command("approve", {"always": always})
 
     async def deny(self, reason: str | None = None) -> Delivery:
-        """Refuse the oldest pending approval. Raises NO_PENDING_INTERACTION when nothing waits."""
-        return await self._tell("deny", {"reason": reason})
+        """Deny the oldest pending approval. Raises NO_PENDING_INTERACTION when there is none."""
+        return await self._send_command("deny", {"reason": reason})
 
     async def _act(self, action: AnyAction) -> Delivery:
-        return await self._tell(*request_for(action))
+        return await self._send_command(*command_of(action))
 
     async def _wait_until_begun(self) -> None:
         await self._started.wait()
 
     def _require_active(self) -> None:
-        if self._known.is_over:
+        if self._snapshot.is_over:
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} is over ({self.state}); start a new one")
 
-    async def _tell(self, command: str, told: Any = None) -> Delivery:
+    async def _send_command(self, command: str, payload: Any = None) -> Delivery:
         await self._wait_until_begun()
         self._require_active()
-        answer = await self._line.ask("POST", f"{self._path}/{command}", {} if told is None else told)
-        return self._heard(answer)
+        body = {} if payload is None else payload
+        return self._apply(await self._connection.request("POST", f"{self._path}/{command}", body))
 
-    def _heard(self, answer: bytes) -> Delivery:
-        told: Told = decoded(answer, Told)
-        self._see(told.run)
-        return told.delivery
+    def _apply(self, body: bytes) -> Delivery:
+        """Update the state from the response to a command and return its delivery."""
+        response: CommandResponse = decode_response(body, CommandResponse)
+        self._update(response.run)
+        return response.delivery
 
     # -- controlling
 
     async def interrupt(self) -> Delivery:
-        """Stop the agent's current operation. As `RunHandle.interrupt`."""
-        return await self._tell("interrupt")
+        """Stop the agent's current operation. See `RunHandle.interrupt`."""
+        return await self._send_command("interrupt")
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Give the agent's terminal another size. As `RunHandle.resize`."""
+        """Change the size of the agent's terminal, in characters. See `RunHandle.resize`."""
         check_terminal_size(columns, rows)
-        await self._tell("resize", {"columns": columns, "rows": rows})
+        await self._send_command("resize", {"columns": columns, "rows": rows})
 
     async def close(self) -> Delivery:
-        """No more prompts will come. As `RunHandle.close`."""
-        return await self._tell("close")
+        """End the run once the agent has processed all its prompts. See `RunHandle.close`."""
+        return await self._send_command("close")
 
     async def pause(self) -> Delivery:
-        """Stop all processes of the run. As `RunHandle.pause`."""
-        return await self._tell("pause")
+        """Stop all processes of the run until `resume`. See `RunHandle.pause`."""
+        return await self._send_command("pause")
 
     async def resume(self) -> Delivery:
-        """Let them go on. As `RunHandle.resume`."""
-        return await self._tell("resume")
+        """Continue the processes of a paused run. See `RunHandle.resume`."""
+        return await self._send_command("resume")
 
     async def abort(self) -> Delivery:
-        """End the run. Returns when it is over. As `RunHandle.abort`; raises UNAVAILABLE without the service."""
-        if self._known.is_over:
+        """Abort the run and return when it has ended. See `RunHandle.abort`."""
+        if self._snapshot.is_over:
             await self._done.wait()
             return "unneeded"
         delivery: Delivery = "applied"
-        async with self._until_over():
+        async with self._cancelled_after_end():
             try:
-                answer = await self._line.ask("POST", f"{self._path}/abort", {}, again=True, patience=float("inf"))
-                delivery = self._heard(answer)
+                body = await self._connection.request(
+                    "POST", f"{self._path}/abort", {}, is_idempotent=True, timeout=float("inf")
+                )
+                delivery = self._apply(body)
             except AgentMuxError as error:
-                if error.code not in LATE:
+                if error.code not in TOO_LATE:
                     raise
                 delivery = "unneeded"
         await self._done.wait()
         return delivery
 
     @asynccontextmanager
-    async def _until_over(self) -> AsyncIterator[None]:
-        """Wait for an answer no longer than the run lasts, and a little."""
+    async def _cancelled_after_end(self) -> AsyncIterator[None]:
+        """Cancel the block `ABORT_RESPONSE_TIMEOUT` seconds after the run has ended."""
         with anyio.CancelScope() as scope:
 
             async def limit() -> None:
                 await self._done.wait()
-                scope.deadline = anyio.current_time() + LAST_WORDS
+                scope.deadline = anyio.current_time() + ABORT_RESPONSE_TIMEOUT
 
             if self._tasks is not None and not self._done.is_set():
                 self._tasks.start_soon(limit)
             yield
 
     def kill(self) -> None:
-        """End the run at once. It is on its way when this returns. As `RunHandle.kill`."""
-        if not self._known.is_over:
+        """Kill all processes of the run. Returns before the request has been sent. See `RunHandle.kill`."""
+        if not self._snapshot.is_over:
             self._spawn(self._kill)
 
     async def _kill(self) -> None:
         try:
-            self._heard(await self._line.ask("POST", f"{self._path}/kill", {}, again=True))
+            self._apply(await self._connection.request("POST", f"{self._path}/kill", {}, is_idempotent=True))
         except AgentMuxError as error:
-            if error.code not in LATE:
-                self._telling.warn(f"the run could not be killed: {error}")
+            if error.code not in TOO_LATE:
+                self._publisher.warn(f"the run could not be killed: {error}")
 
     def answer_with(self, on_approval_request: Responder | None, on_input_required: Responder | None) -> None:
-        """Call these for what is pending, and will be. The service was not told of them: only what it leaves open."""
+        """Answer pending and future interactions with these callbacks, which replace those of the options.
+
+        They are called for interactions that the service leaves open.
+        """
         options = RunOptions(
             agent="-", prompt="-", on_approval_request=on_approval_request, on_input_required=on_input_required
         )
-        self._responder = InteractionResponder(self.run_id, options, self._channel, self._telling.listeners)
-        self._settle()
+        self._responder = InteractionResponder(self.run_id, options, self._channel, self._publisher.listeners)
+        self._apply_snapshot()
 
     def warn(self, message: str) -> None:
-        """Put a warning of this end among the events."""
-        self._telling.warn(message)
+        """Insert a warning of the client among the events of the run."""
+        self._publisher.warn(message)
 
-    # -- its life
+    # -- following the run
 
-    async def live(self) -> None:
-        """Follow the run to its end. Cancelled, it is left alone."""
-        stream = Stream(self._line, self.run_id, patience=self._patience, snapshots=True)
-        why = "the client was closed, and the run goes on"
+    async def follow(self) -> None:
+        """Receive the events of the run until it is over. If this is cancelled, the run continues at the service."""
+        stream = RunStream(self._connection, self.run_id, reconnect_for=self._reconnect_for, snapshots=True)
+        reason = "the client was closed; the run continues at the service"
         try:
             async with anyio.create_task_group() as self._tasks:
-                self._settle()
+                self._apply_snapshot()
                 try:
-                    await stream.follow(self._take)
+                    await stream.follow(self._receive)
                 except AgentMuxError as error:
-                    why = f"the service tells no more of it, and it may go on: {error.message}"
+                    reason = f"the service sends no more events, and the run may continue: {error.message}"
                 self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = None
             if self._result is None:
-                self._lose(why)
+                self._give_up(reason)
 
-    async def _take(self, news: News) -> None:
-        if isinstance(news, Snapshot):
-            self._see(news)
-        elif isinstance(news, list):
-            self._telling.tell(news)
+    async def _receive(self, item: StreamItem) -> None:
+        if isinstance(item, Snapshot):
+            self._update(item)
+        elif isinstance(item, list):
+            self._publisher.publish(item)
         else:
-            self._finish(self._telling.result(news, self._derived))  # type: ignore[arg-type]  # a mapping is left
+            self._finish(self._publisher.build_result(item, self._fetch_messages))  # type: ignore[arg-type]  # a mapping is left
 
-    def _see(self, snapshot: Snapshot) -> None:
-        """How the run is now, unless something later is known."""
-        if snapshot.follows(self._known):
-            before, self._known = self._known.state, snapshot
-            self._settle()
+    def _update(self, snapshot: Snapshot) -> None:
+        """Adopt a snapshot, unless a newer one is known."""
+        if snapshot.is_newer_than(self._snapshot):
+            before, self._snapshot = self._snapshot.state, snapshot
+            self._apply_snapshot()
             if snapshot.state != before:
-                for tell in self._watchers:
-                    tell(snapshot.state)
+                for callback in self._state_callbacks:
+                    callback(snapshot.state)
 
-    def _settle(self) -> None:
-        known = self._known
-        self._pending = () if known.is_over else tuple(one.opened() for one in known.pending)
-        if known.state != "spawned":
+    def _apply_snapshot(self) -> None:
+        """Update the pending interactions from the snapshot and call the consumer's callbacks for new ones."""
+        snapshot = self._snapshot
+        self._pending = () if snapshot.is_over else tuple(one.to_open_interaction() for one in snapshot.pending)
+        if snapshot.state != "spawned":
             self._started.set()
         for request, decision in self._responder.decide(self._pending):
             if decision == "ask" and self._tasks is not None:
-                self._tasks.start_soon(self._ask, request)
+                self._tasks.start_soon(self._ask_callback, request)
 
-    async def _ask(self, request: OpenInteraction) -> None:
+    async def _ask_callback(self, request: OpenInteraction) -> None:
         action = await self._responder.ask_callback(request)
         if action is None or request not in self._pending:
             return
         try:
             await self._act(action)
         except AgentMuxError as error:
-            if error.code not in LATE:
-                self._telling.warn(f"the answer to {request.interaction_id} did not arrive: {error}")
+            if error.code not in TOO_LATE:
+                self._publisher.warn(f"the answer to {request.interaction_id} did not arrive: {error}")
 
     def _finish(self, result: RunResult) -> None:
         self._result = result
-        self._see(Snapshot(self.run_id, self.agent, state_after(result.exit_reason)))
+        self._update(Snapshot(self.run_id, self.agent, state_after(result.exit_reason)))
         self._pending = ()
         self._started.set()
-        self._telling.close()
+        self._publisher.close()
         self._done.set()
 
-    def _lose(self, why: str) -> None:
-        """Nothing more will be heard of it."""
-        self._telling.warn(why)
-        known = {"type": "run_result", "runId": self.run_id, "agent": self.agent, "model": self.model}
-        known |= {"sessionId": self.session_id, "journal": self.journal, "exitReason": "truncated"}
-        told = {**known, "durationMs": 0, "turnCount": 0, "ledger": Ledger().to_dict()}
-        told["error"] = {"code": RunError("TIMEOUT", why).code, "message": why, "recoverable": True}
-        self._finish(self._telling.result(told, self._derived))
+    def _give_up(self, reason: str) -> None:
+        """Finish with a truncated result, because nothing more of the run will be received."""
+        self._publisher.warn(reason)
+        fields = {"type": "run_result", "runId": self.run_id, "agent": self.agent, "model": self.model}
+        fields |= {"sessionId": self.session_id, "journal": self.journal, "exitReason": "truncated"}
+        result = {**fields, "durationMs": 0, "turnCount": 0, "ledger": Ledger().to_dict()}
+        result["error"] = {"code": RunError("TIMEOUT", reason).code, "message": reason, "recoverable": True}
+        self._finish(self._publisher.build_result(result, self._fetch_messages))
 
-    def _derived(self) -> Sequence[AgentEvent]:
-        """The messages of the run, asked for again. Blocking."""
-        query = "&".join(f"{name}={value}" for name, value in _TEXTS.items())
-        lines = self._line.ask_blocking("GET", f"{self._path}/events?{query}", accept="application/jsonl").splitlines()
+    def _fetch_messages(self) -> Sequence[AgentEvent]:
+        """Return the events of the run that contain its messages. Blocking; raises as a request does."""
+        query = "&".join(f"{name}={value}" for name, value in _MESSAGES_QUERY.items())
+        path = f"{self._path}/events?{query}"
+        lines = self._connection.request_blocking("GET", path, accept="application/jsonl").splitlines()
         rebuilder = Rebuilder()
         return [rebuilder.decode(line) for line in lines[:-1]]  # type: ignore[misc]  # the last one is the result
 
 
 if TYPE_CHECKING:
 
-    def _both_are_runs(here: RunHandle, there: RemoteRun) -> tuple[Run, Run]:
-        return here, there
+    def _both_are_runs(local: RunHandle, remote: RemoteRun) -> tuple[Run, Run]:
+        return local, remote

@@ -1,6 +1,6 @@
-"""Server-Sent Events, cut anywhere: what is not complete is not there. Source: HTML, section 9.2.
+"""The event stream of a remote run: server-sent events, received again from where a connection broke.
 
-What happens in a run, from the service: a stream that is taken up where it broke off, without gap or double.
+Messages are parsed as in the HTML standard, section 9.2.
 """
 
 import time
@@ -11,47 +11,47 @@ import anyio
 import httpx
 import msgspec
 
-from agent_mux.client.remote.connection import Line
-from agent_mux.client.remote.snapshot import Snapshot
+from agent_mux.client.remote.connection import ServiceConnection
+from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder, UnknownEvent
 
 _END = b"\n\n"
 
 
-class Message(NamedTuple):
-    """One of them."""
+class ServerSentEvent(NamedTuple):
+    """One message of a stream of server-sent events."""
 
     number: int | None
-    """Its id."""
+    """The id of the message as a number, None when it has none."""
     name: str
-    """`message`, where nothing else is said."""
+    """The event name; `message` when the message has none."""
     data: bytes
 
 
-class MessageParser:
-    """Takes bytes of one connection, and gives the messages that they complete."""
+class ServerSentEventParser:
+    """Parses the bytes of one connection, split at arbitrary positions."""
 
     def __init__(self) -> None:
-        self._begun = bytearray()
+        self._buffer = bytearray()
         self._searched = 0
 
-    def feed(self, data: bytes) -> list[Message]:
-        """The messages that are complete now; comments are none."""
-        self._begun += data.replace(b"\r", b"")  # JSON has no line breaks of any kind
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """Add bytes and return the messages that they complete, without comments."""
+        self._buffer += data.replace(b"\r", b"")  # JSON contains no raw line breaks
         messages = []
         start = 0
-        while (end := self._begun.find(_END, max(start, self._searched))) >= 0:
-            message = _message(bytes(self._begun[start:end]))
+        while (end := self._buffer.find(_END, max(start, self._searched))) >= 0:
+            message = _parse_block(bytes(self._buffer[start:end]))
             if message is not None:
                 messages.append(message)
             start = end + len(_END)
-        del self._begun[:start]
-        self._searched = max(len(self._begun) - 1, 0)
+        del self._buffer[:start]
+        self._searched = max(len(self._buffer) - 1, 0)
         return messages
 
 
-def _message(block: bytes) -> Message | None:
+def _parse_block(block: bytes) -> ServerSentEvent | None:
     number, name, data = None, "message", []
     for line in block.split(b"\n"):
         field, _, value = line.partition(b":")
@@ -63,48 +63,62 @@ def _message(block: bytes) -> Message | None:
                 name = value.decode("utf-8", "replace")
             case b"id" if value.isdigit():
                 number = int(value)
-    return Message(number, name, b"\n".join(data)) if data else None
+    return ServerSentEvent(number, name, b"\n".join(data)) if data else None
 
 
-FIRST_DELAY, LONGEST_DELAY = 0.05, 5.0  # seconds before connecting again
-MOST_BREAKS = 5
-"""Attempts to read what cannot be read."""
+FIRST_DELAY, MAX_DELAY = 0.05, 5.0  # seconds before connecting again
+MAX_FAILURES = 5
+"""The number of attempts to read the same unreadable event."""
 RESULT = "run_result"
 _TRANSIENT = frozenset({"UNAVAILABLE", "LIMIT_EXCEEDED", "RATE_LIMITED", "INTERNAL", "CONFIG_LOCK_ERROR", "TIMEOUT"})
-News = Snapshot | Sequence[AgentEvent] | Mapping[str, Any]
-"""How the run is, the next events, or the result at its end."""
+StreamItem = Snapshot | Sequence[AgentEvent] | Mapping[str, Any]
+"""The state of the run, its next events, or its result at the end."""
 
 
-class Broken(Exception):  # noqa: N818  # it is no error of ours: it is tried again
-    """The stream says what it should not: it is read anew from the last event that was right."""
+class StreamCorruptError(Exception):
+    """The stream violates its format. It is read again from the last valid event."""
 
 
-class Stream:
-    """One reader of a run's events. `patience`: seconds without any sign of the service, then it gives up."""
+class RunStream:
+    """One subscription to the events of a run, which reconnects until the run is over."""
 
-    def __init__(self, line: Line, run_id: str, *, patience: float, snapshots: bool = False) -> None:
-        self._line = line
+    def __init__(
+        self, connection: ServiceConnection, run_id: str, *, reconnect_for: float, snapshots: bool = False
+    ) -> None:
+        """Prepare the subscription.
+
+        Args:
+            connection: The service.
+            run_id: The run.
+            reconnect_for: Seconds without any bytes from the service after which the stream fails.
+            snapshots: Whether to receive snapshots of the run's state, too.
+        """
+        self._connection = connection
         self._path = f"/v1/runs/{run_id}/events"
         self._params = {"accumulated": "false", **({"snapshots": "true"} if snapshots else {})}
-        self._patience = patience
+        self._reconnect_for = reconnect_for
         self._rebuilder = Rebuilder()
         self._position = 0
         self._is_over = False
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self._delay = FIRST_DELAY
-        self._broken_at, self._breaks = -1, 0
+        self._failed_at, self._failures = -1, 0
 
-    async def follow(self, take: Callable[[News], Awaitable[None]]) -> None:
-        """Give everything to `take`, until the run is over. Raises what the service says finally, or UNAVAILABLE."""
-        self._heard_at = time.monotonic()
+    async def follow(self, receive: Callable[[StreamItem], Awaitable[None]]) -> None:
+        """Pass every item to `receive` until the run is over, without gaps or duplicates.
+
+        Raises the error that the service returns, unless it is transient, and UNAVAILABLE.
+        """
+        self._received_at = time.monotonic()
         while not self._is_over:
             try:
-                await self._connected(take)
-                failure: Exception = Broken("the service ended the stream")
+                await self._connect(receive)
+                failure: Exception = StreamCorruptError("the service ended the stream")
             except httpx.RequestError as error:
                 failure = error
-            except Broken as error:
-                failure = self._counted(error)
+            except StreamCorruptError as error:
+                self._count_failure(error)
+                failure = error
             except AgentMuxError as error:
                 if error.code not in _TRANSIENT:
                     raise
@@ -112,54 +126,56 @@ class Stream:
             if not self._is_over:
                 await self._wait_after(failure)
 
-    async def _connected(self, take: Callable[[News], Awaitable[None]]) -> None:
-        parser = MessageParser()
-        async with self._line.stream(self._path, self._params, self._position - 1) as chunks:
+    async def _connect(self, receive: Callable[[StreamItem], Awaitable[None]]) -> None:
+        parser = ServerSentEventParser()
+        async with self._connection.stream(self._path, self._params, self._position - 1) as chunks:
             async for chunk in chunks:
-                self._heard_at, before = time.monotonic(), self._position
-                for news in self._news(parser.feed(chunk)):
-                    await take(news)
+                self._received_at, before = time.monotonic(), self._position
+                for item in self._decode(parser.feed(chunk)):
+                    await receive(item)
                 if self._position > before:
                     self._delay = FIRST_DELAY
 
-    def _counted(self, error: Broken) -> Broken:
-        """Raises UNAVAILABLE when it is always the same."""
-        self._breaks = self._breaks + 1 if self._position == self._broken_at else 1
-        self._broken_at = self._position
-        if self._breaks == MOST_BREAKS:
-            raise AgentMuxError("UNAVAILABLE", f"the service at {self._line.address.url} cannot be read: {error}")
-        return error
+    def _count_failure(self, error: StreamCorruptError) -> None:
+        """Raise UNAVAILABLE when the same event failed `MAX_FAILURES` times in sequence."""
+        self._failures = self._failures + 1 if self._position == self._failed_at else 1
+        self._failed_at = self._position
+        if self._failures == MAX_FAILURES:
+            raise AgentMuxError("UNAVAILABLE", f"the service at {self._connection.address.url} cannot be read: {error}")
 
     async def _wait_after(self, failure: Exception) -> None:
-        if time.monotonic() + self._delay > self._heard_at + self._patience:
-            raise failure if isinstance(failure, AgentMuxError) else self._line.unreachable(failure) from failure
+        if time.monotonic() + self._delay > self._received_at + self._reconnect_for:
+            if isinstance(failure, AgentMuxError):
+                raise failure
+            raise self._connection.unreachable(failure) from failure
         await anyio.sleep(self._delay)
-        self._delay = min(self._delay * 2, LONGEST_DELAY)
+        self._delay = min(self._delay * 2, MAX_DELAY)
 
-    def _news(self, messages: Sequence[Message]) -> list[News]:
-        """Events in one piece, as far as nothing is between them."""
-        news: list[News] = []
+    def _decode(self, messages: Sequence[ServerSentEvent]) -> list[StreamItem]:
+        """Return the items of the messages. Adjacent events are one item."""
+        items: list[StreamItem] = []
         for message in messages:
-            made = self._read(message)
-            if isinstance(made, list) and news and isinstance(news[-1], list):
-                news[-1] += made
-            elif made is not None:
-                news.append(made)
-        return news
+            item = self._decode_message(message)
+            if isinstance(item, list) and items and isinstance(items[-1], list):
+                items[-1] += item
+            elif item is not None:
+                items.append(item)
+        return items
 
-    def _read(self, message: Message) -> "Snapshot | list[AgentEvent] | Mapping[str, Any] | None":
+    def _decode_message(self, message: ServerSentEvent) -> "Snapshot | list[AgentEvent] | Mapping[str, Any] | None":
+        """Return the item of a message; None for a duplicate event and for the messages of a newer service."""
         try:
             if message.name == "run":
                 return msgspec.json.decode(message.data, type=Snapshot)
             if message.name != "message" or message.number is None or message.number < self._position:
-                return None  # of a newer service, or known
+                return None
             if message.number > self._position:
-                raise Broken(f"event {self._position} is missing")
+                raise StreamCorruptError(f"event {self._position} is missing")
             event = self._rebuilder.decode(message.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Broken(f"what the service says cannot be read: {error}") from error
+            raise StreamCorruptError(f"a message of the service cannot be read: {error}") from error
         self._position += 1
         if isinstance(event, UnknownEvent) and event.native_type == RESULT:
             self._is_over = True
             return event.fields
-        return [event]  # type: ignore[list-item]  # of a newer service: as it is
+        return [event]  # type: ignore[list-item]  # an event type of a newer service is passed on unchanged

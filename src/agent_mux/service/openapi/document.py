@@ -27,7 +27,7 @@ from agent_mux.service.openapi.descriptions import (
 from agent_mux.service.openapi.schemas import REF_PREFIX, ComponentSchemas, Schema
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, ProblemDetails
 from agent_mux.service.security.tokens import PUBLIC_PATHS, needed_scope
-from agent_mux.settings.schema import profile_schema, request_schema
+from agent_mux.settings.options_schema import profile_schema, request_schema
 
 
 def openapi_document(application: FastAPI) -> Schema:

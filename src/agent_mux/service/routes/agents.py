@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from agent_mux.agents.detection import Detected
+from agent_mux.agents.detection import DetectedAgent
 from agent_mux.api.agents import (
     AgentView,
     CapabilitiesView,
@@ -17,7 +17,7 @@ from agent_mux.api.agents import (
     known_agents,
     with_detected,
 )
-from agent_mux.api.costs import ModelView, judged_model_json, models_json
+from agent_mux.api.models import ModelView, matched_model_json, models_json
 from agent_mux.errors import AgentMuxError
 from agent_mux.models.registry import Models
 from agent_mux.sdk.registry import AdapterRegistry
@@ -76,11 +76,11 @@ def _known(adapters: AdapterRegistry) -> list[AgentView]:
     return list(known_agents(adapters))
 
 
-def _with_detection(view: AgentView, found: Mapping[str, Detected]) -> AgentView:
+def _with_detection(view: AgentView, found: Mapping[str, DetectedAgent]) -> AgentView:
     return with_detected(view, found[view.agent]) if view.agent in found else view
 
 
-def _detected(found: Mapping[str, Detected]) -> Response:
+def _detected(found: Mapping[str, DetectedAgent]) -> Response:
     return json_answer([detected_view(one) for _, one in sorted(found.items())])
 
 
@@ -109,4 +109,4 @@ def _model(models: Models, agent: str, name: str) -> dict[str, Any]:
     verdict = models.validate(agent, name)
     if verdict.model is None:
         raise AgentMuxError("NOT_FOUND", verdict.sentence(models.adapters.get(agent).agent))
-    return judged_model_json(models, agent, name)
+    return matched_model_json(models, agent, name)

@@ -7,14 +7,14 @@ from prometheus_client.exposition import choose_encoder
 from starlette.responses import Response
 
 from agent_mux._util.version import __version__
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.service.openapi.descriptions import ResponseSpec, described
 from agent_mux.service.routes.requests import CurrentService, json_answer
 
 router = APIRouter(tags=["health"])
 
 
-class Health(Shape, kw_only=True):
+class Health(JsonView, kw_only=True):
     """State and version of the service."""
 
     status: Literal["ok", "ready"]

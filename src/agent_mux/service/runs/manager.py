@@ -38,7 +38,7 @@ from agent_mux.service.runs.requests import RunRequest, confined, request_of
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunFilter, RunPosition, RunRow, RunStore
 from agent_mux.service.views import RunView
-from agent_mux.settings.allowed_directories import Roots
+from agent_mux.settings.allowed_directories import AllowedDirectories
 
 MAX_RECENT_RUNS = 64
 """Ended runs whose handles stay in memory with their latest events: most readers come while a run is new."""
@@ -55,7 +55,7 @@ class RunManager:
         store: RunStore,
         tasks: anyio.abc.TaskGroup,
         journals: Path,
-        roots: Roots,
+        roots: AllowedDirectories,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
@@ -165,7 +165,7 @@ class RunManager:
 
     async def _plan(self, options: Mapping[str, Any]) -> PlannedRun:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
-        return await to_thread.run_sync(partial(self._mux.planned, **options, journal=True))
+        return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
 
     async def _create(self, row: RunRow, planned: PlannedRun) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
@@ -335,7 +335,7 @@ class RunManager:
 
     async def _notify_queue_positions(self) -> None:
         while True:
-            await self._mux.places.changed.wait()
+            await self._mux.concurrency.changed.wait()
             for live in self.alive:
                 if live.handle.state == "spawned":
                     live.notify_changed()
@@ -387,7 +387,7 @@ class RunManager:
 
 
 def _new_row(request: RunRequest, planned: PlannedRun, owner: str, idempotency_key: str | None) -> RunRow:
-    options = planned.settled.options
+    options = planned.resolved.options
     return RunRow(
         run_id=planned.plan.run_id,
         created_at=now_ms(),

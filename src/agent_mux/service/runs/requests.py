@@ -15,8 +15,8 @@ import msgspec
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import Redactor, hide_secret_values, secret_values, secrets_of_servers
-from agent_mux.settings.allowed_directories import Roots
-from agent_mux.settings.requests import request_from_wire
+from agent_mux.settings.allowed_directories import AllowedDirectories
+from agent_mux.settings.requests import request_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class RunRequest:
 
 def request_of(fields: Any) -> RunRequest:
     """Parse a request. Raises `ValidationError` by its keys."""
-    options = request_from_wire(fields)
+    options = request_from_json(fields)
     present = {key: value for key, value in fields.items() if value is not None}
     as_sent = to_json_bytes(present)
     redactor = Redactor(secrets_of_servers(options.get("mcp_servers", ())) | secret_values(os.environ))
@@ -48,7 +48,7 @@ def request_of(fields: Any) -> RunRequest:
     )
 
 
-def confined(options: Mapping[str, Any], roots: Roots) -> dict[str, Any]:
+def confined(options: Mapping[str, Any], roots: AllowedDirectories) -> dict[str, Any]:
     """Return the fields with the working directory set and paths resolved; relative ones start at the first root.
 
     Raises `ValidationError`, naming the roots, for paths outside of them and for a missing directory.
@@ -59,7 +59,7 @@ def confined(options: Mapping[str, Any], roots: Roots) -> dict[str, Any]:
     def inside(field: str, path: Any) -> Any:
         if not isinstance(path, str | os.PathLike):
             return path  # its type is checked with the other options
-        if not roots.holds(path):
+        if not roots.contains(path):
             problems.append(FieldError(field, str(path), "a path in " + ", ".join(map(str, roots.directories))))
         return os.path.realpath(roots.default / path)
 

@@ -10,7 +10,7 @@ import httpx
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agent_mux.api import Shape
+from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.store.webhooks import DeliveryRow, DeliveryState, WebhookRow
@@ -62,7 +62,7 @@ class NewSecret(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fie
     """Milliseconds during which the old secret signs, too."""
 
 
-class WebhookView(Shape, kw_only=True):
+class WebhookView(JsonView, kw_only=True):
     """A webhook. Times are milliseconds since the epoch."""
 
     webhook_id: str
@@ -81,7 +81,7 @@ class WebhookView(Shape, kw_only=True):
     """Only in the response to the request that created it."""
 
 
-class DeliveryView(Shape, kw_only=True):
+class DeliveryView(JsonView, kw_only=True):
     """A message for a webhook. Times are milliseconds since the epoch."""
 
     delivery_id: str
@@ -97,7 +97,7 @@ class DeliveryView(Shape, kw_only=True):
     last_error: str | UnsetType = UNSET
 
 
-class DeliveryPage(Shape, kw_only=True):
+class DeliveryPage(JsonView, kw_only=True):
     """A page of deliveries, latest first."""
 
     deliveries: list[DeliveryView]

@@ -1,6 +1,7 @@
-"""OpenTelemetry: a trace of each run, and metrics of all, by the GenAI semantic conventions.
+"""OpenTelemetry traces and metrics of runs, named by the GenAI semantic conventions.
 
-Needs `pip install 'agent-mux[otel]'`, which is the API alone: the application brings the SDK and says where things go.
+Needs `pip install 'agent-mux[otel]'`, which installs the OpenTelemetry API only. The application provides the SDK and
+the exporters.
 
 Example:
     async with AgentMux() as mux:
@@ -11,7 +12,7 @@ Example:
 from agent_mux.errors import AgentMuxError
 
 try:
-    import opentelemetry.trace as _  # noqa: F401  # is it there at all?
+    import opentelemetry.trace as _  # noqa: F401  # a check that it is installed
 except ImportError as error:
     missing = "traces and metrics need OpenTelemetry: pip install 'agent-mux[otel]'"
     raise AgentMuxError("CAPABILITY_ERROR", missing) from error

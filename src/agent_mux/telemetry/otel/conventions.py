@@ -1,7 +1,7 @@
-"""The names of the GenAI semantic conventions that are used here, and our own next to them.
+"""Attribute names of the GenAI semantic conventions, and our own.
 
-Source: open-telemetry/semantic-conventions-genai, `gen-ai-agent-spans`, `gen-ai-spans`, `gen-ai-metrics`. They are in
-development: a change of theirs is a change of this module.
+They follow `gen-ai-agent-spans`, `gen-ai-spans` and `gen-ai-metrics` of open-telemetry/semantic-conventions-genai, a
+standard that is still in development. Only this module depends on its names.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,9 @@ CHAT = "chat"
 EXECUTE_TOOL = "execute_tool"
 
 CAPTURE_CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The variable by which an operator asks for content."""
+"""The environment variable that enables the capture of content."""
 YES = frozenset({"true", "1", "span_only", "span_and_event"})
+"""The values of `CAPTURE_CONTENT` that enable it, in lower case."""
 
 PROVIDERS: Mapping[str, str] = {
     "google": "gcp.gemini",
@@ -49,9 +50,10 @@ PROVIDERS: Mapping[str, str] = {
     "moonshot": "moonshot_ai",
     "xai": "x_ai",
 }
-"""Where the conventions have another word than `ModelCapabilities.provider`."""
+"""The providers whose name in the conventions differs from `ModelCapabilities.provider`."""
 
 TOKEN_BUCKETS = [4.0**power for power in range(14)]
 OPERATION_BUCKETS = [0.01 * 2**power for power in range(14)]
-"""Seconds."""
+"""Bounds of the histograms of model calls and tool calls, in seconds."""
 AGENT_BUCKETS = [0.1 * 2**power for power in range(13)]
+"""Bounds of the histogram of agents, in seconds."""

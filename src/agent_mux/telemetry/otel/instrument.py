@@ -1,4 +1,4 @@
-"""Observing clients, runs, and streams of events."""
+"""Instrumentation of clients, runs, and recorded streams of events."""
 
 import os
 import time
@@ -16,8 +16,8 @@ from agent_mux.run.environment import trace_environment
 from agent_mux.run.handle import RunHandle
 from agent_mux.sdk.models import ModelCapabilities
 from agent_mux.telemetry.otel.conventions import CAPTURE_CONTENT, PROVIDERS, YES
-from agent_mux.telemetry.otel.observer import About, RunObserver
-from agent_mux.telemetry.otel.spans import Meters, Spans
+from agent_mux.telemetry.otel.observer import ModelDetails, RunObserver
+from agent_mux.telemetry.otel.spans import Instruments, SpanRecorder
 
 
 def instrument(
@@ -27,26 +27,26 @@ def instrument(
     *,
     capture_content: bool | None = None,
 ) -> Callable[[], None]:
-    """Make spans and measurements of every run that a client starts from now on, or of this one.
+    """Emit spans and metrics for every run that a client starts from now on, or for one run.
 
-    A run is told right after it was started, before anything is awaited. The span of a run is below the one that is
-    active when the run is started, and above what the agent itself reports: it is told in `TRACEPARENT`.
+    The span of a run is a child of the span that is active when the run starts. The agent receives it as `TRACEPARENT`,
+    so that spans of the agent itself are its children.
 
     Args:
-        target: A client, or one run.
-        tracer_provider: Instead of the global one.
-        meter_provider: Instead of the global one.
-        capture_content: Prompts, answers, and what goes into tools and comes out, too. None: as the variable
-            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says, which is no, by default.
+        target: A client; or a run that has just been started, before anything is awaited.
+        tracer_provider: Replaces the global tracer provider.
+        meter_provider: Replaces the global meter provider.
+        capture_content: Whether to record prompts, messages, and the input and output of tools. Default: the value of
+            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, else no.
 
     Returns:
-        The function that stops it. Runs that are observed already are observed to their end.
+        The function that ends the instrumentation. For a client, runs that have started are observed to their end.
     """
-    tracer, meters = _tools(tracer_provider, meter_provider)
-    captures = _captures(capture_content)
+    tracer, instruments = _tracer_and_instruments(tracer_provider, meter_provider)
+    captures = _captures_content(capture_content)
 
     def observe(run: RunHandle) -> Callable[[], None]:
-        return _observe(run, tracer, meters, captures=captures)
+        return _observe(run, tracer, instruments, captures=captures)
 
     if isinstance(target, RunHandle):
         return observe(target)
@@ -61,49 +61,54 @@ def observe_events(
     capture_content: bool | None = None,
     model: str | None = None,
 ) -> None:
-    """Make the spans and measurements of a run that is over, out of its events: they have their times.
+    """Emit the spans and metrics of a run that has ended, from its events and with their times.
 
     Args:
-        events: All of one run, from a journal or a file.
-        tracer_provider: Instead of the global one.
-        meter_provider: Instead of the global one.
-        capture_content: As for `instrument`.
-        model: The model that answered: events do not say it.
+        events: All events of one run, from a journal or a file.
+        tracer_provider: Replaces the global tracer provider.
+        meter_provider: Replaces the global meter provider.
+        capture_content: Whether to record content; see `instrument`.
+        model: The name of the model, which events do not contain.
     """
-    spans = Spans(*_tools(tracer_provider, meter_provider))
-    captures = _captures(capture_content)
-    observer = RunObserver(spans, About(model=lambda: model), capture_content=captures, parent=get_current())
+    spans = SpanRecorder(*_tracer_and_instruments(tracer_provider, meter_provider))
+    captures = _captures_content(capture_content)
+    details = ModelDetails(response_model=lambda: model)
+    observer = RunObserver(spans, details, capture_content=captures, parent=get_current())
     try:
         for event in events:
-            observer.see(event)
+            observer.observe(event)
     finally:
         observer.close()
 
 
-def _observe(run: RunHandle, tracer: Tracer, meters: Meters, *, captures: bool) -> Callable[[], None]:
-    about = About(provider=_provider(run), request_model=run.header.stream.model, model=lambda: run.model)
-    observer = RunObserver(Spans(tracer, meters), about, capture_content=captures, parent=get_current())
+def _observe(run: RunHandle, tracer: Tracer, instruments: Instruments, *, captures: bool) -> Callable[[], None]:
+    details = ModelDetails(
+        provider=_provider(run), request_model=run.header.stream.model, response_model=lambda: run.model
+    )
+    observer = RunObserver(SpanRecorder(tracer, instruments), details, capture_content=captures, parent=get_current())
     root = observer.begin(run.run_id, run.agent, time.time_ns() // 1_000_000)
-    observer.prompted(str(run.header.options.get("prompt", "")))
+    observer.set_prompt(str(run.header.options.get("prompt", "")))
     run.add_environment(trace_environment(set_span_in_context(root.span)))
-    run.on("*", observer.see)
+    run.on("*", observer.observe)
     return observer.close
 
 
 def _provider(run: RunHandle) -> str | None:
-    """Who serves the model, or the first model that the agent has."""
+    """Return the provider of the requested model, or the only provider of the agent's models; None if ambiguous."""
     models: tuple[ModelCapabilities, ...] = run.adapter.models()
-    asked = run.header.stream.model
-    known = [model.provider for model in models if asked in {model.model_id, *model.alias}]
+    requested = run.header.stream.model
+    known = [model.provider for model in models if requested in {model.model_id, *model.alias}]
     providers = known or sorted({model.provider for model in models})
     if len(set(providers)) != 1:
         return None
     return PROVIDERS.get(providers[0], providers[0])
 
 
-def _tools(tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> tuple[Tracer, Meters]:
-    return get_tracer("agent_mux", __version__, tracer_provider), Meters(meter_provider)
+def _tracer_and_instruments(
+    tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
+) -> tuple[Tracer, Instruments]:
+    return get_tracer("agent_mux", __version__, tracer_provider), Instruments(meter_provider)
 
 
-def _captures(wanted: bool | None) -> bool:
-    return os.environ.get(CAPTURE_CONTENT, "").lower() in YES if wanted is None else wanted
+def _captures_content(requested: bool | None) -> bool:
+    return os.environ.get(CAPTURE_CONTENT, "").lower() in YES if requested is None else requested

@@ -1,7 +1,7 @@
-"""The events of one run, as spans and measurements: live, or read again later.
+"""Converts the events of one run to spans and metrics, while it runs or from a recording.
 
-A run is `invoke_agent`, below it are turns; in a turn are model calls (`chat`: a step without its tools), tools
-(`execute_tool`) and sub-agents (`invoke_agent`). Times are those of the events.
+A run is an `invoke_agent` span. Its children are turns; their children are model calls (`chat`: a step without its
+tools), tool calls (`execute_tool`) and sub-agents (`invoke_agent`). Times are those of the events.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,83 +13,122 @@ from opentelemetry.context import Context
 from agent_mux import events as ev
 from agent_mux.events import AgentEvent, CostRecord
 from agent_mux.telemetry.otel import conventions as names
-from agent_mux.telemetry.otel.spans import Branch, Spans, as_json, ending_of, messages
+from agent_mux.telemetry.otel.spans import OpenSpan, SpanRecorder, format_content, format_messages
 
 UNFINISHED = "unfinished"
-"""What is said of spans that were still open when the stream of events broke off."""
+"""The exit reason and error type of spans that are open when the stream of events ends early."""
+Ending = tuple[str, str | None, str | None]
+"""How a run ended: the exit reason as in `RunResult`, the `error.type`, and the message."""
+_TERMINATION_CODES = frozenset({-2, -9, -15, 129, 130, 137, 143})
+"""Exit codes of signals that are sent on purpose. SIGHUP (-1) is missing: -1 usually means "not started"."""
+_ENDINGS: Mapping[type, Ending] = {
+    ev.AbortedEvent: ("aborted", "ABORTED", None),
+    ev.InterruptedEvent: ("interrupted", "ABORTED", None),
+    ev.TurnLimitEvent: ("turn_limit", "ABORTED", None),
+    ev.ContextExceededEvent: ("failed", "CONTEXT_EXCEEDED", None),
+}
+_EXIT_REASON_OF_CODE: Mapping[str, str] = {"BUDGET_EXCEEDED": "budget", "AGENT_CRASH": "truncated"}
+
+
+def ending_of(event: AgentEvent) -> Ending | None:
+    """Return how a run with this terminal event ended; None for any other event."""
+    match event:
+        case ev.TimeoutEvent(kind=kind):
+            return ("timeout", "TIMEOUT", None) if kind == "run" else ("inactivity", "INACTIVITY_TIMEOUT", None)
+        case ev.CrashEvent(exit_code=code, stderr=stderr):
+            return "killed" if code in _TERMINATION_CODES else "crashed", "AGENT_CRASH", stderr or None
+        case ev.AuthErrorEvent(message=message):
+            return "failed", "AUTH_ERROR", message
+        case ev.RateLimitErrorEvent(message=message):
+            return "failed", "RATE_LIMITED", message
+        case ev.ErrorEvent(code=code, message=message, recoverable=False):
+            return _EXIT_REASON_OF_CODE.get(code, "failed"), code, message
+    return _ENDINGS.get(type(event))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What the events of a run do not say."""
+class ModelDetails:
+    """What is known about the model of a run, which its events do not contain."""
 
     provider: str | None = None
-    """Who serves its model, as the conventions call it; None: its agent is said."""
+    """The provider of the model, as the conventions name it. None: unknown; the agent's name is used instead."""
     request_model: str | None = None
-    model: Callable[[], str | None] = lambda: None
-    """The one that answers, once that is known."""
+    """The requested model, None when the agent chooses."""
+    response_model: Callable[[], str | None] = lambda: None
+    """Returns the model that answers, None while it is unknown."""
 
 
-class _Scope:
-    """The agent, or one sub-agent: what is going on there."""
+class _AgentSpans:
+    """The open spans of the agent or of one sub-agent."""
 
-    def __init__(self, root: Branch) -> None:
+    def __init__(self, root: OpenSpan) -> None:
         self.root = root
-        self.turn: Branch | None = None
-        self.step: Branch | None = None
-        self.since = root.start
-        """When the model was given the last thing: it works from then on, and a step begins with its first word."""
+        self.turn: OpenSpan | None = None
+        self.step: OpenSpan | None = None
+        self.model_start = root.start
+        """When the model got its last input. A model call starts then, not at the event of its first output."""
 
     @property
-    def innermost(self) -> Branch:
+    def innermost(self) -> OpenSpan:
         return self.turn or self.root
 
 
 class RunObserver:
-    """Give it every event of a run, in order, and `close` it."""
+    """Converts the events of one run: call `observe` with each event in order, then `close`."""
 
     def __init__(
-        self, spans: Spans, about: About, *, capture_content: bool = False, parent: Context | None = None
+        self,
+        spans: SpanRecorder,
+        details: ModelDetails,
+        *,
+        capture_content: bool = False,
+        parent: Context | None = None,
     ) -> None:
         self._spans = spans
-        self._meters = spans.meters
-        self._about = about
+        self._instruments = spans.instruments
+        self._details = details
         self._captures = capture_content
         self._parent = parent
         self._handlers = self._new_handlers()
         self._common: dict[str, str] = {}
-        self._scopes: dict[str | None, _Scope] = {}
-        self._tools: dict[str, Branch] = {}
+        self._agents: dict[str | None, _AgentSpans] = {}
+        """The spans by sub-agent id; the agent itself has None."""
+        self._tools: dict[str, OpenSpan] = {}
         self._used = {names.INPUT_TOKENS: 0, names.OUTPUT_TOKENS: 0, names.CACHED_TOKENS: 0}
         self._cost: CostRecord | None = None
-        self._ending: tuple[str, str | None, str | None] = ("completed", None, None)
+        self._ending: Ending = ("completed", None, None)
         self._now = 0
+        """The time of the latest event, in milliseconds since the epoch."""
         self.is_over = False
+        """Whether the span of the run has ended."""
 
     # -- begin and end
 
-    def begin(self, run_id: str, agent: str, at: int) -> Branch:
-        """The span of the run. Milliseconds since the epoch; the first event does it, where nobody else has."""
+    def begin(self, run_id: str, agent: str, at: int) -> OpenSpan:
+        """Start the span of the run. `at` is in milliseconds since the epoch.
+
+        If this is not called, the first event starts the span.
+        """
         self._now = at
-        self._common = {names.PROVIDER: self._about.provider or agent}
-        if self._about.request_model is not None:
-            self._common[names.REQUEST_MODEL] = self._about.request_model
+        self._common = {names.PROVIDER: self._details.provider or agent}
+        if self._details.request_model is not None:
+            self._common[names.REQUEST_MODEL] = self._details.request_model
         attributes = {**self._common, names.OPERATION: names.INVOKE_AGENT, names.AGENT: agent, names.RUN_ID: run_id}
-        root = self._spans.begin(f"{names.INVOKE_AGENT} {agent}", at, self._parent, attributes, {names.AGENT: agent})
-        self._scopes[None] = _Scope(root)
+        root = self._spans.start(f"{names.INVOKE_AGENT} {agent}", at, self._parent, attributes, {names.AGENT: agent})
+        self._agents[None] = _AgentSpans(root)
         return root
 
-    def prompted(self, text: str) -> None:
-        """What the run was asked, where that is wanted."""
+    def set_prompt(self, text: str) -> None:
+        """Record the prompt of the run, if content is captured. `begin` must have been called."""
         if self._captures:
-            self._scopes[None].root.span.set_attribute(names.INPUT_MESSAGES, messages("user", [text]))
+            self._agents[None].root.span.set_attribute(names.INPUT_MESSAGES, format_messages("user", [text]))
 
-    def see(self, event: AgentEvent) -> None:
-        """One event."""
+    def observe(self, event: AgentEvent) -> None:
+        """Update the spans and metrics with the next event. Events after the end of the session are ignored."""
         if self.is_over:
             return
         self._now = max(self._now, event.timestamp)
-        if not self._scopes:
+        if not self._agents:
             self.begin(event.run_id, event.agent, self._now)
         handler = self._handlers.get(type(event))
         if handler is not None:
@@ -100,112 +139,114 @@ class RunObserver:
             self._ending = ending
 
     def close(self) -> None:
-        """Nothing more comes. Whatever is open is ended; after the end of the session that is nothing."""
-        if not self.is_over and self._scopes:
+        """End all open spans as unfinished. Do nothing after the end of the session."""
+        if not self.is_over and self._agents:
             self._ending = (UNFINISHED, "_OTHER", None)
             self._finish()
         self.is_over = True
 
     def _finish(self) -> None:
         exit_reason, error, message = self._ending
-        root = self._scopes[None].root
-        for branch in [branch for branch in reversed(self._spans.open) if branch is not root]:
-            self._spans.end(branch, self._now, UNFINISHED)
+        root = self._agents[None].root
+        for opened in [opened for opened in reversed(self._spans.open) if opened is not root]:
+            self._spans.end(opened, self._now, UNFINISHED)
         root.span.set_attributes({name: number for name, number in self._used.items() if number})
         root.span.set_attribute(names.EXIT_REASON, exit_reason)
-        cost = self._put_cost(root, self._cost)
-        self._put_texts(root)
-        agent = root.measured[names.AGENT]
+        cost = self._set_cost(root, self._cost)
+        self._set_texts(root)
+        agent = root.metric_attributes[names.AGENT]
         self._spans.end(root, self._now, error, message if self._captures else None)
-        self._meters.run(cost, {names.AGENT: agent, names.EXIT_REASON: exit_reason})
+        self._instruments.count_run(cost, {names.AGENT: agent, names.EXIT_REASON: exit_reason})
         self.is_over = True
 
-    # -- what events mean
+    # -- handlers of events
 
-    def _scope(self, event: Any) -> _Scope:
-        return self._scopes.get(event.subagent_id) or self._scopes[None]
+    def _spans_of(self, event: Any) -> _AgentSpans:
+        return self._agents.get(event.subagent_id) or self._agents[None]
 
-    def _session(self, event: ev.SessionStartEvent) -> None:
+    def _start_session(self, event: ev.SessionStartEvent) -> None:
         if not event.session_id.startswith("transient-"):
             self._common[names.CONVERSATION] = event.session_id
-            self._scopes[None].root.span.set_attribute(names.CONVERSATION, event.session_id)
+            self._agents[None].root.span.set_attribute(names.CONVERSATION, event.session_id)
 
-    def _session_end(self, event: ev.SessionEndEvent) -> None:
+    def _end_session(self, event: ev.SessionEndEvent) -> None:
         self._cost = event.cost or self._cost
         self._finish()
 
-    def _turn(self, event: ev.TurnStartEvent) -> None:
-        scope = self._scope(event)
+    def _start_turn(self, event: ev.TurnStartEvent) -> None:
+        agent_spans = self._spans_of(event)
         attributes: dict[str, str | int] = {**self._common, names.TURN: event.turn_index}
-        scope.since = self._now
-        scope.turn = self._spans.begin(f"turn {event.turn_index}", self._now, scope.root, attributes, {})
+        agent_spans.model_start = self._now
+        agent_spans.turn = self._spans.start(f"turn {event.turn_index}", self._now, agent_spans.root, attributes, {})
 
-    def _turn_end(self, event: ev.TurnEndEvent) -> None:
-        scope = self._scope(event)
-        self._end_step(scope)
-        if scope.turn is not None:
-            self._put_cost(scope.turn, event.cost)
-            self._put_texts(scope.turn)
-            self._spans.end(scope.turn, self._now)
-            scope.turn = None
+    def _end_turn(self, event: ev.TurnEndEvent) -> None:
+        agent_spans = self._spans_of(event)
+        self._end_step(agent_spans)
+        if agent_spans.turn is not None:
+            self._set_cost(agent_spans.turn, event.cost)
+            self._set_texts(agent_spans.turn)
+            self._spans.end(agent_spans.turn, self._now)
+            agent_spans.turn = None
 
-    def _step(self, event: ev.StepStartEvent) -> None:
-        scope = self._scope(event)
-        self._end_step(scope)
-        model = self._about.request_model or self._about.model()
+    def _start_step(self, event: ev.StepStartEvent) -> None:
+        agent_spans = self._spans_of(event)
+        self._end_step(agent_spans)
+        model = self._details.request_model or self._details.response_model()
         name = names.CHAT if model is None else f"{names.CHAT} {model}"
         attributes: dict[str, str | int] = {**self._common, names.OPERATION: names.CHAT}
         attributes |= {names.TURN: event.turn_index, names.STEP: event.step_index}
-        scope.step = self._spans.begin(name, scope.since, scope.innermost, attributes, self._of_model())
-        scope.step.last = self._now
+        agent_spans.step = self._spans.start(
+            name, agent_spans.model_start, agent_spans.innermost, attributes, self._model_attributes()
+        )
+        agent_spans.step.last_activity = self._now
 
-    def _step_end(self, event: ev.StepEndEvent) -> None:
-        self._end_step(self._scope(event))
+    def _on_step_end(self, event: ev.StepEndEvent) -> None:
+        self._end_step(self._spans_of(event))
 
-    def _end_step(self, scope: _Scope) -> None:
-        """At the last word of the model: what came after were its tools."""
-        step, scope.step = scope.step, None
+    def _end_step(self, agent_spans: _AgentSpans) -> None:
+        """End the model call at the model's last output; what followed were its tool calls."""
+        step, agent_spans.step = agent_spans.step, None
         if step is None:
             return
-        model = self._about.model()
+        model = self._details.response_model()
         if model is not None:
             step.span.set_attribute(names.RESPONSE_MODEL, model)
-        self._put_texts(step)
-        self._spans.end(step, step.last)
-        scope.since = max(scope.since, step.last)
+        self._set_texts(step)
+        self._spans.end(step, step.last_activity)
+        agent_spans.model_start = max(agent_spans.model_start, step.last_activity)
 
-    def _said(self, event: Any) -> None:
-        step = self._scope(event).step
+    def _extend_step(self, event: Any) -> None:
+        step = self._spans_of(event).step
         if step is not None:
-            step.last = self._now
+            step.last_activity = self._now
 
-    def _message(self, event: ev.MessageStopEvent) -> None:
-        self._said(event)
-        scope = self._scope(event)
+    def _record_message(self, event: ev.MessageStopEvent) -> None:
+        self._extend_step(event)
+        agent_spans = self._spans_of(event)
         if self._captures:
-            for branch in (scope.step, scope.turn, scope.root):
-                if branch is not None:
-                    branch.texts.append(event.text)
+            for opened in (agent_spans.step, agent_spans.turn, agent_spans.root):
+                if opened is not None:
+                    opened.texts.append(event.text)
 
-    def _usage(self, event: ev.TokenUsageEvent) -> None:
+    def _record_usage(self, event: ev.TokenUsageEvent) -> None:
         cached = event.cached_tokens or 0
         used = {names.INPUT_TOKENS: event.input_tokens + cached, names.OUTPUT_TOKENS: event.output_tokens}
         if cached:
             used[names.CACHED_TOKENS] = cached
         for name, number in used.items():
             self._used[name] += number
-        scope = self._scope(event)
-        (scope.step or scope.innermost).span.set_attributes(used)
-        measured = {**self._of_model(), names.OPERATION: names.CHAT}
-        self._meters.tokens("input", used[names.INPUT_TOKENS], measured)
-        self._meters.tokens("output", used[names.OUTPUT_TOKENS], measured)
+        agent_spans = self._spans_of(event)
+        (agent_spans.step or agent_spans.innermost).span.set_attributes(used)
+        metric_attributes = {**self._model_attributes(), names.OPERATION: names.CHAT}
+        self._instruments.record_tokens("input", used[names.INPUT_TOKENS], metric_attributes)
+        self._instruments.record_tokens("output", used[names.OUTPUT_TOKENS], metric_attributes)
 
-    def _money(self, event: ev.CostEvent) -> None:
+    def _record_cost(self, event: ev.CostEvent) -> None:
         self._cost = event.cost
 
-    def _tool(self, event: ev.ToolCallReadyEvent | ev.McpToolCallStartEvent) -> None:
-        self._said(event)
-        scope = self._scope(event)
+    def _start_tool(self, event: ev.ToolCallReadyEvent | ev.McpToolCallStartEvent) -> None:
+        self._extend_step(event)
+        agent_spans = self._spans_of(event)
         attributes = {
             names.OPERATION: names.EXECUTE_TOOL,
             names.TOOL: event.tool_name,
@@ -215,28 +256,34 @@ class RunObserver:
         if isinstance(event, ev.McpToolCallStartEvent):
             attributes |= {names.MCP_SERVER: event.server, names.TOOL_TYPE: "extension"}
         if self._captures:
-            attributes[names.TOOL_ARGUMENTS] = as_json(event.input)
-        measured = {names.TOOL: event.tool_name, names.TOOL_TYPE: attributes[names.TOOL_TYPE], names.AGENT: event.agent}
+            attributes[names.TOOL_ARGUMENTS] = format_content(event.input)
+        metric_attributes = {
+            names.TOOL: event.tool_name,
+            names.TOOL_TYPE: attributes[names.TOOL_TYPE],
+            names.AGENT: event.agent,
+        }
         name = f"{names.EXECUTE_TOOL} {event.tool_name}"
-        self._tools[event.tool_call_id] = self._spans.begin(name, self._now, scope.innermost, attributes, measured)
+        self._tools[event.tool_call_id] = self._spans.start(
+            name, self._now, agent_spans.innermost, attributes, metric_attributes
+        )
 
-    def _tool_end(self, event: Any) -> None:
-        self._scope(event).since = self._now
+    def _end_tool(self, event: Any) -> None:
+        self._spans_of(event).model_start = self._now
         tool = self._tools.pop(event.tool_call_id, None)
         if tool is None:
             return
         failed = isinstance(event, ev.ToolErrorEvent | ev.McpToolErrorEvent)
-        said = event.error if failed else event.output
+        output = event.error if failed else event.output
         if self._captures:
-            tool.span.set_attribute(names.TOOL_RESULT, as_json(said))
-        message = str(said) if self._captures else None
+            tool.span.set_attribute(names.TOOL_RESULT, format_content(output))
+        message = str(output) if self._captures else None
         self._spans.end(tool, self._now, "tool_error" if failed else None, message)
 
-    def _subagent(self, event: ev.SubagentSpawnEvent) -> None:
-        main = self._scopes[None]
-        self._said(event)
+    def _start_subagent(self, event: ev.SubagentSpawnEvent) -> None:
+        main = self._agents[None]
+        self._extend_step(event)
         if main.step is not None:
-            main.step.last = self._now
+            main.step.last_activity = self._now
         attributes = {
             **self._common,
             names.OPERATION: names.INVOKE_AGENT,
@@ -244,68 +291,74 @@ class RunObserver:
             names.AGENT_ID: event.subagent_id,
         }
         if self._captures:
-            attributes[names.INPUT_MESSAGES] = messages("user", [event.prompt])
+            attributes[names.INPUT_MESSAGES] = format_messages("user", [event.prompt])
         name = f"{names.INVOKE_AGENT} {event.agent_name}"
-        measured = {names.AGENT: event.agent_name}
-        root = self._spans.begin(name, self._now, main.innermost, attributes, measured)
-        self._scopes[event.subagent_id] = _Scope(root)
+        metric_attributes = {names.AGENT: event.agent_name}
+        root = self._spans.start(name, self._now, main.innermost, attributes, metric_attributes)
+        self._agents[event.subagent_id] = _AgentSpans(root)
 
-    def _subagent_end(self, event: ev.SubagentResultEvent | ev.SubagentErrorEvent) -> None:
-        self._scopes[None].since = self._now
-        scope = self._scopes.pop(event.subagent_id, None)
-        if scope is None:
+    def _end_subagent(self, event: ev.SubagentResultEvent | ev.SubagentErrorEvent) -> None:
+        self._agents[None].model_start = self._now
+        agent_spans = self._agents.pop(event.subagent_id, None)
+        if agent_spans is None:
             return
-        self._end_step(scope)
-        if scope.turn is not None:
-            self._spans.end(scope.turn, self._now)
+        self._end_step(agent_spans)
+        if agent_spans.turn is not None:
+            self._spans.end(agent_spans.turn, self._now)
         if isinstance(event, ev.SubagentErrorEvent):
-            self._spans.end(scope.root, self._now, "subagent_error", event.error if self._captures else None)
+            self._spans.end(agent_spans.root, self._now, "subagent_error", event.error if self._captures else None)
             return
-        self._put_cost(scope.root, event.cost)
+        self._set_cost(agent_spans.root, event.cost)
         if self._captures:
-            scope.root.texts = [event.summary]
-        self._put_texts(scope.root)
-        self._spans.end(scope.root, self._now)
+            agent_spans.root.texts = [event.summary]
+        self._set_texts(agent_spans.root)
+        self._spans.end(agent_spans.root, self._now)
 
     # -- attributes
 
-    def _of_model(self) -> dict[str, str]:
-        model = self._about.model()
-        measured = {name: self._common[name] for name in (names.PROVIDER, names.REQUEST_MODEL) if name in self._common}
-        return {**measured, names.OPERATION: names.CHAT, **({} if model is None else {names.RESPONSE_MODEL: model})}
+    def _model_attributes(self) -> dict[str, str]:
+        model = self._details.response_model()
+        metric_attributes = {
+            name: self._common[name] for name in (names.PROVIDER, names.REQUEST_MODEL) if name in self._common
+        }
+        return {
+            **metric_attributes,
+            names.OPERATION: names.CHAT,
+            **({} if model is None else {names.RESPONSE_MODEL: model}),
+        }
 
     @staticmethod
-    def _put_cost(branch: Branch, cost: CostRecord | None) -> float | None:
+    def _set_cost(opened: OpenSpan, cost: CostRecord | None) -> float | None:
         if cost is None or cost.source == "unknown":
             return None
-        branch.span.set_attribute(names.COST, cost.total_usd)
+        opened.span.set_attribute(names.COST, cost.total_usd)
         if cost.source is not None:
-            branch.span.set_attribute(names.COST_SOURCE, cost.source)
+            opened.span.set_attribute(names.COST_SOURCE, cost.source)
         return cost.total_usd
 
     @staticmethod
-    def _put_texts(branch: Branch) -> None:
-        if branch.texts:
-            branch.span.set_attribute(names.OUTPUT_MESSAGES, messages("assistant", branch.texts))
+    def _set_texts(opened: OpenSpan) -> None:
+        if opened.texts:
+            opened.span.set_attribute(names.OUTPUT_MESSAGES, format_messages("assistant", opened.texts))
 
     def _new_handlers(self) -> Mapping[type, Callable[[Any], None]]:
         return {
-            ev.SessionStartEvent: self._session,
-            ev.SessionEndEvent: self._session_end,
-            ev.TurnStartEvent: self._turn,
-            ev.TurnEndEvent: self._turn_end,
-            ev.StepStartEvent: self._step,
-            ev.StepEndEvent: self._step_end,
-            ev.MessageStopEvent: self._message,
-            ev.TokenUsageEvent: self._usage,
-            ev.CostEvent: self._money,
-            ev.ToolCallReadyEvent: self._tool,
-            ev.McpToolCallStartEvent: self._tool,
-            ev.SubagentSpawnEvent: self._subagent,
-            ev.SubagentResultEvent: self._subagent_end,
-            ev.SubagentErrorEvent: self._subagent_end,
+            ev.SessionStartEvent: self._start_session,
+            ev.SessionEndEvent: self._end_session,
+            ev.TurnStartEvent: self._start_turn,
+            ev.TurnEndEvent: self._end_turn,
+            ev.StepStartEvent: self._start_step,
+            ev.StepEndEvent: self._on_step_end,
+            ev.MessageStopEvent: self._record_message,
+            ev.TokenUsageEvent: self._record_usage,
+            ev.CostEvent: self._record_cost,
+            ev.ToolCallReadyEvent: self._start_tool,
+            ev.McpToolCallStartEvent: self._start_tool,
+            ev.SubagentSpawnEvent: self._start_subagent,
+            ev.SubagentResultEvent: self._end_subagent,
+            ev.SubagentErrorEvent: self._end_subagent,
             **dict.fromkeys(
-                (ev.ToolResultEvent, ev.ToolErrorEvent, ev.McpToolResultEvent, ev.McpToolErrorEvent), self._tool_end
+                (ev.ToolResultEvent, ev.ToolErrorEvent, ev.McpToolResultEvent, ev.McpToolErrorEvent), self._end_tool
             ),
             **dict.fromkeys(
                 (
@@ -317,6 +370,6 @@ class RunObserver:
                     ev.ToolCallStartEvent,
                     ev.ToolInputDeltaEvent,
                 ),
-                self._said,
+                self._extend_step,
             ),
         }

@@ -135,7 +135,7 @@ def test_the_model_is_a_text_or_a_table(
 def test_a_value_that_cannot_be_is_found(tmp_path: Path, directory: Path) -> None:
     (directory / "config.yaml").write_text("approvals:\n  mode: never\n", "utf-8")
     [problem] = AgentConfigs(homes(tmp_path)).validate("hermes")
-    assert (problem.field, problem.said) == ("approvals.mode", "one of manual, smart, off")
+    assert (problem.field, problem.message) == ("approvals.mode", "one of manual, smart, off")
 
 
 # -- profiles

@@ -122,7 +122,7 @@ def agent(tmp_path: Path) -> Path:
 
 
 def state(homes: InstallationResolver, **environ: str) -> tuple[str, str | None, str | None]:
-    found = Auth(InstallationResolver(environ={**homes.environ, **environ}, project=homes.place().project)).check(
+    found = Auth(InstallationResolver(environ={**homes.environ, **environ}, project=homes.paths().project)).check(
         "omp", now_ms=1000
     )
     return found.status, found.method, found.where

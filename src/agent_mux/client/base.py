@@ -1,0 +1,82 @@
+"""What the local and the remote client share: defaults for their runs, and observers of their runs."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from agent_mux._util.logs import LOGGER
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.options import RunOptions, validate_options
+
+REMOTE_DEFAULTS = (
+    "approval_mode",
+    "timeout",
+    "inactivity_timeout",
+    "stream",
+    "debug",
+    "event_buffer_size",
+    "retry_policy",
+    "hooks",
+)
+"""Fields of `RunOptions` that `RemoteMux` accepts as defaults."""
+LOCAL_DEFAULTS = (*REMOTE_DEFAULTS, "journal")
+"""Fields of `RunOptions` that `AgentMux` accepts as defaults. Only local runs choose where their recording is."""
+
+_Run = TypeVar("_Run")
+
+
+def validate_defaults(defaults: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return the defaults that are not None.
+
+    Raises:
+        ValidationError: A name that is not in `known`, or a value that is out of range.
+    """
+    unknown = [FieldError(name, value, ", ".join(known)) for name, value in defaults.items() if name not in known]
+    if unknown:
+        raise ValidationError(unknown)
+    given = {name: value for name, value in defaults.items() if value is not None}
+    validate_options(RunOptions(agent="-", prompt="-", **given))
+    return given
+
+
+class Observers(Generic[_Run]):
+    """The observers of a client's runs.
+
+    An observer is called with each new run and returns a function that is called when that run has ended. An exception
+    in either of them does not affect the run.
+    """
+
+    def __init__(self) -> None:
+        self._observers: list[Callable[[_Run], Callable[[], None]]] = []
+
+    def add(self, observer: Callable[[_Run], Callable[[], None]]) -> Callable[[], None]:
+        """Call `observer` with each run that starts from now on. Return the function that removes it."""
+        self._observers.append(observer)
+
+        def remove() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return remove
+
+    def notify_start(self, run: _Run, warn: Callable[[str], None]) -> list[Callable[[], None]]:
+        """Call every observer with a run that starts. Return the functions to call when the run has ended.
+
+        `warn` is called with a message for each observer that raises.
+        """
+        on_end = []
+        for observe in self._observers:
+            try:
+                on_end.append(observe(run))
+            except Exception as error:  # noqa: BLE001  # an observer of the consumer's may raise anything
+                warn(f"an observer raised {error!r}; the run continues")
+        return on_end
+
+
+def notify_end(on_end: Sequence[Callable[[], None]], run_id: str) -> None:
+    """Call the functions that the observers of an ended run returned. Log the exceptions that they raise."""
+    for callback in on_end:
+        try:
+            callback()
+        except Exception:
+            logging.getLogger(LOGGER).exception("an observer raised at the end of run %s", run_id)

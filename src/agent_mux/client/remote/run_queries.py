@@ -1,0 +1,112 @@
+"""Queries of the runs that a service has stored. `RemoteMux.attach` returns the handle of one of them."""
+
+from collections.abc import Collection
+from typing import Any, Literal
+
+import msgspec
+
+from agent_mux.client.remote.connection import ServiceConnection, fetch, to_milliseconds
+from agent_mux.run.base import RunState
+from agent_mux.sessions.summary import When
+
+MAX_PAGE_SIZE = 200
+StateFilter = RunState | Literal["alive", "over"]
+"""A state of runs; `alive` and `over` stand for all states of active and of ended runs."""
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One run in a listing. Times are milliseconds since the epoch. None means unknown or not yet known."""
+
+    run_id: str
+    agent: str
+    state: RunState
+    """The state of the run; `spawned` while it waits in the queue or is being started."""
+    created_at: int
+    cwd: str
+    """The working directory on the service's machine."""
+    model: str | None = None
+    session_id: str | None = None
+    """The agent's own session id."""
+    exit_reason: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    duration_ms: int | None = None
+    owner: str | None = None
+    """The name of the token with which the run was requested."""
+    project_id: str | None = None
+    tags: tuple[str, ...] = ()
+    event_count: int | None = None
+    turn_count: int | None = None
+    cost_usd: float | None = None
+    error_code: str | None = None
+    journal: str | None = None
+    """The path of the recording on the service's machine."""
+
+
+class _Page(msgspec.Struct):
+    runs: list[RunSummary]
+    next: str | None = None
+
+
+class RemoteRuns:
+    """The runs that the service has stored, of all clients. Every call is a blocking request.
+
+    Every method raises the error that the service returns, and UNAVAILABLE when it cannot be reached.
+    """
+
+    def __init__(self, connection: ServiceConnection) -> None:
+        """Create the namespace without sending a request."""
+        self._connection = connection
+
+    def list(  # noqa: PLR0913  # one for each filter
+        self,
+        *,
+        agent: str | None = None,
+        state: StateFilter | Collection[StateFilter] = (),
+        exit_reason: str | None = None,
+        model: str | None = None,
+        session_id: str | None = None,
+        project_id: str | None = None,
+        owner: str | None = None,
+        tags: Collection[str] = (),
+        since: When | None = None,
+        until: When | None = None,
+        limit: int | None = 50,
+    ) -> "list[RunSummary]":
+        """Return the runs that match all filters, latest first. More than 200 runs take several requests.
+
+        Args:
+            agent: The registered name of the agent.
+            state: One state, or several of which the run has one.
+            exit_reason: Why the run ended: `completed`, `failed`, ...
+            model: The name of the model.
+            session_id: The agent's own session id.
+            project_id: The project id that was given with the run.
+            owner: The name of the token with which the run was requested.
+            tags: Tags, all of which the run has.
+            since: Earliest time of the request: a `datetime`, or milliseconds since the epoch.
+            until: Time before which the run was requested.
+            limit: Maximum number of runs; None: all.
+        """
+        filters: dict[str, Any] = {
+            "agent": agent,
+            "state": (state,) if isinstance(state, str) else tuple(state),
+            "exitReason": exit_reason,
+            "model": model,
+            "sessionId": session_id,
+            "projectId": project_id,
+            "owner": owner,
+            "tag": tuple(tags),
+            "since": to_milliseconds(since),
+            "until": to_milliseconds(until),
+        }
+        found: list[RunSummary] = []
+        cursor: str | None = None
+        while limit is None or len(found) < limit:
+            size = MAX_PAGE_SIZE if limit is None else min(limit - len(found), MAX_PAGE_SIZE)
+            page: _Page = fetch(self._connection, _Page, "runs", **filters, limit=size, cursor=cursor)
+            found += page.runs
+            cursor = page.next
+            if cursor is None:
+                break
+        return found

@@ -1,0 +1,286 @@
+"""Run options as JSON: keys, types, and conversion in both directions, for settings files and requests.
+
+Keys are in camelCase, values are plain JSON, durations are in milliseconds (seconds in Python). The types come from
+`RunOptions`, the ranges from `validate_options`. See docs/spec/run-api.md, sections 1 and 2.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from difflib import get_close_matches
+from typing import Any, get_type_hints
+
+import msgspec
+
+from agent_mux.errors import FieldError, ValidationError
+from agent_mux.redaction import HIDDEN
+from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.settings.layers import non_default_fields
+
+PER_RUN_FIELDS: Mapping[str, str] = {
+    "prompt": "each run has its own",
+    "attachments": "each run has its own",
+    "cwd": "files apply in every directory",
+    "env": "environments may contain secrets",
+    "session_id": "it selects the session of one run",
+    "fork_session_id": "it selects the session of one run",
+    "no_session": "it concerns the session of one run",
+    "run_id": "each run has its own",
+    "project_id": "it assigns one run to a project",
+    "on_approval_request": "a file cannot contain a function",
+    "on_input_required": "a file cannot contain a function",
+    "agents_doc": "it concerns one run",
+    "profile": "a profile cannot name another profile",
+}
+"""Fields that are not allowed in settings files, each with the reason."""
+
+DURATIONS = frozenset({"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "base_delay", "max_delay"})
+"""Fields in seconds in Python, in milliseconds in JSON."""
+
+
+def camel(name: str) -> str:
+    """Convert a field name to its JSON key: `max_turns` to `maxTurns`."""
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+PROFILE_KEYS: Mapping[str, str] = {
+    camel(spec.name): spec.name for spec in fields(RunOptions) if spec.name not in PER_RUN_FIELDS
+}
+"""The keys allowed in a profile, and the field of each."""
+_REASONS = {camel(name): reason for name, reason in PER_RUN_FIELDS.items()}
+
+
+class Problems:
+    """Collects the validation errors of a JSON object."""
+
+    def __init__(self) -> None:
+        self.fields: list[FieldError] = []
+
+    def add(self, path: str, received: Any, allowed: str) -> None:
+        """Add an invalid value; `path` is its JSON path."""
+        self.fields.append(FieldError(path, received, allowed))
+
+    def add_unknown(self, path: str, received: Any, known: Iterable[str]) -> None:
+        """Add an unknown key, with the nearest known one or the reason why it is not allowed."""
+        key, known = path.rpartition(".")[2], list(known)
+        reason = _REASONS.get(key)
+        if reason is not None:
+            shown = HIDDEN if key == "env" else received
+            self.add(path, shown, f"nothing in a settings file ({reason})")
+            return
+        default = f"default{key.capitalize()}"
+        close = [default] if default in known else get_close_matches(key, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(sorted(known))}"
+        self.add(path, received, f"no such key; {hint}")
+
+
+# JSON to fields
+
+_HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
+_JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
+    (str, str, "a string"),
+    (bool, bool, "true or false"),
+    (int, int, "a whole number"),
+    (float, float, "a number"),
+    (Sequence[str], list[str], "a list of strings"),
+    (Mapping[str, Any], dict[str, Any], "an object"),
+)
+"""Annotated type, JSON type, description for errors. `validate_options` checks literals."""
+_SPECIAL_TYPES: Mapping[str, tuple[Any, str]] = {
+    "policy": (str, "the path of a file of rules (TOML), relative to this file"),
+    "journal": (bool, "true or false; a path is allowed for a single run only"),
+}
+_RETRY_POLICY_TYPES: Mapping[str, tuple[Any, str]] = {
+    "max_attempts": (int, "a whole number"),
+    "retry_on": (frozenset[str], "a list of error codes"),
+}
+
+
+def fields_from_json(
+    content: Mapping[str, Any], problems: Problems, *, keys: Mapping[str, str] = PROFILE_KEYS, under: str = ""
+) -> dict[str, Any]:
+    """Convert a JSON object to fields of `RunOptions`. `null` means unset. Errors are added to `problems`.
+
+    Args:
+        content: The JSON object.
+        problems: Receives the errors.
+        keys: The allowed keys and their fields.
+        under: The JSON path of the object, with a final dot; empty for the root.
+    """
+    found = Problems()
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in keys:
+            found.add_unknown(f"{under}{key}", value, keys)
+        elif value is not None:
+            converted = _read_field(keys[key], value, f"{under}{key}", found)
+            if converted is not None:
+                values[keys[key]] = converted
+    if not found.fields:
+        _check_ranges(values, content, {name: key for key, name in keys.items()}, under, found)
+    problems.fields += found.fields
+    return values
+
+
+def is_text_key(key: str) -> bool:
+    """Return whether the value of a key is always a string, even if it looks like a number or like JSON."""
+    name = PROFILE_KEYS.get(key)
+    return name is not None and name not in _READERS and (_SPECIAL_TYPES.get(name) or _json_type(name))[0] is str
+
+
+def profile_key_type(key: str) -> Any:
+    """Return the JSON type of a key of a profile; None if a reader without a type parses it."""
+    return json_type_of_field(PROFILE_KEYS[key])
+
+
+def json_type_of_field(name: str) -> Any:
+    """Return the JSON type of a field; None if a reader without a type parses it. Literals keep their annotation."""
+    if name in _READERS:
+        return _READER_TYPES.get(name)
+    wanted, _ = _SPECIAL_TYPES.get(name) or _json_type(name)
+    return _HINTS[name] if wanted is Any else wanted
+
+
+def _read_field(name: str, value: Any, path: str, problems: Problems) -> Any:
+    reader = _READERS.get(name)
+    if reader is not None:
+        return reader(value, path, problems)
+    wanted, allowed = _SPECIAL_TYPES.get(name) or _json_type(name)
+    converted = _convert(value, wanted, allowed, path, problems)
+    return converted / 1000 if name in DURATIONS and converted is not None else converted
+
+
+def _json_type(name: str) -> tuple[Any, str]:
+    hint = _HINTS[name]
+    for annotated, json_type, description in _JSON_TYPES:
+        if hint in (annotated, annotated | None):
+            return json_type, description
+    return Any, "see the documentation of RunOptions"
+
+
+def _convert(value: Any, wanted: Any, allowed: str, path: str, problems: Problems) -> Any:
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        problems.add(path, value, allowed)
+        return None
+
+
+def _read_retry_policy(value: Any, path: str, problems: Problems) -> dict[str, Any] | None:
+    """Convert the fields of a retry policy that are present."""
+    known = {camel(spec.name): spec for spec in fields(RetryPolicy)}
+    if not isinstance(value, dict):
+        problems.add(path, value, f"an object of {', '.join(known)}")
+        return None
+    result: dict[str, Any] = {}
+    for key, part in value.items():
+        if key not in known:
+            problems.add_unknown(f"{path}.{key}", part, known)
+        elif part is not None:
+            name = known[key].name
+            wanted, allowed = _RETRY_POLICY_TYPES.get(name, (float, "a number"))
+            converted = _convert(part, wanted, allowed, f"{path}.{key}", problems)
+            result[name] = converted / 1000 if name in DURATIONS and converted is not None else converted
+    return result
+
+
+def _read_mcp_servers(value: Any, path: str, problems: Problems) -> tuple[McpServer, ...] | None:
+    if not isinstance(value, list):
+        problems.add(path, value, "a list of objects with name, transport, command, args, env, url and headers")
+        return None
+    servers = [_read_mcp_server(item, f"{path}[{index}]", problems) for index, item in enumerate(value)]
+    return tuple(server for server in servers if server is not None)
+
+
+def _read_mcp_server(value: Any, path: str, problems: Problems) -> McpServer | None:
+    known = [spec.name for spec in fields(McpServer)]
+    if not isinstance(value, dict):
+        problems.add(path, value, f"an object of {', '.join(known)}")
+        return None
+    for key in value:
+        if key not in known:
+            problems.add_unknown(f"{path}.{key}", "(hidden)", known)
+            return None
+    try:
+        return msgspec.convert(value, McpServer)
+    except msgspec.ValidationError as error:
+        problems.add(path, value.get("name"), str(error))
+        return None
+
+
+_READERS: Mapping[str, Callable[[Any, str, Problems], Any]] = {
+    "retry_policy": _read_retry_policy,
+    "mcp_servers": _read_mcp_servers,
+}
+_READER_TYPES: Mapping[str, Any] = {"mcp_servers": list[McpServer]}
+
+
+def _check_ranges(
+    values: Mapping[str, Any], content: Mapping[str, Any], keys: Mapping[str, str], under: str, problems: Problems
+) -> None:
+    """Validate the values like the options of a run, and report errors with JSON keys and units."""
+    checked = {name: value for name, value in values.items() if name not in {"policy", "agent"}}
+    if "retry_policy" in checked:
+        checked["retry_policy"] = RetryPolicy(**checked["retry_policy"])
+    try:
+        validate_options(RunOptions(agent="-", prompt="-", **checked))
+    except ValidationError as error:
+        for one in error.fields:
+            name, dot, rest = one.path.partition(".")
+            field, bracket, index = name.partition("[")
+            key = keys.get(field, field)
+            path = f"{under}{key}{bracket}{index}{dot}{camel(rest)}"
+            received = content.get(key) if not rest and not bracket else one.received
+            problems.add(path, received, _in_milliseconds(field, rest, one.allowed))
+
+
+def _in_milliseconds(name: str, part: str, allowed: str) -> str:
+    return f"{allowed}, in milliseconds" if {name, part} & DURATIONS else allowed
+
+
+# Fields to JSON
+
+
+def fields_to_json(values: Mapping[str, Any], *, keys: Mapping[str, str] = PROFILE_KEYS) -> dict[str, Any]:
+    """Convert fields of `RunOptions` to a JSON object. `keys`: the allowed keys.
+
+    Raises `ValidationError` for a key that is not allowed, and for a number that JSON cannot represent.
+    """
+    problems = Problems()
+    content: dict[str, Any] = {}
+    for name, value in values.items():
+        if camel(name) not in keys:
+            problems.add_unknown(camel(name), value, keys)
+        elif isinstance(value, float) and not math.isfinite(value):
+            problems.add(camel(name), value, "a finite number")
+        else:
+            content[camel(name)] = _write_field(name, value)
+    if problems.fields:
+        raise ValidationError(problems.fields)
+    return content
+
+
+def _write_field(name: str, value: Any) -> Any:
+    if name in DURATIONS and isinstance(value, int | float) and not isinstance(value, bool):
+        milliseconds = round(value * 1000, 6)  # 16.109 * 1000 is not 16109
+        return int(milliseconds) if milliseconds == int(milliseconds) else milliseconds
+    if name == "retry_policy" and isinstance(value, RetryPolicy | Mapping):
+        parts = non_default_fields(value) if isinstance(value, RetryPolicy) else value
+        return {camel(part): _write_field(part, item) for part, item in parts.items()}
+    return _to_plain(value)
+
+
+def _to_plain(value: Any) -> Any:
+    """Convert a value to plain JSON types; other types are unchanged and rejected later."""
+    match value:
+        case McpServer():
+            return {key: list(item) if isinstance(item, tuple) else item for key, item in asdict(value).items() if item}
+        case os.PathLike():
+            return os.fspath(value)
+        case frozenset() | set():
+            return sorted(value)
+        case list() | tuple():
+            return [_to_plain(item) for item in value]
+    return value

@@ -1,0 +1,218 @@
+"""A conversational scripted agent, and clients that converse with it at a terminal or over pipes."""
+
+import fcntl
+import json
+import os
+import select
+import struct
+import subprocess
+import termios
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pyte
+from tests.process.installed_command import PATIENCE, Installed, Terminal
+
+from agent_mux import validate
+from agent_mux.process.marker import processes_of
+from agent_mux.run.commands import RESPONSE_TYPES
+
+CHAT_AGENT = """
+def read_next(key):
+    while key not in (line := read() or {key: None}): waiting.append(line)
+    return line[key]
+def answer(prompt):
+    word, _, rest = prompt.partition(' ')
+    if word == 'ask':
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
+    elif word == 'question':
+        emit(question=rest)
+        emit(text='so ' + read_next('answer'))
+    elif word == 'work':
+        emit(text='working')
+        read_next('interrupt')
+        emit(over=True); emit(stopped=True)
+        return
+    elif word == 'begin':
+        emit(text=rest)
+        open(os.environ['GO']).read()
+        emit(text=' and the end')
+    elif word == 'prepare':
+        open(os.environ['GO']).read()
+        emit(ask=rest)
+        emit(text='it was ' + read_next('answer'))
+    elif word == 'cost':
+        emit(used=[1200, 34]); emit(cost=0.5); emit(text='spent')
+    elif word == 'flood':
+        for number in range(5000): emit(text='line %d of a flood\\n' % number)
+        open(rest, 'w').close()
+    elif word == 'die':
+        sys.exit(7)
+    else:
+        emit(text='echo ' + prompt)
+    emit(over=True)
+    emit(done=True)
+waiting = []
+emit(session='S')
+while (line := waiting.pop(0) if waiting else read()):
+    if 'send' in line: answer(line['send'])
+    if 'prompt' in line: answer('first')
+"""
+"""Answers each prompt according to its first word and exits at the end of input."""
+
+COLUMNS, ROWS = 200, 120  # large enough that nothing scrolls or wraps
+
+
+class ReplTerminal(Terminal):
+    """A terminal that tracks the displayed screen and the terminal attributes."""
+
+    def prepare(self, terminal: int) -> None:
+        self.resize(COLUMNS, ROWS)
+        self.attributes = termios.tcgetattr(terminal)
+        self._display = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.Stream(self._display)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the size of the window."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def show(self, data: bytes) -> None:
+        super().show(data)
+        self._stream.feed(data.decode("utf-8", "replace"))
+
+    @property
+    def lines(self) -> list[str]:
+        """The non-empty lines on the screen."""
+        return [line.rstrip() for line in self._display.display if line.strip()]
+
+    def wait_until_ready(self) -> None:
+        """Wait until the session has started and the prompt is displayed."""
+        self.wait_for("scripted, session S", ">")
+
+    def wait_for(self, *lines: str, times: int = 1) -> None:
+        """Wait until these are the last lines on the screen, or until one line appears `times` times."""
+        while self.lines[-len(lines) :] != list(lines) if times == 1 else self.lines.count(lines[0]) < times:
+            self._read_more(f"{lines} times {times}")
+
+    def wait_for_line(self, begin: str) -> str:
+        """Wait for a line that starts with this text and return it."""
+        while not (found := [line for line in self.lines if line.startswith(begin)]):
+            self._read_more(begin)
+        return found[-1]
+
+    def enter(self, line: str) -> None:
+        """Type a line and press Enter."""
+        self.type(line + "\r")
+
+    def wait_for_exit(self, code: int) -> list[str]:
+        """Wait for this exit code, check that the terminal is restored, and return the lines on the screen."""
+        ended = self.finish()
+        assert ended == code, self.lines
+        assert self.is_restored, "the terminal mode was not restored"
+        return self.lines
+
+    @property
+    def is_restored(self) -> bool:
+        return bool(termios.tcgetattr(self._master) == self.attributes)
+
+    def _read_more(self, wanted: str) -> None:
+        try:
+            has_more = self.read()
+        except AssertionError as error:
+            raise AssertionError(f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)) from error
+        assert has_more, f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)
+
+
+def start_repl(installed: Installed, *arguments: object, body: str = CHAT_AGENT, **extra: Any) -> ReplTerminal:
+    """Start `amux run -i scripted` at a terminal."""
+    command = installed.command(["run", "-i", "scripted", "--no-color", *arguments])
+    return ReplTerminal(command, installed.environment(body, extra), installed.home)
+
+
+def make_go_pipe(installed: Installed) -> str:
+    """Create the named pipe that the agent waits for (variable GO) and return its path."""
+    path = installed.home / "go"
+    os.mkfifo(path)
+    return str(path)
+
+
+def start_jsonl(installed: Installed, *arguments: object, body: str = CHAT_AGENT, **extra: str) -> "JsonlClient":
+    """Start `amux run -i scripted --json` with pipes."""
+    command = installed.command(["run", "-i", "scripted", "--json", "--compact", *arguments])
+    return JsonlClient(command, installed.environment(body, extra), installed.home)
+
+
+class JsonlClient:
+    """A program that drives `amux run -i --json`: it sends lines and reads lines."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            bufsize=0,
+        )
+        self.lines: list[dict[str, Any]] = []
+        self._seen = 0
+        self._partial = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def send(self, line: str | None = None, **command: Any) -> None:
+        """Send a line, or a command as JSON."""
+        assert self.process.stdin is not None
+        self.process.stdin.write((line if line is not None else json.dumps(command)).encode() + b"\n")
+
+    def expect(self, type_: str, **fields: Any) -> dict[str, Any]:
+        """Wait for a line of this type with these fields, after the previously expected line."""
+        while True:
+            while self._seen < len(self.lines):
+                line = self.lines[self._seen]
+                self._seen += 1
+                if line["type"] == type_ and fields.items() <= line.items():
+                    return line
+            assert self._read(), f"{type_} {fields} did not arrive: {self.lines}"
+
+    def close_input(self) -> None:
+        """Close standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def wait_for_exit(self, code: int) -> dict[str, Any]:
+        """Wait for this exit code, check that the events conform, and return the last line, the result."""
+        while self._read():
+            pass
+        assert self.process.wait(PATIENCE) == code, self.lines
+        *lines, result = self.lines
+        assert result["type"] == "run_result"
+        assert validate([line for line in lines if line["type"] not in RESPONSE_TYPES]) == []
+        assert processes_of(result["runId"]) == []
+        return result
+
+    @property
+    def warnings(self) -> str:
+        """The text on standard error; available after the exit."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read().decode()
+
+    def _read(self) -> bool:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        assert ready, f"no more output: {self.lines}"
+        data = os.read(self.process.stdout.fileno(), 1 << 16)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        self.lines += [json.loads(line) for line in whole]
+        return bool(data)

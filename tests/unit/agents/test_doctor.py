@@ -1,0 +1,81 @@
+"""The checks of `amux doctor` and their fixes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
+
+from agent_mux import AgentMuxError
+from agent_mux.agents.doctor import Finding, examine
+from agent_mux.agents.installations import InstallationResolver
+from agent_mux.sdk.adapter import InstallMethod
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallationResolver:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "mux"))
+    found = sample_resolver(tmp_path)
+    known = found.adapters.get(AGENT)
+    npm = InstallMethod(kind="npm", command="npm install -g wombat", requires=("npm",))
+    found.adapters.register(replace(known, install=(npm,), min_version="2.0", home=lambda: INSTALLATION))
+    return found
+
+
+def installed(tmp_path: Path, version: str) -> None:
+    program = tmp_path / "bin" / "wombat"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\necho {version}\n", "utf-8")
+    program.chmod(0o755)
+
+
+def of(findings: list[Finding], check: str) -> Finding:
+    [found] = [one for one in findings if one.check == check]
+    return found
+
+
+async def test_missing_agent_is_absent_with_install_command(machine: InstallationResolver) -> None:
+    findings = await examine(machine)
+    assert of(findings, AGENT) == Finding(
+        check=AGENT, status="absent", message="not installed", fix=f"amux install {AGENT}"
+    )
+    assert {one.status for one in findings if one.check != AGENT} <= {"ok", "problem"}
+    assert f"{AGENT} login" not in {one.check for one in findings}
+
+
+async def test_ready_agent_has_no_problem(machine: InstallationResolver, tmp_path: Path) -> None:
+    installed(tmp_path, "2.1.0")
+    ready = InstallationResolver(machine.adapters, environ={**machine.environ, "WOMBAT_KEY": "k"}, project=tmp_path)
+    findings = await examine(ready, ["wom"])
+    assert of(findings, AGENT).status == "ok"
+    assert of(findings, f"{AGENT} login").message == "key: WOMBAT_KEY"
+    assert f"{AGENT} config" not in {one.check for one in findings}
+
+
+async def test_problems_come_with_a_fix(machine: InstallationResolver, tmp_path: Path) -> None:
+    installed(tmp_path, "1.0.0")
+    path = tmp_path / "home" / ".wombat" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('mode = "wild"\n', "utf-8")
+    findings = await examine(machine)
+    assert (of(findings, AGENT).status, of(findings, AGENT).fix) == ("problem", f"amux update {AGENT}")
+    assert of(findings, f"{AGENT} login").fix == f"amux auth setup {AGENT}"
+    config = of(findings, f"{AGENT} config")
+    assert config.message == f"{path}: mode is not one of fast, slow"
+    assert config.fix == f"amux config validate {AGENT}"
+
+
+async def test_expired_login_is_a_problem(machine: InstallationResolver, tmp_path: Path) -> None:
+    installed(tmp_path, "2.1.0")
+    token = tmp_path / "home" / ".wombat" / "token"
+    token.parent.mkdir(parents=True)
+    token.write_text("1", "utf-8")
+    assert "has expired" in of(await examine(machine), f"{AGENT} login").message
+
+
+async def test_unknown_agent_is_rejected(machine: InstallationResolver) -> None:
+    with pytest.raises(AgentMuxError, match="did you mean"):
+        await examine(machine, ["wombt"])
