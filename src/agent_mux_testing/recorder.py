@@ -17,7 +17,7 @@ from agent_mux.journal.file import JournalReader
 from agent_mux.journal.records import Header, Kind, Record, decode_exit
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.codec import Exit
-from agent_mux.sdk.framing import Framing, as_line, new_framer
+from agent_mux.sdk.framing import Framing, new_framer, to_recorded_line
 from agent_mux_testing.conformance.checks import GOLDEN
 from agent_mux_testing.conformance.recorded import RUN_ID, Recorded
 from agent_mux_testing.fixtures import Fixture, write_fixture
@@ -158,11 +158,11 @@ def _stream(records: Sequence[Record], kind: Kind, clean: Neutral, framing: Fram
     data = []
     for record in _of(records, kind):
         last = _seconds(record.at)
-        complete = [as_line(framing, message) for message in framer.feed(record.payload)]
+        complete = [to_recorded_line(framing, message) for message in framer.feed(record.payload)]
         lines += complete
         times += [last] * len(complete)
         data.append(record.payload)
-    rest = [as_line(framing, message) for message in framer.finish()]
+    rest = [to_recorded_line(framing, message) for message in framer.finish()]
     whole = b"".join(data) if framing == "lines" else b"".join(line + b"\n" for line in (*lines, *rest))
     return _Stream(tuple(map(clean, (*lines, *rest))), (*times, *[last] * len(rest)), clean(whole))
 

@@ -18,7 +18,7 @@ from agent_mux.agents.mcp_servers import McpServers
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import AgentPaths, ConfigFile
 from agent_mux.sdk.documents import open_document, parse_field, with_field
-from agent_mux.sdk.installation import AgentInstallation, Folder, McpFiles
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolder, McpFiles
 from agent_mux.sdk.registry import AdapterRegistry
 
 ADAPTERS = [adapter for adapter in AdapterRegistry() if adapter.home() != AgentInstallation()]
@@ -52,7 +52,7 @@ def test_paths_are_absolute_and_global_ones_need_no_project(adapter: Adapter, tm
     for one in (*files_of(home), *folders):
         path = one.path(project)
         if path is None:  # for example an additional file that a variable names
-            assert isinstance(one, Folder) or one.is_optional
+            assert isinstance(one, DefinitionFolder) or one.is_optional
             continue
         assert path.is_absolute()
         assert path.is_relative_to(tmp_path)

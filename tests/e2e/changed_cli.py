@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from agent_mux.sdk.framing import Framing, framed, new_framer
+from agent_mux.sdk.framing import Framing, frame_message, new_framer
 
 FIELD = "brandNew"
 FLAG = "--brand-new"
@@ -56,7 +56,7 @@ def write(framing: Framing, messages: Sequence[bytes]) -> None:
     """Print messages, with the additional field in JSON objects."""
     for message in messages:
         changed = b'{"%b":1,%b' % (FIELD.encode(), message[1:]) if message.startswith(b'{"') else message
-        sys.stdout.buffer.write(framed(framing, changed))
+        sys.stdout.buffer.write(frame_message(framing, changed))
     sys.stdout.buffer.flush()
 
 

@@ -12,7 +12,7 @@ from agent_mux import AgentMux
 from agent_mux.events import CostRecord
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Exit, Refuse, Source, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Exit, Refuse, Source, WriteStdin
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
@@ -26,13 +26,16 @@ def drain():
 """
 
 
-_STEPS: dict[str, Callable[[Any], Iterable[Step]]] = {
+_STEPS: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {
     "session": lambda value: (facts.SessionKnown(value),),
     "text": lambda value: (facts.TextDelta(value),),
-    "shell": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)),),
-    "ran": lambda value: (facts.ToolReady(value, "Shell", {}, facts.Shell(value)), facts.ToolDone(value, stdout="!")),
-    "ask": lambda value: (facts.ApprovalAsked(value, "run", value, "medium", "Shell", value, command=value),),
-    "question": lambda value: (facts.InputAsked(value, value, options=("red", "blue")),),
+    "shell": lambda value: (facts.ToolReady(value, "Shell", {}, facts.ShellInvocation(value)),),
+    "ran": lambda value: (
+        facts.ToolReady(value, "Shell", {}, facts.ShellInvocation(value)),
+        facts.ToolDone(value, stdout="!"),
+    ),
+    "ask": lambda value: (facts.ApprovalRequested(value, "run", value, "medium", "Shell", value, command=value),),
+    "question": lambda value: (facts.InputRequested(value, value, options=("red", "blue")),),
     "failed": lambda value: (facts.TurnFailed(facts.Failure(value, "the agent reported a failure")), CloseStdin()),
     "stopped": lambda _: (facts.TurnStopped(),),
     "call": lambda _: (facts.StepBegin(),),
@@ -51,10 +54,10 @@ class ScriptedCodec:
     def __init__(self, context: CodecContext) -> None:
         self._context = context
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         return (WriteStdin(b'{"prompt": true}\n'),) if self._context.prompt else ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         if source is Source.STDERR:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
         native = load_object(line)
@@ -63,30 +66,30 @@ class ScriptedCodec:
         (key, value), *_ = native.items()
         return self._steps(key, value, line)
 
-    def _steps(self, key: str, value: Any, line: bytes) -> Iterable[Step]:
+    def _steps(self, key: str, value: Any, line: bytes) -> Iterable[CodecOutput]:
         if key == "done":
             return (facts.TurnDone(),) if self._context.interactive else (facts.TurnDone(), CloseStdin())
         if key in _STEPS:
             return _STEPS[key](value)
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
 
-    def request(self, action: codec.AnyAction) -> Iterable[Step]:
+    def request(self, action: codec.AnyAction) -> Iterable[CodecOutput]:
         match action:
             case codec.Send(text) | codec.Steer(text) if not text.startswith("never "):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
             case codec.ApproveAction(request_id):
-                return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestSettled(request_id, True))
+                return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestResolved(request_id, True))
             case codec.DenyAction(request_id, reason):
-                return (WriteStdin(b'{"answer": "no"}\n'), facts.RequestSettled(request_id, False, reason))
+                return (WriteStdin(b'{"answer": "no"}\n'), facts.RequestResolved(request_id, False, reason))
             case codec.AnswerAction(request_id, text):
-                return (WriteStdin(b'{"answer": "%s"}\n' % text.encode()), facts.RequestSettled(request_id, True))
+                return (WriteStdin(b'{"answer": "%s"}\n' % text.encode()), facts.RequestResolved(request_id, True))
             case codec.Interrupt():
                 return (WriteStdin(b'{"interrupt": true}\n'),)
             case codec.Close():
                 return (CloseStdin(),)
         return (Refuse("CAPABILITY_ERROR", f"the scripted agent cannot {type(action).__name__}"),)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002
         return ()
 
 

@@ -17,7 +17,7 @@ from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
 from agent_mux.run.derivation import derive_events
 from agent_mux.sdk import codec, facts
-from agent_mux.sdk.codec import CloseStdin, Source, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecOutput, Source, WriteStdin
 from agent_mux.sdk.registry import AdapterRegistry
 
 pytestmark = pytest.mark.anyio
@@ -204,11 +204,11 @@ def test_command_line_output_contains_no_secret(tmp_path: Path) -> None:
 class ChunkCodec(ScriptedCodec):
     """A codec of a protocol without lines: output is text, and sent text is typed."""
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         done = (facts.TextEnd(), facts.TurnDone(), CloseStdin()) if b"bye" in line else ()
         return (facts.TextDelta(line.decode("utf-8", "replace")), *done)
 
-    def request(self, action: codec.AnyAction) -> Iterable[Step]:
+    def request(self, action: codec.AnyAction) -> Iterable[CodecOutput]:
         return (WriteStdin(action.text.encode() + b"\n"),) if isinstance(action, codec.Send) else ()
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.agents.installations import InstallationResolver
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
+    DefinitionFolder,
     DefinitionFolders,
-    Evidence,
-    Folder,
+    FoundCredentials,
     McpFiles,
     SetupStep,
 )
@@ -31,11 +31,11 @@ def _model(name: str, _: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     return {("model", "name"): name, ("model", "kind"): "any"}
 
 
-def _token(paths: AgentPaths) -> Evidence | None:
+def _token(paths: AgentPaths) -> FoundCredentials | None:
     path = paths.home / ".wombat" / "token"
     if not path.exists():
         return None
-    return Evidence(where=str(path), expires_at=int(path.read_text("utf-8")))
+    return FoundCredentials(where=str(path), expires_at=int(path.read_text("utf-8")))
 
 
 def _write(server: McpServer) -> dict[str, Any]:
@@ -51,11 +51,11 @@ INSTALLATION = AgentInstallation(
             ConfigFile(scope="project", format="json", path=lambda paths: paths.project_file("wombat.json")),
         ),
         fields={
-            "model.name": Field(kind="string", meaning="the model"),
-            "mode": Field(kind="string", meaning="how it digs", choices=("fast", "slow")),
-            "limits.depth": Field(kind="number", meaning="metres"),
-            "dry": Field(kind="boolean", meaning="no water"),
-            "places": Field(kind="list", meaning="where it digs"),
+            "model.name": ConfigField(kind="string", meaning="the model"),
+            "mode": ConfigField(kind="string", meaning="how it digs", choices=("fast", "slow")),
+            "limits.depth": ConfigField(kind="number", meaning="metres"),
+            "dry": ConfigField(kind="boolean", meaning="no water"),
+            "places": ConfigField(kind="list", meaning="where it digs"),
         },
         model=ModelField(read=lambda data: data.get("model", {}).get("name"), write=_model),
     ),
@@ -84,15 +84,15 @@ INSTALLATION = AgentInstallation(
     ),
     skills=DefinitionFolders(
         folders=(
-            Folder(scope="global", path=lambda paths: paths.home / ".wombat" / "skills"),
-            Folder(scope="global", path=lambda paths: paths.home / ".agents" / "skills", is_shared=True),
-            Folder(scope="project", path=lambda paths: paths.project_file(".wombat", "skills")),
+            DefinitionFolder(scope="global", path=lambda paths: paths.home / ".wombat" / "skills"),
+            DefinitionFolder(scope="global", path=lambda paths: paths.home / ".agents" / "skills", is_shared=True),
+            DefinitionFolder(scope="project", path=lambda paths: paths.project_file(".wombat", "skills")),
         ),
         layout="folder",
         file="SKILL.md",
     ),
     subagents=DefinitionFolders(
-        folders=(Folder(scope="project", path=lambda paths: paths.project_file(".wombat", "agents")),),
+        folders=(DefinitionFolder(scope="project", path=lambda paths: paths.project_file(".wombat", "agents")),),
         layout="file",
         file=".toml",
         header="toml",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_mux.sdk.shell_commands import begins_with, mentions, named_words, simple_commands
+from agent_mux.sdk.shell_commands import begins_with, find_path_words, mentions, simple_commands
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_a_shell_that_is_given_a_script_counts_as_the_script(line: str, commands
 
 
 def test_everything_may_be_the_name_of_a_file() -> None:
-    assert named_words("cat --file=a.txt 'b c' < d") == ["cat", "--file", "a.txt", "b", "c", "d"]
+    assert find_path_words("cat --file=a.txt 'b c' < d") == ["cat", "--file", "a.txt", "b", "c", "d"]

@@ -12,40 +12,40 @@ from agent_mux.sdk.codec import (
     ApproveAction,
     Cancel,
     Close,
+    CodecOutput,
     DenyAction,
     Interrupt,
     Refuse,
     Send,
     SignalGroup,
     Steer,
-    Step,
 )
 
 
 class ActionHandler(Protocol):
     """Our side of a running conversation with an agent."""
 
-    def send(self, prompt: str, /) -> Iterable[Step]:
+    def send(self, prompt: str, /) -> Iterable[CodecOutput]:
         """Queue a prompt for a turn of its own."""
 
-    def steer(self, message: str, /) -> Iterable[Step]:
+    def steer(self, message: str, /) -> Iterable[CodecOutput]:
         """Send a message into the running turn."""
 
-    def interrupt(self) -> Iterable[Step]:
+    def interrupt(self) -> Iterable[CodecOutput]:
         """Stop the running turn, or the one that is about to start."""
 
-    def cancel(self) -> Iterable[Step]:
+    def cancel(self) -> Iterable[CodecOutput]:
         """Stop the turn because the run is being aborted."""
 
-    def close(self) -> Iterable[Step]:
+    def close(self) -> Iterable[CodecOutput]:
         """Note that no further prompts will come, and end the input when the agent is idle."""
 
 
-ReplyHandler = Callable[[ApproveAction | DenyAction | AnswerAction], Iterable[Step]]
+ReplyHandler = Callable[[ApproveAction | DenyAction | AnswerAction], Iterable[CodecOutput]]
 """Sends a decision or an answer to the request of the agent that waits for it."""
 
 
-def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[Step]:
+def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: ReplyHandler) -> Iterable[CodecOutput]:
     """Carry out a consumer action on a running conversation and return the resulting steps."""
     match action:
         case Send(prompt):
@@ -62,7 +62,7 @@ def dispatch_action(action: AnyAction, conversation: ActionHandler, reply: Reply
             return reply(action)
 
 
-def one_shot_action(action: AnyAction, program: str) -> Iterable[Step]:
+def one_shot_action(action: AnyAction, program: str) -> Iterable[CodecOutput]:
     """Carry out an action on a program that takes one prompt and no further input.
 
     It can be signalled; everything else is refused.
@@ -92,17 +92,17 @@ class PromptQueue(ABC):
         """Whether the agent's input was ended."""
 
     @abstractmethod
-    def next(self) -> tuple[Step, ...]:
+    def next(self) -> tuple[CodecOutput, ...]:
         """Return the steps that are due: the next prompt, the end of our input, or nothing."""
 
-    def send(self, prompt: str) -> tuple[Step, ...]:
+    def send(self, prompt: str) -> tuple[CodecOutput, ...]:
         """Queue a prompt for a turn of its own, even if the agent would merge it into the running turn."""
         if self._closed:
             return (Refuse("STDIN_NOT_AVAILABLE", f"{self._agent} has finished and is exiting: start another run"),)
         self._queue(prompt)
         return self.next()
 
-    def close(self) -> tuple[Step, ...]:
+    def close(self) -> tuple[CodecOutput, ...]:
         """Accept no further prompts; end the input when the queue is empty and the agent is idle."""
         self._closing = True
         return self.next()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 HOOK_TIMEOUT = 300
@@ -53,9 +53,9 @@ def first_text(native: Mapping[str, Any], *names: str) -> str:
     return next((found for name in names if (found := text(native.get(name)))), "")
 
 
-def stdout_answer(plain: Mapping[str, Any]) -> HookAnswer:
+def stdout_answer(plain: Mapping[str, Any]) -> HookResponse:
     """Return the answer as one JSON line on standard output; an empty answer when there are no fields."""
-    return HookAnswer(stdout=json.dumps(plain) + "\n") if plain else HookAnswer()
+    return HookResponse(stdout=json.dumps(plain) + "\n") if plain else HookResponse()
 
 
 def is_stop_hook_active(call: HookCall) -> bool:
@@ -147,7 +147,7 @@ class AnswerQuirks:
     """Whether an approval may modify the input."""
 
 
-def hook_answer(call: HookCall, decision: HookDecision, event: str, quirks: AnswerQuirks) -> HookAnswer:
+def hook_answer(call: HookCall, decision: HookDecision, event: str, quirks: AnswerQuirks) -> HookResponse:
     """Return the answer to a hook call. `event` is the agent's own name of the event."""
     match call.hook_type:
         case "pre_tool_use":

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.framing import Framing, framed
+from agent_mux.sdk.framing import Framing, frame_message
 
 METHOD_NOT_FOUND = -32601
 
@@ -77,7 +77,7 @@ class JsonRpcClient:
     def _line(self, message: dict[str, Any]) -> bytes:
         # The standard library writes integers of any size. An unpaired surrogate, which no parser accepts, becomes "?".
         text = json.dumps({**self._head, **message}, ensure_ascii=False, separators=(",", ":"))
-        return framed(self._framing, text.encode("utf-8", "replace"))
+        return frame_message(self._framing, text.encode("utf-8", "replace"))
 
 
 def key_of(request_id: Any) -> str:

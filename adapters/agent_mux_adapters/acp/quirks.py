@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agent_mux.sdk.codec import CodecContext
-from agent_mux.sdk.facts import InputAsked, Note
+from agent_mux.sdk.facts import InputRequested, Note
 from agent_mux_adapters._dialects.acp import (
     AcpCall,
     AcpQuestion,
@@ -46,9 +46,9 @@ class CommonAcpTools(ToolReader):
         return AcpQuestion(asked=tuple(map(_input_asked, ids, questions)), reply=reply)
 
 
-def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputAsked:
+def _input_asked(request_id: str, question: Mapping[str, Any]) -> InputRequested:
     options = tuple(text(mapping(option).get("label")) for option in rows(question.get("options")))
-    return InputAsked(request_id, text(question.get("question")), text(question.get("header")) or None, options)
+    return InputRequested(request_id, text(question.get("question")), text(question.get("header")) or None, options)
 
 
 # Common names of modes; the first one that the agent offers is used. A mode with another name is not changed.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
@@ -41,7 +41,7 @@ def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
     )
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
+def reply(call: HookCall, decision: HookDecision) -> HookResponse:
     """Return the answer of a decision in Claude Code's format."""
     event = text(call.raw.get("hook_event_name")) or TYPES[call.hook_type][0]
     return hook_answer(call, decision, event, AnswerQuirks())

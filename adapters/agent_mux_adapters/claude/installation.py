@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
+    DefinitionFolder,
     DefinitionFolders,
-    Evidence,
-    Folder,
+    FoundCredentials,
     McpFiles,
     Plugin,
     PluginCommands,
@@ -49,24 +49,28 @@ CONFIG = AgentConfig(
         ),
     ),
     fields={
-        "model": Field(kind="string", meaning="the model, or an alias such as sonnet or opus"),
-        "permissions.allow": Field(kind="list", meaning="tool uses that need no approval, such as Bash(git diff:*)"),
-        "permissions.ask": Field(kind="list", meaning="tool uses that always need approval"),
-        "permissions.deny": Field(kind="list", meaning="tool uses that are refused"),
-        "permissions.defaultMode": Field(
+        "model": ConfigField(kind="string", meaning="the model, or an alias such as sonnet or opus"),
+        "permissions.allow": ConfigField(
+            kind="list", meaning="tool uses that need no approval, such as Bash(git diff:*)"
+        ),
+        "permissions.ask": ConfigField(kind="list", meaning="tool uses that always need approval"),
+        "permissions.deny": ConfigField(kind="list", meaning="tool uses that are refused"),
+        "permissions.defaultMode": ConfigField(
             kind="string",
             meaning="the permission mode of new sessions",
             choices=("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"),
         ),
-        "permissions.additionalDirectories": Field(kind="list", meaning="directories beside the working directory"),
-        "env": Field(kind="table", meaning="environment variables of every session"),
-        "apiKeyHelper": Field(kind="string", meaning="a script that prints the API key"),
-        "hooks": Field(kind="table", meaning="commands that are run at certain points"),
-        "outputStyle": Field(kind="string", meaning="the style of the answers"),
-        "cleanupPeriodDays": Field(kind="number", meaning="days after which unused sessions are removed"),
-        "includeCoAuthoredBy": Field(kind="boolean", meaning="name Claude as co-author of commits"),
-        "enableAllProjectMcpServers": Field(kind="boolean", meaning="approve all servers of .mcp.json"),
-        "enabledPlugins": Field(kind="table", meaning="plugins by name, true where they are on"),
+        "permissions.additionalDirectories": ConfigField(
+            kind="list", meaning="directories beside the working directory"
+        ),
+        "env": ConfigField(kind="table", meaning="environment variables of every session"),
+        "apiKeyHelper": ConfigField(kind="string", meaning="a script that prints the API key"),
+        "hooks": ConfigField(kind="table", meaning="commands that are run at certain points"),
+        "outputStyle": ConfigField(kind="string", meaning="the style of the answers"),
+        "cleanupPeriodDays": ConfigField(kind="number", meaning="days after which unused sessions are removed"),
+        "includeCoAuthoredBy": ConfigField(kind="boolean", meaning="name Claude as co-author of commits"),
+        "enableAllProjectMcpServers": ConfigField(kind="boolean", meaning="approve all servers of .mcp.json"),
+        "enabledPlugins": ConfigField(kind="table", meaning="plugins by name, true where they are on"),
     },
     model=ModelField(
         read=lambda data: text(data.get("model")) or text(_env(data).get("ANTHROPIC_MODEL")) or None,
@@ -80,23 +84,23 @@ def _env(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return env if isinstance(env, dict) else {}
 
 
-def _helper(place: AgentPaths) -> Evidence | None:
+def _helper(place: AgentPaths) -> FoundCredentials | None:
     path = _settings(place)
     settings = _read(path)
     if settings.get("apiKeyHelper"):
-        return Evidence(where=f"{path} (apiKeyHelper)")
+        return FoundCredentials(where=f"{path} (apiKeyHelper)")
     named = next((name for name in _KEYS if _env(settings).get(name)), None)
-    return Evidence(where=f"{path} (env.{named})") if named else None
+    return FoundCredentials(where=f"{path} (env.{named})") if named else None
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     path = _directory(place) / ".credentials.json"
     tokens = _read(path).get("claudeAiOauth")
     if not isinstance(tokens, dict) or not tokens.get("accessToken"):
         return None
     expires = tokens.get("expiresAt")
     renews = bool(tokens.get("refreshToken"))
-    return Evidence(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
+    return FoundCredentials(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -146,10 +150,10 @@ MCP = McpFiles(
 )  # fmt: skip
 
 
-def _folders(kind: str) -> tuple[Folder, ...]:
+def _folders(kind: str) -> tuple[DefinitionFolder, ...]:
     return (
-        Folder(scope="global", path=lambda place: _directory(place) / kind),
-        Folder(scope="project", path=lambda place: place.project_file(".claude", kind)),
+        DefinitionFolder(scope="global", path=lambda place: _directory(place) / kind),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".claude", kind)),
     )
 
 

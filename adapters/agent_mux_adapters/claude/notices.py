@@ -47,8 +47,8 @@ def _permission_denied(line: Mapping[str, Any]) -> Facts:
     """Return an approval that was denied at once, for a tool that a rule or the mode refused."""
     call_id, tool = need_text(line, "tool_use_id"), need_text(line, "tool_name")
     message = text(line.get("message")) or text(line.get("decision_reason"))
-    asked = facts.ApprovalAsked(f"denied:{call_id}", action_of(tool), message, risk_of(tool, {}), tool, call_id)
-    return (asked, facts.RequestSettled(asked.request_id, granted=False, reason=message or None))
+    asked = facts.ApprovalRequested(f"denied:{call_id}", action_of(tool), message, risk_of(tool, {}), tool, call_id)
+    return (asked, facts.RequestResolved(asked.request_id, granted=False, reason=message or None))
 
 
 def _hook_response(line: Mapping[str, Any]) -> Facts:
@@ -67,7 +67,7 @@ def _notice(line: Mapping[str, Any]) -> Facts:
 
 
 def _local_output(line: Mapping[str, Any]) -> Facts:
-    return (facts.Text(text(line.get("content"))),)
+    return (facts.WholeText(text(line.get("content"))),)
 
 
 def _message_of(line: Mapping[str, Any]) -> str:

@@ -12,17 +12,23 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_files import LineCursor, SubagentCalls, Tree, files_below, milliseconds_of
+from agent_mux.sdk.session_files import (
+    JsonLinesReader,
+    RowTree,
+    SubagentUsageReader,
+    find_session_files,
+    parse_timestamp,
+)
 from agent_mux.sdk.sessions import (
-    Cursor,
-    Described,
-    Entry,
-    Found,
+    FoundSession,
     ModelCalled,
-    Prompted,
+    PromptSent,
+    SessionCost,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    SessionReader,
     SessionStore,
-    SpentSoFar,
-    Told,
 )
 from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC, MessageReader
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
@@ -46,12 +52,12 @@ def root(place: AgentPaths) -> Path:
     return place.home_of("CLAUDE_CONFIG_DIR", ".claude") / "projects"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
-    return files_below(root(place), "*/*.jsonl")
+    return find_session_files(root(place), "*/*.jsonl")
 
 
-def open_session(found: Found) -> Cursor:
+def open_session(found: FoundSession) -> SessionReader:
     """Open a session for reading from its first row."""
     return _WithSubagents(found.path)
 
@@ -60,26 +66,26 @@ class _WithSubagents:
     """A session and the usage of its sub-agents, which have their own files beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = LineCursor(path, ClaudeStoredRows(path).read)
+        self._rows = JsonLinesReader(path, ClaudeStoredRows(path).read)
         self._directory = path.with_suffix("") / "subagents"
-        self._inside = SubagentCalls(lambda: _used_inside)
+        self._inside = SubagentUsageReader(lambda: _used_inside)
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield the new entries. See `Cursor.read`."""
         yield from self._rows.read()
         yield from self._inside.read(sorted(self._directory.glob("*.jsonl")))
 
 
-def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
+def _used_inside(row: Mapping[str, Any]) -> Iterable[SessionEntry]:
     call = _model_call(row)
-    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
+    return () if call is None else (SessionEntry(parse_timestamp(row.get("timestamp")), call),)
 
 
 class ClaudeStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:
-        self._abandoned = Tree(id="uuid", parent="parentUuid", starts=_is_prompt).left_behind(path)
+        self._abandoned = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt).abandoned_rows(path)
         self._calls = StreamJsonCalls(TOOLS, ClaudeSubagents())
         self._messages = self._new_messages()
         self._is_over = False
@@ -93,25 +99,25 @@ class ClaudeStoredRows:
             "custom-title": _title("customTitle"),
         }
 
-    def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
+    def read(self, row: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Yield the entries of a row."""
-        at = milliseconds_of(row.get("timestamp"))
+        at = parse_timestamp(row.get("timestamp"))
         kind = text(row.get("type"))
         if self._is_over and kind != "assistant":
             self._is_over = False
-            yield Entry(at, facts.TurnDone())
+            yield SessionEntry(at, facts.TurnDone())
         if row.get("isSidechain") is True:
             return
         reader = self._readers.get(kind)
         for fact in reader(row) if reader is not None else ():
-            yield Entry(at, fact)
+            yield SessionEntry(at, fact)
 
     def _new_messages(self) -> MessageReader:
         return MessageReader(self._calls, lambda _: (), is_main=True)
 
-    def _described(self, row: Mapping[str, Any]) -> Described:
+    def _described(self, row: Mapping[str, Any]) -> SessionDescribed:
         self._calls.cwd = text(row.get("cwd")) or self._calls.cwd
-        return Described(
+        return SessionDescribed(
             session_id=text(row.get("sessionId")) or None,
             cwd=text(row.get("cwd")) or None,
             branch=text(row.get("gitBranch")) or None,
@@ -119,20 +125,20 @@ class ClaudeStoredRows:
             forked_from=text(mapping(row.get("forkedFrom")).get("sessionId")) or None,
         )
 
-    def _user(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _user(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         if row.get("uuid") in self._abandoned:
             return
         yield self._described(row)
         content = mapping(row.get("message")).get("content")
         if _is_prompt(row):
             self._messages = self._new_messages()
-            yield Prompted(_text_of(content))
+            yield PromptSent(_text_of(content))
         elif _text_of(content).startswith(INTERRUPTED):
             yield facts.TurnStopped()
         else:
             yield from self._calls.results(content, row.get("toolUseResult"))
 
-    def _assistant(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _assistant(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         message = mapping(row.get("message"))
         if row.get("uuid") not in self._abandoned:
             yield self._described(row)
@@ -141,7 +147,7 @@ class ClaudeStoredRows:
         if call is not None:
             yield call
 
-    def _message_facts(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
+    def _message_facts(self, row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[SessionFact]:
         error = api_error_of({**row, "is_api_error_message": row.get("isApiErrorMessage")})
         if error is not None:
             return (facts.TurnFailed(facts.Failure("AGENT_CRASH", error.message or error.error)),)
@@ -157,12 +163,12 @@ def _model_call(row: Mapping[str, Any]) -> ModelCalled | None:
     return ModelCalled(f"{text(row.get('requestId'))}/{text(message.get('id'))}", model, usage)
 
 
-def _cost_state(row: Mapping[str, Any]) -> Iterable[Told]:
-    return (SpentSoFar(dollars(row.get("totalCostUSD"))),)
+def _cost_state(row: Mapping[str, Any]) -> Iterable[SessionFact]:
+    return (SessionCost(dollars(row.get("totalCostUSD"))),)
 
 
-def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[Told]]:
-    return lambda row: (Described(title=text(row.get(field)) or None),)
+def _title(field: str) -> Callable[[Mapping[str, Any]], Iterable[SessionFact]]:
+    return lambda row: (SessionDescribed(title=text(row.get(field)) or None),)
 
 
 def _is_prompt(row: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.facts import Risk, Shell
+from agent_mux.sdk.facts import Risk, ShellInvocation
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.stream_json.tools import (
@@ -70,13 +70,13 @@ DETAILS: Mapping[str, str] = {
 """The input field that is shown for approval; other tools show the whole input."""
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any]) -> ShellInvocation | None:
     """Return the command of a foreground shell call; None for other calls.
 
     A background command outlives its call, so it has no shell events.
     """
     command = command_of(name, arguments)
-    return None if command is None or arguments.get("run_in_background") is True else Shell(command)
+    return None if command is None or arguments.get("run_in_background") is True else ShellInvocation(command)
 
 
 def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:

@@ -152,7 +152,7 @@ class ClaudeTurns:
     def _late_news(self, line: Mapping[str, Any]) -> facts.Fact:
         closing = self._closing(line, None)
         if isinstance(closing, facts.TurnFailed):
-            return facts.Trouble(closing.failure.code, closing.failure.message)
+            return facts.RecoverableError(closing.failure.code, closing.failure.message)
         return facts.Ignored(kind_of(line), "the result of a turn that had already ended")
 
     def _closing(self, line: Mapping[str, Any], cost: CostRecord | None) -> facts.Fact:
@@ -162,7 +162,7 @@ class ClaudeTurns:
         """Return the answer when only the result contains it (`--output-format json`, local commands)."""
         answer = text(line.get("result"))
         good = isinstance(closing, facts.TurnDone) and "structured_output" not in line
-        return (facts.Text(answer),) if answer and good and not self.has_output else ()
+        return (facts.WholeText(answer),) if answer and good and not self.has_output else ()
 
     def _start_over(self) -> None:
         self._held = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source, WriteStdin
 from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
@@ -43,17 +43,17 @@ class CodexAppServerCodec:
         self._approvals = CodexApprovals(self._rpc)
         self._threads = CodexThreads(context.cwd)
         self._reader = AppServerReader(context, self._threads, self._approvals, self._turns)
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._receive_stdin,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Begin the handshake with the app-server."""
         return self._turns.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps for one line."""
         if source is STDOUT and line.startswith(DELTA_STARTS):
             try:
@@ -63,17 +63,17 @@ class CodexAppServerCodec:
             return self._reader.delta(delta.method, delta.params)
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the steps that perform an action of the consumer."""
         return dispatch_action(action, self._turns, self._approvals.reply)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that were kept back, when the process has exited."""
         return tuple(fact for thread in self._threads.all() for fact in self._threads.place(thread, thread.finish()))
 
     # -- a line of the app-server
 
-    def _receive(self, line: bytes) -> Iterable[Step]:
+    def _receive(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -88,7 +88,7 @@ class CodexAppServerCodec:
             return _without_redundant_ignored(self._responded(message) or _unknown("response", line))
         return _unknown("message", line)
 
-    def _requested(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[Step, ...]:
+    def _requested(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[CodecOutput, ...]:
         where = read(InThread, params)
         main = self._threads.main
         thread_id = where.thread_id if where is not None else None
@@ -105,7 +105,7 @@ class CodexAppServerCodec:
     def _refusal(self, method: str, raw_id: Any) -> WriteStdin:
         return WriteStdin(self._rpc.respond_error(raw_id, METHOD_NOT_FOUND, f"agent-mux does not offer {method}"))
 
-    def _responded(self, message: dict[str, Any]) -> tuple[Step, ...] | None:
+    def _responded(self, message: dict[str, Any]) -> tuple[CodecOutput, ...] | None:
         asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
@@ -119,7 +119,7 @@ class CodexAppServerCodec:
             return self._thread_opened(asked, result)
         return self._turns.answered(asked)
 
-    def _response_without_request(self, result: Any) -> tuple[Step, ...] | None:
+    def _response_without_request(self, result: Any) -> tuple[CodecOutput, ...] | None:
         """Handle a response in a transcript without stdin: an opened thread is recognized by its shape."""
         if not self._is_observed:
             return None
@@ -127,7 +127,7 @@ class CodexAppServerCodec:
             return self._thread_opened(PendingRequest(""), result)
         return (Ignored("response", "a response without a known request"),)
 
-    def _thread_opened(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
+    def _thread_opened(self, asked: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:
         answer = read(ThreadResult, result)
         if answer is None:
             return self._turns.refused(asked, RpcError(0, "codex opened no thread"))
@@ -146,7 +146,7 @@ class CodexAppServerCodec:
 
     # -- a line of another client
 
-    def _receive_stdin(self, line: bytes) -> Iterable[Step]:
+    def _receive_stdin(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (Note("a line to codex is not a JSON object", "warn"),)
@@ -167,11 +167,11 @@ def _kind_of(method: str, params: Any) -> str:
     return method if inner is None else f"{method}:{inner}"
 
 
-def _unknown(kind: str, line: bytes) -> tuple[Step, ...]:
+def _unknown(kind: str, line: bytes) -> tuple[CodecOutput, ...]:
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
-def _without_redundant_ignored(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _without_redundant_ignored(steps: tuple[CodecOutput, ...]) -> tuple[CodecOutput, ...]:
     """Drop `Ignored` beside other facts, and all but the first one without other facts."""
     ignored = [step for step in steps if isinstance(step, Ignored)]
     if not ignored:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent_mux.sdk.codec import CodecContext, Step
+from agent_mux.sdk.codec import CodecContext, CodecOutput
 from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, SessionKnown, Unknown
 from agent_mux_adapters.codex.approvals import CodexApprovals
 from agent_mux_adapters.codex.items import (
@@ -34,7 +34,7 @@ from agent_mux_adapters.codex.wire import (
     read,
 )
 
-Steps = tuple[Step, ...] | None
+Steps = tuple[CodecOutput, ...] | None
 """What a notification results in; None when it is unknown or has an unknown shape."""
 _IDLE_STATUSES = ("idle", "systemError", "notLoaded")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, RequestResolved, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, RpcError, key_of
 from agent_mux_adapters.codex.forms import (
@@ -31,7 +31,7 @@ _READING = frozenset({"read", "listFiles", "search"})
 class PendingRequest(msgspec.Struct, kw_only=True):
     """A request of the app-server: the facts that show it, and the result that each decision sends."""
 
-    asked: tuple[ApprovalAsked | InputAsked, ...]
+    asked: tuple[ApprovalRequested | InputRequested, ...]
     """One approval, or one question for each field of a form."""
     item_id: str | None = None
     """The item that waits for the decision."""
@@ -71,7 +71,7 @@ def _read_command_approval(key: str, params: Any, thread: CodexThread) -> Pendin
         detail = f"{detail}\nnetwork access: {as_text(approval.network_approval_context)}".strip()
     risk = _risk_of(approval, detail)
     title = _with_reason("Run a command", approval.reason)
-    return _item_approval(ApprovalAsked(key, title, detail, risk, SHELL_TOOL, command=command), approval, thread)
+    return _item_approval(ApprovalRequested(key, title, detail, risk, SHELL_TOOL, command=command), approval, thread)
 
 
 def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> PendingRequest | None:
@@ -82,10 +82,10 @@ def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> PendingR
     call = thread.calls.get(approval.item_id)
     diff, paths = (call.diff(thread.cwd), call.paths) if isinstance(call, PatchCall) else ("", ())
     title = _with_reason("Change files", approval.reason)
-    return _item_approval(ApprovalAsked(key, title, diff, "medium", PATCH_TOOL, paths=paths), approval, thread)
+    return _item_approval(ApprovalRequested(key, title, diff, "medium", PATCH_TOOL, paths=paths), approval, thread)
 
 
-def _item_approval(asked: ApprovalAsked, approval: _Approval, thread: CodexThread) -> PendingRequest:
+def _item_approval(asked: ApprovalRequested, approval: _Approval, thread: CodexThread) -> PendingRequest:
     # A call inside a sub-agent is not a call of the main stream, so no call there waits for the decision.
     linked = asked if thread.is_inside else msgspec.structs.replace(asked, call_id=approval.item_id)
     return PendingRequest(
@@ -111,7 +111,7 @@ def _read_permission_request(key: str, params: Any, _: CodexThread) -> PendingRe
     wanted = {name: value for name, value in request.permissions.items() if value is not None}
     detail = as_text(wanted)
     return PendingRequest(
-        asked=(ApprovalAsked(key, _with_reason("Grant permissions", request.reason), detail, "high"),),
+        asked=(ApprovalRequested(key, _with_reason("Grant permissions", request.reason), detail, "high"),),
         item_id=request.item_id,
         accept={"permissions": wanted, "scope": "turn"},
         accept_always={"permissions": wanted, "scope": "session"},
@@ -165,7 +165,7 @@ def _read_elicitation(key: str, params: Any, thread: CodexThread) -> PendingRequ
     scopes = meta.get("persist")
     persist = {"_meta": {"persist": "session"}} if isinstance(scopes, list) and "session" in scopes else {}
     return PendingRequest(
-        asked=(ApprovalAsked(key, title, detail, risk, name, call_id),),
+        asked=(ApprovalRequested(key, title, detail, risk, name, call_id),),
         item_id=None if call is None else call.id,
         accept={"action": "accept", "content": {}},
         accept_always={"action": "accept", "content": {}, **persist},
@@ -239,7 +239,7 @@ class CodexApprovals:
 
     # -- replies of our consumer
 
-    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[CodecOutput]:
         """Send a decision to the app-server, or refuse an action that does not match an open request."""
         found = self._find(action.request_id)
         if found is None:
@@ -258,7 +258,7 @@ class CodexApprovals:
 
     def _fill_in(
         self, key: str, request: _OpenRequest, form: CodexForm, action: ApproveAction | DenyAction | AnswerAction
-    ) -> Iterable[Step]:
+    ) -> Iterable[CodecOutput]:
         """Record the answer to one field, and send the form once every field has a decision."""
         field = action.request_id.removeprefix(f"{key}/")
         match action:
@@ -274,7 +274,7 @@ class CodexApprovals:
                 form.answers[field] = value
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
-        settled = RequestSettled(action.request_id, granted=isinstance(action, AnswerAction))
+        settled = RequestResolved(action.request_id, granted=isinstance(action, AnswerAction))
         del request.unsettled[action.request_id]
         if request.unsettled:
             return (settled,)
@@ -283,7 +283,7 @@ class CodexApprovals:
 
     def _send(
         self, key: str, request: _OpenRequest, result: Any, *, granted: bool, reason: str | None = None
-    ) -> tuple[Step, ...]:
+    ) -> tuple[CodecOutput, ...]:
         del self._open[key]
         return WriteStdin(self._rpc.respond(request.raw_id, result)), *_settle(request, granted=granted, reason=reason)
 
@@ -332,7 +332,7 @@ class CodexApprovals:
 
 
 def _settle(request: _OpenRequest, *, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
-    return tuple(RequestSettled(request_id, granted, reason) for request_id in request.unsettled)
+    return tuple(RequestResolved(request_id, granted, reason) for request_id in request.unsettled)
 
 
 def _grants(result: Any) -> bool:

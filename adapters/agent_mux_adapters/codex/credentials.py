@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 EXEC_KEY = "CODEX_API_KEY"
@@ -53,45 +53,49 @@ def _own_provider(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | 
     return (name, provider) if provider and provider.get("requires_openai_auth") is not True else None
 
 
-def _find_own_provider(place: AgentPaths) -> Evidence | None:
+def _find_own_provider(place: AgentPaths) -> FoundCredentials | None:
     found = _own_provider(_config(place))
     if found is None or found[0] == _AWS_PROVIDER:
         return None
     name, provider = found
     variable = text(provider.get("env_key"))
     if variable:
-        return Evidence(where=variable) if place.environ.get(variable) else None
-    return Evidence(where=f"{config_file(place)} (model_providers.{name})")
+        return FoundCredentials(where=variable) if place.environ.get(variable) else None
+    return FoundCredentials(where=f"{config_file(place)} (model_providers.{name})")
 
 
-def _if_openai(find: Callable[[AgentPaths], Evidence | None]) -> Callable[[AgentPaths], Evidence | None]:
+def _if_openai(
+    find: Callable[[AgentPaths], FoundCredentials | None],
+) -> Callable[[AgentPaths], FoundCredentials | None]:
     """Restrict a search for credentials to configurations in which OpenAI is the provider."""
     return lambda place: None if _own_provider(_config(place)) else find(place)
 
 
-def _find_token(place: AgentPaths) -> Evidence | None:
-    return Evidence(where="CODEX_ACCESS_TOKEN") if place.environ.get("CODEX_ACCESS_TOKEN") else None
+def _find_token(place: AgentPaths) -> FoundCredentials | None:
+    return FoundCredentials(where="CODEX_ACCESS_TOKEN") if place.environ.get("CODEX_ACCESS_TOKEN") else None
 
 
-def _find_api_key(place: AgentPaths) -> Evidence | None:
+def _find_api_key(place: AgentPaths) -> FoundCredentials | None:
     stored = _stored(place)
     if text(stored.get("OPENAI_API_KEY")) and stored.get("auth_mode") != "chatgpt":
-        return Evidence(where=str(directory(place) / "auth.json"))
+        return FoundCredentials(where=str(directory(place) / "auth.json"))
     return None
 
 
-def _find_exec_key(place: AgentPaths) -> Evidence | None:
+def _find_exec_key(place: AgentPaths) -> FoundCredentials | None:
     where = f"{EXEC_KEY}, used by one-shot runs only"
-    return Evidence(where=where) if place.environ.get(EXEC_KEY) else None
+    return FoundCredentials(where=where) if place.environ.get(EXEC_KEY) else None
 
 
-def _find_account(place: AgentPaths) -> Evidence | None:
+def _find_account(place: AgentPaths) -> FoundCredentials | None:
     tokens = mapping(_stored(place).get("tokens"))
     token = text(tokens.get("access_token"))
     if not token:
         return None
     is_renewable = bool(text(tokens.get("refresh_token")))
-    return Evidence(where=str(directory(place) / "auth.json"), expires_at=None if is_renewable else _expiry(token))
+    return FoundCredentials(
+        where=str(directory(place) / "auth.json"), expires_at=None if is_renewable else _expiry(token)
+    )
 
 
 def _expiry(token: str) -> int | None:

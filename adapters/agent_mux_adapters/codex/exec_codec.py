@@ -10,24 +10,24 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import (
     Fact,
     Ignored,
     LogLine,
     Note,
+    RecoverableError,
     RunCost,
     SessionKnown,
     StepBegin,
-    Text,
-    Thinking,
     ToolDone,
     ToolReady,
-    Trouble,
     TurnBegin,
     TurnDone,
     TurnFailed,
     Unknown,
+    WholeText,
+    WholeThinking,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
@@ -88,11 +88,11 @@ class CodexExecCodec:
             "error": self._error,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is part of the spawn."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps for one line."""
         if source is not STDOUT:
             text = line.decode("utf-8", "replace")
@@ -107,14 +107,14 @@ class CodexExecCodec:
             return (Unknown(_kind_of(message), line.decode("utf-8", "replace")),)
         return facts
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Perform an action of the consumer: only signals are possible."""
         return one_shot_action(action, "codex exec")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return an error that no `turn.failed` repeated."""
         message, self._last_error = self._last_error, ""
-        return (Trouble(error_code_of(message), message),) if message else ()
+        return (RecoverableError(error_code_of(message), message),) if message else ()
 
     # -- lines about the thread and its turn
 
@@ -199,9 +199,9 @@ class CodexExecCodec:
         match _item_of(message):
             case MessageItem(text=text):
                 self._last_message = text
-                return *self._step_after_tools(), Text(text)
+                return *self._step_after_tools(), WholeText(text)
             case ReasoningItem(text=text):
-                return *self._step_after_tools(), Thinking(text)
+                return *self._step_after_tools(), WholeThinking(text)
             case CodexToolCall() as call:
                 self._tools_ran |= not isinstance(call, WebSearchCall)  # a search is part of the model call
                 begun = () if call.id in self._open_calls else _running(call)

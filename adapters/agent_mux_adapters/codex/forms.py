@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.facts import InputAsked
+from agent_mux.sdk.facts import InputRequested
 from agent_mux_adapters.codex.wire import read
 
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
@@ -40,19 +40,19 @@ class UserInputRequest(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     item_id: str | None = None
 
 
-def read_user_questions(key: str, params: Any) -> tuple[UserInputRequest, tuple[InputAsked, ...], CodexForm] | None:
+def read_user_questions(key: str, params: Any) -> tuple[UserInputRequest, tuple[InputRequested, ...], CodexForm] | None:
     """Read the agent's questions: their request, one fact for each, and an empty form. None when there are none."""
     request = read(UserInputRequest, params)
     if request is None or not request.questions:
         return None
-    asked = tuple(InputAsked(f"{key}/{q.id}", q.question, _context_of(q), _labels(q)) for q in request.questions)
+    asked = tuple(InputRequested(f"{key}/{q.id}", q.question, _context_of(q), _labels(q)) for q in request.questions)
     return request, asked, CodexForm({question.id: None for question in request.questions}, by_tool=False)
 
 
-def questions_of_schema(key: str, message: str, fields: dict[str, Any]) -> tuple[InputAsked, ...]:
+def questions_of_schema(key: str, message: str, fields: dict[str, Any]) -> tuple[InputRequested, ...]:
     """Return one question for each field of an MCP server's schema. `message` describes fields without description."""
     return tuple(
-        InputAsked(
+        InputRequested(
             f"{key}/{name}",
             _text(schema, "title") or name,
             _text(schema, "description") or message,

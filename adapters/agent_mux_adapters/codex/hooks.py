@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.hooks import AnswerQuirks, hook_answer
 from agent_mux_adapters._dialects.tolerant import mapping, text
@@ -42,7 +42,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
     )
 
 
-def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
+def render_decision(call: HookCall, decision: HookDecision) -> HookResponse:
     """Render a decision as the output that Codex expects of a hook."""
     return hook_answer(call, decision, TYPES[call.hook_type][0], QUIRKS)
 

@@ -10,9 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.documents import FieldPath
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -33,49 +40,49 @@ def _files(table: FieldPath = ()) -> tuple[ConfigFile, ...]:
 CONFIG = AgentConfig(
     files=_files(),
     fields={
-        "model": Field(kind="string", meaning="the model"),
-        "model_provider": Field(kind="string", meaning="model provider: openai, or a name in model_providers"),
-        "model_providers": Field(kind="table", meaning="additional model providers: base_url, env_key, wire_api"),
-        "model_reasoning_effort": Field(kind="string", meaning="thinking effort, such as low or high"),
-        "model_reasoning_summary": Field(
+        "model": ConfigField(kind="string", meaning="the model"),
+        "model_provider": ConfigField(kind="string", meaning="model provider: openai, or a name in model_providers"),
+        "model_providers": ConfigField(kind="table", meaning="additional model providers: base_url, env_key, wire_api"),
+        "model_reasoning_effort": ConfigField(kind="string", meaning="thinking effort, such as low or high"),
+        "model_reasoning_summary": ConfigField(
             kind="string", meaning="style of thought summaries", choices=("auto", "concise", "detailed", "none")
         ),
-        "model_verbosity": Field(kind="string", meaning="length of answers", choices=("low", "medium", "high")),
-        "approval_policy": Field(
+        "model_verbosity": ConfigField(kind="string", meaning="length of answers", choices=("low", "medium", "high")),
+        "approval_policy": ConfigField(
             kind="string",
             meaning="when commands need approval",
             choices=("untrusted", "on-failure", "on-request", "never"),
             or_kinds=("table",),
         ),
-        "sandbox_mode": Field(
+        "sandbox_mode": ConfigField(
             kind="string",
             meaning="sandbox for commands",
             choices=("read-only", "workspace-write", "danger-full-access"),
         ),
-        "sandbox_workspace_write.network_access": Field(
+        "sandbox_workspace_write.network_access": ConfigField(
             kind="boolean", meaning="network access for sandboxed commands"
         ),
-        "sandbox_workspace_write.writable_roots": Field(kind="list", meaning="additional writable directories"),
-        "web_search": Field(
+        "sandbox_workspace_write.writable_roots": ConfigField(kind="list", meaning="additional writable directories"),
+        "web_search": ConfigField(
             kind="string",
             meaning="web search mode",
             choices=("disabled", "cached", "indexed", "live"),
         ),
-        "developer_instructions": Field(kind="string", meaning="additional instructions for the model"),
-        "model_instructions_file": Field(kind="string", meaning="a file that replaces the built-in instructions"),
-        "project_doc_max_bytes": Field(kind="number", meaning="maximum size of AGENTS.md in bytes"),
-        "project_doc_fallback_filenames": Field(kind="list", meaning="files to read when AGENTS.md is missing"),
-        "shell_environment_policy.inherit": Field(
+        "developer_instructions": ConfigField(kind="string", meaning="additional instructions for the model"),
+        "model_instructions_file": ConfigField(kind="string", meaning="a file that replaces the built-in instructions"),
+        "project_doc_max_bytes": ConfigField(kind="number", meaning="maximum size of AGENTS.md in bytes"),
+        "project_doc_fallback_filenames": ConfigField(kind="list", meaning="files to read when AGENTS.md is missing"),
+        "shell_environment_policy.inherit": ConfigField(
             kind="string", meaning="environment variables passed to commands", choices=("core", "all", "none")
         ),
-        "history.persistence": Field(
+        "history.persistence": ConfigField(
             kind="string", meaning="storage of the prompt history", choices=("save-all", "none")
         ),
-        "notify": Field(kind="list", meaning="program and arguments to run after each turn"),
-        "cli_auth_credentials_store": Field(
+        "notify": ConfigField(kind="list", meaning="program and arguments to run after each turn"),
+        "cli_auth_credentials_store": ConfigField(
             kind="string", meaning="storage of credentials", choices=("file", "keyring", "auto", "ephemeral")
         ),
-        "check_for_update_on_startup": Field(kind="boolean", meaning="check for updates at startup"),
+        "check_for_update_on_startup": ConfigField(kind="boolean", meaning="check for updates at startup"),
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )
@@ -106,18 +113,18 @@ MCP = McpFiles(
 )
 
 
-def _folders(kind: str) -> tuple[Folder, ...]:
+def _folders(kind: str) -> tuple[DefinitionFolder, ...]:
     return (
-        Folder(scope="global", path=lambda place: directory(place) / kind),
-        Folder(scope="project", path=lambda place: place.project_file(".codex", kind)),
+        DefinitionFolder(scope="global", path=lambda place: directory(place) / kind),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".codex", kind)),
     )
 
 
 SKILLS = DefinitionFolders(
     folders=(
         *_folders("skills"),
-        Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
-        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+        DefinitionFolder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
     ),
     layout="folder",
     file="SKILL.md",

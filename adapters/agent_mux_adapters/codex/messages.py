@@ -4,7 +4,17 @@ Fragments become deltas as they arrive. The completed item adds only the text th
 is cut off (by a dropped connection or by steering) never completes.
 """
 
-from agent_mux.sdk.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
+from agent_mux.sdk.facts import (
+    Fact,
+    Ignored,
+    Note,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+    WholeText,
+    WholeThinking,
+)
 
 BETWEEN_PARTS = "\n\n"
 
@@ -57,7 +67,7 @@ class CodexMessages:
         """Return the rest of a streamed message, or the whole message if none of it was streamed."""
         fragments = self._fragments.pop(item, None)
         if fragments is None:
-            return *self._switch_to("", TextEnd()), Text(text)
+            return *self._switch_to("", TextEnd()), WholeText(text)
         rest, warning = _missed_text(text, fragments)
         facts: tuple[Fact, ...] = (TextDelta(rest),) if rest else ()
         closing = self._switch_to(item, TextEnd())
@@ -70,7 +80,7 @@ class CodexMessages:
         parts = content if kind == "textDelta" or not summary else summary
         text, fragments = BETWEEN_PARTS.join(parts), self._fragments.pop(item, None)
         if fragments is None:
-            return *self._switch_to("", TextEnd()), Thinking(text)
+            return *self._switch_to("", TextEnd()), WholeThinking(text)
         rest, warning = _missed_text(text, fragments)
         facts: tuple[Fact, ...] = (ThinkingDelta(rest),) if rest else ()
         closing = self._switch_to(item, ThinkingEnd())

@@ -13,8 +13,23 @@ from urllib.parse import unquote, urlsplit
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_files import LineCursor, SubagentCalls, files_below, milliseconds_of, objects_of
-from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
+from agent_mux.sdk.session_files import (
+    JsonLinesReader,
+    SubagentUsageReader,
+    find_session_files,
+    parse_timestamp,
+    read_json_objects,
+)
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    SessionReader,
+    SessionStore,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.codex.items import THREAD_ITEMS, MessageItem, ReasoningItem, read_item
 from agent_mux_adapters.codex.outcome import failure_of
@@ -36,12 +51,12 @@ def root(place: AgentPaths) -> Path:
     return place.home_of("CODEX_HOME", ".codex") / "sessions"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Find the rollouts of all threads."""
-    return files_below(root(place), "*/*/*/rollout-*.jsonl")
+    return find_session_files(root(place), "*/*/*/rollout-*.jsonl")
 
 
-def open_session(found: Found) -> Cursor:
+def open_session(found: FoundSession) -> SessionReader:
     """Return a cursor at the first line of a rollout."""
     return RolloutCursor(found.path)
 
@@ -58,16 +73,16 @@ class RolloutCursor:
         self._forks_left = forks_left
         self._is_new = True
         self._thread = RolloutReader(until)
-        self._lines = LineCursor(path, self._thread.read)
-        self._subagents = SubagentCalls(lambda: RolloutReader().read)
+        self._lines = JsonLinesReader(path, self._thread.read)
+        self._subagents = SubagentUsageReader(lambda: RolloutReader().read)
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Read the entries since the last call. See `Cursor.read`."""
         if self._is_new:
             self._is_new = False
             origin = self._origin()
             inherited = origin.read() if origin is not None else ()
-            yield from (entry for entry in inherited if not isinstance(entry.fact, Described))
+            yield from (entry for entry in inherited if not isinstance(entry.fact, SessionDescribed))
         yield from self._lines.read()
         paths = map(self._rollout_of, self._thread.subagents)
         yield from self._subagents.read(path for path in paths if path is not None)
@@ -78,7 +93,7 @@ class RolloutCursor:
         return next(self._path.parents[3].glob(f"*/*/*/rollout-*-{thread_id}.jsonl"), None)
 
     def _origin(self) -> "RolloutCursor | None":
-        first = mapping(next(objects_of(self._path), {}).get("payload"))
+        first = mapping(next(read_json_objects(self._path), {}).get("payload"))
         path, until = self._rollout_of(text(first.get("forked_from_id"))), first.get("forked_from_ordinal_exclusive")
         if path is None or not isinstance(until, int) or not self._forks_left:
             return None
@@ -101,41 +116,41 @@ class RolloutReader:
         """Whether the model's answer is complete. The results of its tool calls may follow."""
         self._error: facts.Failure | None = None
         """The failure that the turn will end with."""
-        self._lines: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
+        self._lines: Mapping[str, Callable[[Mapping[str, Any]], Iterable[SessionFact]]] = {
             "session_meta": self._session_meta,
             "turn_context": self._turn_context,
             "event_msg": self._event,
             "token_usage_record": self._token_usage,
             "response_item": self._response_item,
         }
-        self._events: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
+        self._events: Mapping[str, Callable[[Mapping[str, Any]], Iterable[SessionFact]]] = {
             "item_completed": lambda event: self._item(mapping(event.get("item"))),
-            "thread_name_updated": lambda event: (Described(title=text(event.get("thread_name")) or None),),
+            "thread_name_updated": lambda event: (SessionDescribed(title=text(event.get("thread_name")) or None),),
             "error": self._failed,
             "task_complete": lambda _: (self._turn_end(),),
             "turn_aborted": lambda _: (facts.TurnStopped(),),
         }
 
-    def read(self, line: Mapping[str, Any]) -> Iterator[Entry]:
+    def read(self, line: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Return the entries of one line."""
         if self._until is not None and whole(line.get("ordinal")) >= self._until:
             return
-        at = milliseconds_of(line.get("timestamp"))
+        at = parse_timestamp(line.get("timestamp"))
         reader = self._lines.get(text(line.get("type")))
         for fact in reader(mapping(line.get("payload"))) if reader is not None else ():
             if isinstance(fact, facts.SubagentBegin):
                 self.subagents.setdefault(fact.subagent_id)
-            yield Entry(at, fact)
+            yield SessionEntry(at, fact)
 
     # -- the thread
 
-    def _session_meta(self, meta: Mapping[str, Any]) -> Iterable[Told]:
+    def _session_meta(self, meta: Mapping[str, Any]) -> Iterable[SessionFact]:
         if self._id:  # versions that copied the history of a fork also copied the first line of its origin
             return
         self._id = text(meta.get("id"))
         cwd = text(meta.get("cwd"))
         self._thread = CodexThread(self._id, cwd)
-        yield Described(
+        yield SessionDescribed(
             session_id=self._id or None,
             cwd=cwd or None,
             branch=text(mapping(meta.get("git")).get("branch")) or None,
@@ -144,22 +159,22 @@ class RolloutReader:
             part_of=text(meta.get("parent_thread_id")) or None,
         )
 
-    def _turn_context(self, context: Mapping[str, Any]) -> Iterable[Told]:
+    def _turn_context(self, context: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._model = text(context.get("model")) or self._model
         return ()
 
-    def _token_usage(self, record: Mapping[str, Any]) -> Iterable[Told]:
+    def _token_usage(self, record: Mapping[str, Any]) -> Iterable[SessionFact]:
         counts = mapping(record.get("usage"))
         usage = usage_of(CodexTokens(**{name: whole(counts.get(name)) for name in CodexTokens.__struct_fields__}))
         if usage is not None:
             self._is_answered = True
             yield ModelCalled(text(record.get("response_id")), self._model, usage)
 
-    def _response_item(self, item: Mapping[str, Any]) -> Iterable[Told]:
+    def _response_item(self, item: Mapping[str, Any]) -> Iterable[SessionFact]:
         """Handle an output item of the model. It only shows where a step with tool calls begins."""
         return self._next_step() if text(item.get("type")) in TOOL_CALL_TYPES else ()
 
-    def _next_step(self) -> Iterable[Told]:
+    def _next_step(self) -> Iterable[SessionFact]:
         """Begin a step if the model's last answer was complete: its next output is of another model call."""
         if not self._is_answered:
             return ()
@@ -168,11 +183,11 @@ class RolloutReader:
 
     # -- its turns
 
-    def _event(self, event: Mapping[str, Any]) -> Iterable[Told]:
+    def _event(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
         reader = self._events.get(text(event.get("type")))
         return reader(event) if reader is not None else ()
 
-    def _failed(self, event: Mapping[str, Any]) -> Iterable[Told]:
+    def _failed(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._error = failure_of(text(event.get("message")) or "the agent reported an error")
         return ()
 
@@ -180,10 +195,10 @@ class RolloutReader:
         error, self._error = self._error, None
         return facts.TurnDone() if error is None else facts.TurnFailed(error)
 
-    def _item(self, stored: Mapping[str, Any]) -> Iterable[Told]:  # noqa: PLR0911  # a table
+    def _item(self, stored: Mapping[str, Any]) -> Iterable[SessionFact]:  # noqa: PLR0911  # a table
         kind = text(stored.get("type"))
         if kind == "UserMessage":
-            return (Prompted(_texts_of(stored.get("content"))),)
+            return (PromptSent(_texts_of(stored.get("content"))),)
         item = read_item(THREAD_ITEMS, _app_server_item(kind, stored))
         match item:
             case MessageItem():

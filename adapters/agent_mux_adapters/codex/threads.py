@@ -9,15 +9,16 @@ from typing import Any
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk.facts import (
-    ApprovalAsked,
+    ApprovalRequested,
     ContextCompacted,
     ContextFilling,
     Fact,
     Ignored,
-    InputAsked,
+    InputRequested,
     InSubagent,
     Note,
-    RequestSettled,
+    RecoverableError,
+    RequestResolved,
     Retrying,
     StepBegin,
     StepDone,
@@ -26,7 +27,6 @@ from agent_mux.sdk.facts import (
     ToolDone,
     ToolOutput,
     ToolReady,
-    Trouble,
     TurnBegin,
     TurnDone,
     TurnFailed,
@@ -54,7 +54,7 @@ CONTEXT_WARNING_SHARE = 0.8  # of the context window; see docs/spec/events.md, s
 MAX_KEPT_OUTPUT = 1 << 20  # characters per command; Codex itself keeps no more of an output
 # Facts that are never nested in a sub-agent: consumers must see requests, and sub-agents of a sub-agent belong to the
 # run.
-_FACTS_OF_THE_RUN = (ApprovalAsked, InputAsked, RequestSettled, SubagentBegin, SubagentDone)
+_FACTS_OF_THE_RUN = (ApprovalRequested, InputRequested, RequestResolved, SubagentBegin, SubagentDone)
 
 
 class CodexThread:
@@ -144,7 +144,9 @@ class CodexThread:
     def finish(self) -> tuple[Fact, ...]:
         """Return kept output and an unreported error when the process has exited."""
         error, self._error = self._error, None
-        trouble = (Trouble(error_code_of(error.message, error.codex_error_info), error.message),) if error else ()
+        trouble = (
+            (RecoverableError(error_code_of(error.message, error.codex_error_info), error.message),) if error else ()
+        )
         return *self._release_output(), *trouble
 
     def _take_error(self, turn: TurnInfo) -> TurnError | None:

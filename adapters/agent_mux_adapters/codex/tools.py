@@ -19,7 +19,7 @@ from agent_mux.sdk.facts import (
     ImageProduced,
     McpBegin,
     McpDone,
-    Shell,
+    ShellInvocation,
     ToolBegin,
     ToolDone,
     ToolReady,
@@ -58,7 +58,11 @@ class CommandCall(CodexToolCall, frozen=True, kw_only=True, gc=False):
     def begin_facts(self) -> tuple[Fact, ...]:
         """Return the command, which runs or waits for an approval."""
         directory = {} if self.cwd is None else {"cwd": self.cwd}
-        return (ToolReady(self.id, SHELL_TOOL, {"command": self.command, **directory}, Shell(self.command, self.cwd)),)
+        return (
+            ToolReady(
+                self.id, SHELL_TOOL, {"command": self.command, **directory}, ShellInvocation(self.command, self.cwd)
+            ),
+        )
 
     def end_facts(self) -> tuple[Fact, ...]:
         """Return the exit of the command, or an error when it was declined or not run."""

@@ -14,7 +14,7 @@ The end of input terminates the process at once, even in mid turn: it must wait 
 
 from typing import Any, Literal
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
@@ -48,28 +48,28 @@ class CodexTurns(PromptQueue):
 
     # -- actions of the consumer
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Queue the prompt and begin the handshake."""
         if self._is_observed:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask("initialize", initialize_params()),)
 
-    def steer(self, text: str) -> tuple[Step, ...]:
+    def steer(self, text: str) -> tuple[CodecOutput, ...]:
         """Send a message into the running turn; without a turn, send it as a prompt."""
         if self._turn == "none":
             return self.send(text)
         self._to_steer.append(text)
         return self._send_deferred()
 
-    def interrupt(self) -> tuple[Step, ...]:
+    def interrupt(self) -> tuple[CodecOutput, ...]:
         """Interrupt the turn that runs or is about to run."""
         if self._turn == "none" and not self._prompts:
             return (Note("nothing to interrupt: codex waits for a prompt"),)
         self._interrupt_due = self._stopping = True
         return self._send_deferred()
 
-    def cancel(self) -> tuple[Step, ...]:
+    def cancel(self) -> tuple[CodecOutput, ...]:
         """Drop the queued prompts and interrupt the turn, because the run is aborted."""
         self._prompts.clear()
         self._closing = self._stopping = True
@@ -77,7 +77,7 @@ class CodexTurns(PromptQueue):
 
     # -- responses of the app-server
 
-    def answered(self, asked: PendingRequest) -> tuple[Step, ...]:
+    def answered(self, asked: PendingRequest) -> tuple[CodecOutput, ...]:
         """Handle the result of one of our requests, except `thread/*`."""
         kind = f"response:{asked.method}"
         match asked.method:
@@ -90,7 +90,7 @@ class CodexTurns(PromptQueue):
                 return Ignored(kind, "the message is in the turn"), *self.next()
         return (Ignored(kind, "notifications report the outcome"),)
 
-    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[CodecOutput, ...]:
         """Handle the error response to one of our requests."""
         message = error.message
         match asked.method:
@@ -104,14 +104,14 @@ class CodexTurns(PromptQueue):
                 return self._steer_refused(asked, message)
         return (Note(f"codex refused {asked.method}: {message}", "warn"),)
 
-    def opened(self, known: SessionKnown) -> tuple[Step, ...]:
+    def opened(self, known: SessionKnown) -> tuple[CodecOutput, ...]:
         """Record the thread that was opened, and send the first prompt."""
         self._thread_id = known.session_id
         return known, *self.next()
 
     # -- notifications of the app-server
 
-    def turn_started(self, turn_id: str) -> tuple[Step, ...]:
+    def turn_started(self, turn_id: str) -> tuple[CodecOutput, ...]:
         """Handle `turn/started` and send what waits for it.
 
         The result of `turn/start` has the turn's id before, but Codex takes no requests for the turn until now.
@@ -179,7 +179,7 @@ class CodexTurns(PromptQueue):
             effects.append(self._ask("turn/interrupt", {**turn, "turnId": self._turn_id}))
         return tuple(effects)
 
-    def _steer_refused(self, asked: PendingRequest, message: str) -> tuple[Step, ...]:
+    def _steer_refused(self, asked: PendingRequest, message: str) -> tuple[CodecOutput, ...]:
         """Make a refused steering message the next prompt: the turn is over, or takes no messages."""
         self._unanswered_steers = max(self._unanswered_steers - 1, 0)
         facts: tuple[Fact, ...] = (Note(f"codex did not add the message to the turn: {message}", "warn"),)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent_mux.sdk.adapter import NativeProtocol
-from agent_mux.sdk.codec import STDOUT, CodecContext, Exit, Source, Step
-from agent_mux.sdk.facts import Fact, Failure, FileEffect, Ignored, Note, Shell, StepBegin, TurnFailed, Usage
+from agent_mux.sdk.codec import STDOUT, CodecContext, CodecOutput, Exit, Source
+from agent_mux.sdk.facts import Fact, Failure, FileEffect, Ignored, Note, ShellInvocation, StepBegin, TurnFailed, Usage
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import (
     AcpCall,
@@ -64,7 +64,7 @@ class CopilotAcpTools(ToolReader):
         by_title = next((name for title, name in _NAMES_BY_TITLE.items() if call.first_title.startswith(title)), None)
         return by_field or by_title or super().name(call)
 
-    def shell(self, call: AcpCall) -> Shell | None:
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
         """Return the command of a foreground shell call; None for any other call."""
         return shell_of(self.name(call), call.raw_input)
 
@@ -146,7 +146,7 @@ class CopilotAcpCodec(AcpCodec):
         self._is_streaming = False
         """Whether the last line was a fragment of the agent's own output. Another fragment changes none of these."""
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps for one line."""
         if source is not STDOUT:
             return super().receive(line, source)
@@ -158,13 +158,13 @@ class CopilotAcpCodec(AcpCodec):
         self._is_streaming = False
         return self._read(line) if self._held is None and _ERROR_LINE not in line else self._read_around_held(line)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """Return the held message and the facts that the dialect kept back, when the process has exited."""
         return *self._release(), *super().finish(exit)
 
     # -- model calls
 
-    def _read(self, line: bytes) -> Iterable[Step]:
+    def _read(self, line: bytes) -> Iterable[CodecOutput]:
         if _CHUNK in line and _INFO_LINE not in line:
             return self._chunk(line)
         if _USAGE in line:
@@ -173,7 +173,7 @@ class CopilotAcpCodec(AcpCodec):
             self._is_in_model_call, self._is_next_step_due, self._has_output = _ANSWER in line, False, False
         return super().receive(line, STDOUT)
 
-    def _chunk(self, line: bytes) -> Iterable[Step]:
+    def _chunk(self, line: bytes) -> Iterable[CodecOutput]:
         if any(call.is_subagent for call in self._tools.open):
             return (_SUBAGENT_TEXT,)
         if not self._is_in_model_call and _THOUGHT in line:
@@ -185,7 +185,7 @@ class CopilotAcpCodec(AcpCodec):
 
     # -- a message that may be a failure is held until the next line
 
-    def _read_around_held(self, line: bytes) -> Iterable[Step]:
+    def _read_around_held(self, line: bytes) -> Iterable[CodecOutput]:
         if self._held is not None and _USAGE in line:
             return self._read(line)
         if self._held is not None and _ANSWER in line:
@@ -198,7 +198,7 @@ class CopilotAcpCodec(AcpCodec):
         self._held, self._is_streaming = line, False
         return *released, _HELD
 
-    def _release(self) -> tuple[Step, ...]:
+    def _release(self) -> tuple[CodecOutput, ...]:
         held, self._held = self._held, None
         return () if held is None else tuple(self._read(held))
 

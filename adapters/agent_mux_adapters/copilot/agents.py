@@ -18,10 +18,8 @@ from agent_mux.sdk.facts import (
     StepDone,
     SubagentBegin,
     SubagentDone,
-    Text,
     TextDelta,
     TextEnd,
-    Thinking,
     ThinkingDelta,
     ThinkingEnd,
     ToolBegin,
@@ -29,6 +27,8 @@ from agent_mux.sdk.facts import (
     ToolInput,
     ToolOutput,
     ToolReady,
+    WholeText,
+    WholeThinking,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 from agent_mux_adapters.copilot.messages import CopilotMessages
@@ -40,7 +40,7 @@ from agent_mux_adapters.copilot.wire import DeltaEvent
 _RATE_LIMIT = "rate_limit"
 _INPUT_NOT_STREAMED = Ignored("assistant.tool_call_delta", "shown when the input is complete")
 _FACTS_INSIDE = (
-    McpBegin, McpDone, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd, ToolBegin, ToolDone, ToolInput,
+    McpBegin, McpDone, WholeText, TextDelta, TextEnd, WholeThinking, ThinkingDelta, ThinkingEnd, ToolBegin, ToolDone, ToolInput,
     ToolOutput, ToolReady,
 )  # fmt: skip
 """The facts of a sub-agent that are shown, nested in it."""

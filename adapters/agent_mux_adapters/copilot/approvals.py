@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, RequestResolved, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, key_of
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
@@ -25,7 +25,7 @@ _APPROVE_ONCE: Mapping[str, Any] = {"kind": "approve-once"}
 
 
 class _Permission(msgspec.Struct, frozen=True, kw_only=True):
-    asked: ApprovalAsked
+    asked: ApprovalRequested
     approve_always: Mapping[str, Any]
     """The decision that also approves similar requests for the rest of the session."""
     is_inside: bool
@@ -61,7 +61,7 @@ def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, *, is_
     command = text(wanted.get("fullCommandText")) or None
     risk, paths = _risk_of(kind, wanted), _paths_of(wanted, shown)
     return _Permission(
-        asked=ApprovalAsked(request_id, title, detail, risk, name, call_id, command, paths),
+        asked=ApprovalRequested(request_id, title, detail, risk, name, call_id, command, paths),
         approve_always={"kind": "approve-for-session", **approval},
         is_inside=is_inside,
     )
@@ -186,7 +186,7 @@ class CopilotApprovals:
         if self._permissions.pop(request_id, None) is None:
             return (Ignored("permission.completed", "reported when it was decided"),)
         reason = text(result.get("feedback")) or text(result.get("reason")) or None
-        return (RequestSettled(request_id, _is_granted(text(result.get("kind"))), reason),)
+        return (RequestResolved(request_id, _is_granted(text(result.get("kind"))), reason),)
 
     def question_asked(self, raw_id: Any, params: Any) -> tuple[Fact, ...] | None:
         """Handle `userInput.request`: return the question; None when the parameters have an unknown shape."""
@@ -197,7 +197,7 @@ class CopilotApprovals:
         found = fields.get("choices")
         choices = tuple(choice for choice in found if isinstance(choice, str)) if isinstance(found, list) else ()
         self._questions[key] = _Question(raw_id, choices, fields.get("allowFreeform") is not False)
-        asked = InputAsked(key, question, options=choices)
+        asked = InputRequested(key, question, options=choices)
         if key in self._early_answers:
             return asked, *self._settle_question(key, granted=self._early_answers.pop(key))
         return (asked,)
@@ -209,7 +209,7 @@ class CopilotApprovals:
         for key in gone:
             self._permissions.pop(key, None)
             self._questions.pop(key, None)
-        return tuple(RequestSettled(key, granted=False, reason=TURN_OVER) for key in gone)
+        return tuple(RequestResolved(key, granted=False, reason=TURN_OVER) for key in gone)
 
     def still_waiting(self) -> tuple[Fact, ...]:
         """Return the permissions that sub-agents in the background still need.
@@ -220,7 +220,7 @@ class CopilotApprovals:
 
     # -- replies of our consumer
 
-    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[CodecOutput]:
         """Send a decision or an answer to Copilot, or refuse an action that does not match an open request."""
         if action.request_id in self._permissions:
             return self._decide(action)
@@ -228,7 +228,7 @@ class CopilotApprovals:
             return self._answer(self._questions[action.request_id], action)
         return (Refuse("INTERACTION_NOT_FOUND", f"copilot is not waiting for {action.request_id}"),)
 
-    def _decide(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
+    def _decide(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[CodecOutput]:
         permission = self._permissions[action.request_id]
         match action:
             case ApproveAction(always=always):
@@ -239,9 +239,9 @@ class CopilotApprovals:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
         del self._permissions[action.request_id]
         decision = {"sessionId": self.session_id, "requestId": action.request_id, "result": result}
-        return WriteStdin(self._rpc.request(DECISION, decision)), RequestSettled(action.request_id, granted, reason)
+        return WriteStdin(self._rpc.request(DECISION, decision)), RequestResolved(action.request_id, granted, reason)
 
-    def _answer(self, question: _Question, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
+    def _answer(self, question: _Question, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[CodecOutput]:
         match action:
             case AnswerAction(text=answer) if answer not in question.choices and not question.is_free:
                 allowed = ", ".join(question.choices)
@@ -257,7 +257,7 @@ class CopilotApprovals:
 
     def _settle_question(self, key: str, *, granted: bool) -> tuple[Fact, ...]:
         del self._questions[key]
-        return (RequestSettled(key, granted),)
+        return (RequestResolved(key, granted),)
 
     # -- answers of another client
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_mux.sdk import AgentMuxError
 from agent_mux.sdk.config import AgentPaths, read_document
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, rows
 
 TOKEN_VARIABLES = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
@@ -32,28 +32,28 @@ def _state(place: AgentPaths) -> Mapping[str, Any]:
     return {} if document is None else document.data()
 
 
-def _find_token(place: AgentPaths) -> Evidence | None:
+def _find_token(place: AgentPaths) -> FoundCredentials | None:
     name = next((name for name in TOKEN_VARIABLES if place.environ.get(name)), None)
     if name is None:
         return None
     if place.environ[name].startswith(_CLASSIC_PREFIX):
         raise ValueError(f"{name} holds a classic token ({_CLASSIC_PREFIX}...), which Copilot refuses: unset it")
-    return Evidence(where=name)
+    return FoundCredentials(where=name)
 
 
-def _find_login(place: AgentPaths) -> Evidence | None:
+def _find_login(place: AgentPaths) -> FoundCredentials | None:
     """Find a token in plain text, which Copilot stores on machines without a keyring."""
     state = _state(place)
     has_token = bool(mapping(state.get("authTokens")) or mapping(state.get("copilotTokens")))
-    return Evidence(where=str(_state_file(place))) if has_token else None
+    return FoundCredentials(where=str(_state_file(place))) if has_token else None
 
 
-def _find_github_cli_token(place: AgentPaths) -> Evidence | None:
+def _find_github_cli_token(place: AgentPaths) -> FoundCredentials | None:
     """Find the token of the GitHub CLI: without other credentials, Copilot runs `gh auth token`."""
     hosts = _hosts_file(place)
     if hosts is None or not _STORED_TOKEN.search(hosts.read_text("utf-8", "replace")):
         return None
-    return Evidence(where=str(hosts))
+    return FoundCredentials(where=str(hosts))
 
 
 def _hosts_file(place: AgentPaths) -> Path | None:

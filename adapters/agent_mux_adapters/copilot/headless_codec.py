@@ -6,7 +6,7 @@ It is the protocol of Copilot's own SDK. The framing is removed before the codec
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source, WriteStdin
 from agent_mux.sdk.facts import Ignored, LogLine, Note, Unknown
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
@@ -43,32 +43,32 @@ class CopilotHeadlessCodec:
         self._approvals = CopilotApprovals(self._rpc)
         self._reader = CopilotReader(context, self._approvals)
         self._turns = CopilotTurns(context, self._rpc, self._approvals)
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._receive_stdin,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Begin the handshake with the runtime."""
         return self._turns.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps for one message."""
         if source is STDOUT:
             return self._receive(line)
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the steps that perform an action of the consumer."""
         return dispatch_action(action, self._turns, self._approvals.reply)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return the facts that were kept back, when the process has exited."""
         return self._reader.finish()
 
     # -- a message of the runtime
 
-    def _receive(self, line: bytes) -> Iterable[Step]:
+    def _receive(self, line: bytes) -> Iterable[CodecOutput]:
         delta = delta_of_notification(line)
         if delta is not None:
             return self._reader.delta(delta)
@@ -84,7 +84,7 @@ class CopilotHeadlessCodec:
             return without_redundant_ignored(self._responded(message), Ignored)
         return _unknown("message", line)
 
-    def _notified(self, method: str, params: Mapping[str, Any], line: bytes) -> tuple[Step, ...]:
+    def _notified(self, method: str, params: Mapping[str, Any], line: bytes) -> tuple[CodecOutput, ...]:
         if method in IGNORED_NOTIFICATIONS:
             return (Ignored(method, IGNORED_NOTIFICATIONS[method]),)
         event = params.get("event")
@@ -95,7 +95,7 @@ class CopilotHeadlessCodec:
             return _unknown(text(event.get("type")) or EVENT, line)
         return *facts, *self._update_turns(event)
 
-    def _update_turns(self, event: Mapping[str, Any]) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
+    def _update_turns(self, event: Mapping[str, Any]) -> tuple[CodecOutput, ...]:  # noqa: PLR0911  # a table
         """Report the events of the main agent to `CopilotTurns`, and return what it sends."""
         if agent_of(event):
             return ()
@@ -113,7 +113,7 @@ class CopilotHeadlessCodec:
                 return self._turns.session_idle()
         return ()
 
-    def _requested(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[Step, ...]:
+    def _requested(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[CodecOutput, ...]:
         facts = self._approvals.question_asked(raw_id, params) if method == QUESTION else None
         if facts is not None:
             return facts
@@ -122,7 +122,7 @@ class CopilotHeadlessCodec:
         noted = (Ignored(method, "not offered"),) if method in _REFUSED else _unknown(method, line)
         return *noted, *refusal
 
-    def _responded(self, message: dict[str, Any]) -> tuple[Step, ...]:
+    def _responded(self, message: dict[str, Any]) -> tuple[CodecOutput, ...]:
         asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
@@ -140,7 +140,7 @@ class CopilotHeadlessCodec:
 
     # -- a message of another client
 
-    def _receive_stdin(self, line: bytes) -> Iterable[Step]:
+    def _receive_stdin(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (Note("a message to copilot is not a JSON object", "warn"),)
@@ -154,7 +154,7 @@ class CopilotHeadlessCodec:
         return _unknown("stdin", line)
 
 
-def _unknown(kind: str, line: bytes) -> tuple[Step, ...]:
+def _unknown(kind: str, line: bytes) -> tuple[CodecOutput, ...]:
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
@@ -45,7 +45,7 @@ def read_call(hook_type: HookType, payload: Mapping[str, Any]) -> HookCall:
     )
 
 
-def render_decision(call: HookCall, decision: HookDecision) -> HookAnswer:
+def render_decision(call: HookCall, decision: HookDecision) -> HookResponse:
     """Render a decision as the output that Copilot expects of a hook."""
     output: dict[str, Any] = {}
     match call.hook_type:

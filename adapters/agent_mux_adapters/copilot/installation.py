@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField, read_document
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField, read_document
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux_adapters._dialects.mcp_servers import read_server
 from agent_mux_adapters._dialects.tolerant import rows, text
 from agent_mux_adapters.copilot.argv import mcp_entry
@@ -33,34 +40,36 @@ CONFIG = AgentConfig(
         ConfigFile(scope="local", format="json", path=_project_file("settings.local.json")),
     ),
     fields={
-        "model": Field(kind="string", meaning="the model, one of those that GitHub offers"),
-        "effortLevel": Field(kind="string", meaning="thinking effort, such as low or high"),
-        "contextTier": Field(kind="string", meaning="size of the context window", choices=("default", "long_context")),
-        "stream": Field(kind="boolean", meaning="stream answers"),
-        "allowedUrls": Field(kind="list", meaning="URLs and domains allowed without approval"),
-        "deniedUrls": Field(kind="list", meaning="URLs and domains that are denied"),
-        "defaultMode": Field(
+        "model": ConfigField(kind="string", meaning="the model, one of those that GitHub offers"),
+        "effortLevel": ConfigField(kind="string", meaning="thinking effort, such as low or high"),
+        "contextTier": ConfigField(
+            kind="string", meaning="size of the context window", choices=("default", "long_context")
+        ),
+        "stream": ConfigField(kind="boolean", meaning="stream answers"),
+        "allowedUrls": ConfigField(kind="list", meaning="URLs and domains allowed without approval"),
+        "deniedUrls": ConfigField(kind="list", meaning="URLs and domains that are denied"),
+        "defaultMode": ConfigField(
             kind="string",
             meaning="initial mode of interactive sessions",
             choices=("interactive", "plan", "autopilot"),
         ),
-        "defaultPermissionMode": Field(
+        "defaultPermissionMode": ConfigField(
             kind="string",
             meaning="permission mode of interactive sessions",
             choices=("manual", "assisted", "allow-all"),
         ),
-        "disabledMcpServers": Field(kind="list", meaning="names of disabled MCP servers"),
-        "disabledSkills": Field(kind="list", meaning="names of disabled skills"),
-        "enabledPlugins": Field(kind="table", meaning="plugins as name@marketplace; true enables one"),
-        "extraKnownMarketplaces": Field(kind="table", meaning="additional plugin marketplaces by name"),
-        "hooks": Field(kind="table", meaning="hook commands by event"),
-        "disableAllHooks": Field(kind="boolean", meaning="disable all hooks"),
-        "includeCoAuthoredBy": Field(kind="boolean", meaning="add Copilot as co-author of commits"),
-        "mergeStrategy": Field(kind="string", meaning="how branches are merged", choices=("rebase", "merge")),
-        "memory": Field(kind="boolean", meaning="keep memories across sessions"),
-        "experimental": Field(kind="boolean", meaning="enable experimental features"),
-        "storeTokenPlaintext": Field(kind="boolean", meaning="store the token in a file instead of the keyring"),
-        "autoUpdate": Field(kind="boolean", meaning="download updates automatically"),
+        "disabledMcpServers": ConfigField(kind="list", meaning="names of disabled MCP servers"),
+        "disabledSkills": ConfigField(kind="list", meaning="names of disabled skills"),
+        "enabledPlugins": ConfigField(kind="table", meaning="plugins as name@marketplace; true enables one"),
+        "extraKnownMarketplaces": ConfigField(kind="table", meaning="additional plugin marketplaces by name"),
+        "hooks": ConfigField(kind="table", meaning="hook commands by event"),
+        "disableAllHooks": ConfigField(kind="boolean", meaning="disable all hooks"),
+        "includeCoAuthoredBy": ConfigField(kind="boolean", meaning="add Copilot as co-author of commits"),
+        "mergeStrategy": ConfigField(kind="string", meaning="how branches are merged", choices=("rebase", "merge")),
+        "memory": ConfigField(kind="boolean", meaning="keep memories across sessions"),
+        "experimental": ConfigField(kind="boolean", meaning="enable experimental features"),
+        "storeTokenPlaintext": ConfigField(kind="boolean", meaning="store the token in a file instead of the keyring"),
+        "autoUpdate": ConfigField(kind="boolean", meaning="download updates automatically"),
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=lambda model, _: {("model",): model}),
 )
@@ -99,21 +108,21 @@ MCP = McpFiles(
 )  # fmt: skip
 
 
-def _shared_folder(*names: str) -> Folder:
-    return Folder(scope="project", path=lambda place: place.project_file(*names), is_shared=True)
+def _shared_folder(*names: str) -> DefinitionFolder:
+    return DefinitionFolder(scope="project", path=lambda place: place.project_file(*names), is_shared=True)
 
 
-def _own_folders(kind: str) -> tuple[Folder, ...]:
+def _own_folders(kind: str) -> tuple[DefinitionFolder, ...]:
     return (
-        Folder(scope="global", path=lambda place: directory(place) / kind),
-        Folder(scope="project", path=lambda place: place.project_file(".github", kind)),
+        DefinitionFolder(scope="global", path=lambda place: directory(place) / kind),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".github", kind)),
     )
 
 
 SKILLS = DefinitionFolders(
     folders=(
         *_own_folders("skills"),
-        Folder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
+        DefinitionFolder(scope="global", path=lambda place: place.home / ".agents" / "skills", is_shared=True),
         _shared_folder(".agents", "skills"),
         _shared_folder(".claude", "skills"),
     ),

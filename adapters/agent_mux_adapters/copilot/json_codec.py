@@ -6,7 +6,7 @@ It takes no input, reports no tokens, and names its session only in that last li
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import Fact, Failure, Ignored, LogLine, SessionKnown, TurnDone, TurnFailed, Unknown
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
@@ -32,11 +32,11 @@ class CopilotJsonCodec:
         self._startup_failure: Failure | None = None
         """The failure that the CLI printed on stderr instead of starting."""
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is part of the spawn."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps for one line."""
         delta = delta_of_line(line) if source is STDOUT else None
         if delta is not None:
@@ -54,11 +54,11 @@ class CopilotJsonCodec:
         self._closed = self._closed or native.get("type") == "assistant.idle"
         return without_redundant_ignored(facts, Ignored)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Perform an action of the consumer: only signals are possible."""
         return one_shot_action(action, "this run of copilot")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """Return the facts that were kept back, and a failure to start, when the process has exited."""
         rest = self._reader.finish()
         if self._startup_failure is not None and exit.code and not self._closed:

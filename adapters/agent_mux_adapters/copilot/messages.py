@@ -5,7 +5,17 @@ printed after the message that followed it, so a streamed one adds nothing. With
 contains its thought, which comes first.
 """
 
-from agent_mux.sdk.facts import Fact, Ignored, Note, Text, TextDelta, TextEnd, Thinking, ThinkingDelta, ThinkingEnd
+from agent_mux.sdk.facts import (
+    Fact,
+    Ignored,
+    Note,
+    TextDelta,
+    TextEnd,
+    ThinkingDelta,
+    ThinkingEnd,
+    WholeText,
+    WholeThinking,
+)
 
 REPEATED_THOUGHT = "the thought was emitted before"
 
@@ -53,10 +63,10 @@ class CopilotMessages:
         thought: tuple[Fact, ...] = ()
         if reasoning and not self._thoughts:
             self._thoughts.append(reasoning)
-            thought = *self.close(), Thinking(reasoning)
+            thought = *self.close(), WholeThinking(reasoning)
         fragments = self._fragments.pop(message, None)
         if fragments is None:
-            return (*self.close(), *thought, Text(content)) if content else (*self.close(), *thought)
+            return (*self.close(), *thought, WholeText(content)) if content else (*self.close(), *thought)
         rest, warning = _missed_text(content, "".join(fragments))
         more = (*self._switch_to(message, TextEnd()), TextDelta(rest)) if rest else ()
         return *thought, *more, *self.close(), *warning
@@ -70,7 +80,7 @@ class CopilotMessages:
         if content in self._thoughts or not content:
             return (Ignored("assistant.reasoning", REPEATED_THOUGHT),)
         self._thoughts.append(content)
-        return *self.close(), Thinking(content)
+        return *self.close(), WholeThinking(content)
 
     def close(self) -> tuple[Fact, ...]:
         """Close the open message or thought. Further fragments of it open another message."""

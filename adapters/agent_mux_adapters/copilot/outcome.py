@@ -17,10 +17,10 @@ from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,
-    ImageTaken,
+    ImageAccepted,
     Note,
+    RecoverableError,
     RunCost,
-    Trouble,
     TurnBegin,
     TurnDone,
     TurnFailed,
@@ -103,7 +103,7 @@ class CopilotTurnReader:
     def prompted(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `user.message` of the main agent: a prompt begins a turn, or is added to the running one."""
         images = [text(row.get("mimeType")) for row in rows(data.get("attachments"))]
-        taken = tuple(ImageTaken(mime) for mime in images if mime.startswith("image/"))
+        taken = tuple(ImageAccepted(mime) for mime in images if mime.startswith("image/"))
         if self.is_open and data.get("delivery") != _QUEUED:
             return (*self._agents.main.messages.close(), *taken) or (Ignored("user.message", "a message in mid turn"),)
         before = self.over({}) if self.is_open else ()
@@ -139,7 +139,7 @@ class CopilotTurnReader:
     def finish(self) -> tuple[Fact, ...]:
         """Return the failure and the compactions that no turn has emitted, when the process has exited."""
         failure, self._failure = self._failure, None
-        trouble = (Trouble(failure.code, failure.message),) if failure is not None else ()
+        trouble = (RecoverableError(failure.code, failure.message),) if failure is not None else ()
         late = (Note(f"the context was compacted after the last turn: {fact.summary}") for fact in self._compactions)
         return *trouble, *late
 
@@ -167,7 +167,7 @@ class CopilotTurnReader:
         used = self._agents.main.tokens_used(mapping(data.get("compactionTokensUsed")))
         if data.get("success") is not True:
             why = text(data.get("error")) or text(data.get("failureReason")) or "copilot reported no reason"
-            return *used, Trouble("AGENT_CRASH", f"the context could not be compacted: {why}")
+            return *used, RecoverableError("AGENT_CRASH", f"the context could not be compacted: {why}")
         compaction = ContextCompacted(text(data.get("summaryContent")), whole(data.get("tokensRemoved")))
         total = (RunCost(cost),) if not self.is_open and (cost := self._agents.cost) is not None else ()
         return *used, *total, *self._emit_or_defer(compaction)

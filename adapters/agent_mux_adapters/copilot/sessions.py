@@ -10,8 +10,16 @@ from typing import Any
 
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_files import LineCursor, files_below, milliseconds_of
-from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, Prompted, SessionStore, Told
+from agent_mux.sdk.session_files import JsonLinesReader, find_session_files, parse_timestamp
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    SessionStore,
+)
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
@@ -25,15 +33,15 @@ def root(place: AgentPaths) -> Path:
     return place.home_of("COPILOT_HOME", ".copilot") / "session-state"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Find the event files of all sessions."""
-    return files_below(root(place), "*/events.jsonl")
+    return find_session_files(root(place), "*/events.jsonl")
 
 
-def open_session(found: Found) -> LineCursor:
+def open_session(found: FoundSession) -> JsonLinesReader:
     """Return a cursor at the first event of a session."""
     reader = CopilotStoredEvents()
-    return LineCursor(found.path, reader.read, reader.close)
+    return JsonLinesReader(found.path, reader.read, reader.close)
 
 
 class CopilotStoredEvents:
@@ -50,26 +58,28 @@ class CopilotStoredEvents:
         context = CodecContext(agent="copilot", protocol="stored", cwd=cwd)
         return CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True)))
 
-    def read(self, event: Mapping[str, Any]) -> Iterator[Entry]:
+    def read(self, event: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Return the entries of one event."""
-        self._at = milliseconds_of(event.get("timestamp")) or self._at
+        self._at = parse_timestamp(event.get("timestamp")) or self._at
         kind, data = text(event.get("type")), mapping(event.get("data"))
         is_main = not agent_of(event)
         if kind == "user.message" and is_main and self._is_answered:
             yield from self.close()
         for fact in self._facts(kind, data, event, is_main=is_main):
-            yield Entry(self._at, fact)
+            yield SessionEntry(self._at, fact)
         if is_main and kind == "assistant.message":
             self._is_answered = not rows(data.get("toolRequests"))
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Return the end of the turn if the model has answered: for now, nothing follows."""
         if self._is_answered:
             self._is_answered = False
             for fact in self._reader.read({"type": "assistant.idle", "data": {}}) or ():
-                yield Entry(self._at, fact)
+                yield SessionEntry(self._at, fact)
 
-    def _facts(self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
+    def _facts(
+        self, kind: str, data: Mapping[str, Any], event: Mapping[str, Any], *, is_main: bool
+    ) -> Iterable[SessionFact]:
         match kind:
             case "session.start":
                 cwd = text(mapping(data.get("context")).get("cwd"))
@@ -78,17 +88,17 @@ class CopilotStoredEvents:
             case "session.resume":
                 yield _described(data)
             case "session.title_changed":
-                yield Described(title=text(data.get("title")) or None)
+                yield SessionDescribed(title=text(data.get("title")) or None)
             case "user.message" if is_main:
-                yield Prompted(text(data.get("content")))
+                yield PromptSent(text(data.get("content")))
             case "session.usage_record":
                 yield from _model_call(mapping(data.get("usage")), is_main=is_main)
         yield from self._reader.read(event) or ()
 
 
-def _described(data: Mapping[str, Any]) -> Described:
+def _described(data: Mapping[str, Any]) -> SessionDescribed:
     context = mapping(data.get("context"))
-    return Described(
+    return SessionDescribed(
         session_id=text(data.get("sessionId")) or None,
         cwd=text(context.get("cwd")) or None,
         branch=text(context.get("branch")) or None,
@@ -96,7 +106,7 @@ def _described(data: Mapping[str, Any]) -> Described:
     )
 
 
-def _model_call(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[Told]:
+def _model_call(usage: Mapping[str, Any], *, is_main: bool) -> Iterable[SessionFact]:
     yield ModelCalled(
         text(usage.get("apiCallId")), text(usage.get("model")), tokens_of(usage).usage, is_inside=not is_main
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.events.base import CostRecord
-from agent_mux.sdk.facts import Fact, Ignored, McpBegin, Shell, ToolBegin, ToolInput, ToolOutput, ToolReady
+from agent_mux.sdk.facts import Fact, Ignored, McpBegin, ShellInvocation, ToolBegin, ToolInput, ToolOutput, ToolReady
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, text
 from agent_mux_adapters.copilot.subagents import CopilotSubagents
 from agent_mux_adapters.copilot.tool_results import CopilotToolCall, result_facts
@@ -18,7 +18,7 @@ _QUESTION = Ignored("ask_user", "a question, which has its own event")
 _IN_BACKGROUND = "async"
 
 
-def shell_of(name: str, arguments: Any) -> Shell | None:
+def shell_of(name: str, arguments: Any) -> ShellInvocation | None:
     """Return the command of a foreground shell call; None for any other call.
 
     A command in the background has no shell events: its exit is not the end of the call.
@@ -27,7 +27,7 @@ def shell_of(name: str, arguments: Any) -> Shell | None:
     command = text(fields.get("command"))
     if name not in SHELL_TOOLS or not command or fields.get("mode") == _IN_BACKGROUND or fields.get("detach") is True:
         return None
-    return Shell(command)
+    return ShellInvocation(command)
 
 
 def mcp_tool_of(row: Mapping[str, Any], name: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ commands and sub-agents in the background.
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
@@ -69,28 +69,28 @@ class CopilotTurns(PromptQueue):
 
     # -- actions of the consumer
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Queue the prompt and begin the handshake."""
         if self._is_observed:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask("connect", {}),)
 
-    def steer(self, message: str) -> tuple[Step, ...]:
+    def steer(self, message: str) -> tuple[CodecOutput, ...]:
         """Send a message into the running turn. If the model calls no tool, it gets the message after its answer."""
         if self._session_id is None or not self._is_busy or self._closed:
             return self.send(message)
         self._unanswered += 1
         return (self._ask("session.send", {"sessionId": self._session_id, "prompt": message, "mode": "immediate"}),)
 
-    def interrupt(self) -> tuple[Step, ...]:
+    def interrupt(self) -> tuple[CodecOutput, ...]:
         """Abort the turn that runs or is about to run."""
         if not self._is_busy and not self._prompts:
             return (Note("nothing to interrupt: copilot waits for a prompt"),)
         self._interrupt_due = self._stopping = True
         return self._abort_if_due()
 
-    def cancel(self) -> tuple[Step, ...]:
+    def cancel(self) -> tuple[CodecOutput, ...]:
         """Drop the queued prompts and abort the turn, because the run is aborted."""
         self._prompts.clear()
         self._closing = self._stopping = True
@@ -98,7 +98,7 @@ class CopilotTurns(PromptQueue):
 
     # -- responses of the runtime
 
-    def answered(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:  # noqa: PLR0911  # a table
+    def answered(self, asked: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:  # noqa: PLR0911  # a table
         """Handle the result of one of our requests."""
         kind, fields = f"response:{asked.method}", mapping(result)
         if asked.method in OPENING:
@@ -122,7 +122,7 @@ class CopilotTurns(PromptQueue):
                 return Ignored(kind, "the session is deleted"), *self._end_input()
         return (Ignored(kind, "events report the outcome"),)
 
-    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+    def refused(self, asked: PendingRequest, error: RpcError) -> tuple[CodecOutput, ...]:
         """Handle the error response to one of our requests."""
         message = error.message
         if asked.method in _HANDSHAKE:
@@ -137,29 +137,29 @@ class CopilotTurns(PromptQueue):
 
     # -- events of the main agent
 
-    def message_shown(self, data: Mapping[str, Any]) -> tuple[Step, ...]:
+    def message_shown(self, data: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Handle `user.message`: the model got a message."""
         message = text(data.get("messageId"))
         self._shown.add(message)
         self._accepted.discard(message)
         return self.model_call_started()
 
-    def model_call_started(self) -> tuple[Step, ...]:
+    def model_call_started(self) -> tuple[CodecOutput, ...]:
         """Handle `assistant.turn_start`: the main agent works, so a due interruption can be sent."""
         self._working, self._is_idle = True, False
         return self._abort_if_due()
 
-    def failed(self, data: Mapping[str, Any]) -> tuple[Step, ...]:
+    def failed(self, data: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Handle `session.error`, which can refuse a message before the model gets it."""
         self._accepted.discard(text(data.get("originatingMessageId")))
         return ()
 
-    def turn_over(self) -> tuple[Step, ...]:
+    def turn_over(self) -> tuple[CodecOutput, ...]:
         """Handle `assistant.idle`: the main agent has ended its turn."""
         self._working, self._interrupt_due = False, False
         return self.next()
 
-    def session_idle(self) -> tuple[Step, ...]:
+    def session_idle(self) -> tuple[CodecOutput, ...]:
         """Handle `session.idle`: all accepted messages are done, and nothing runs in the background."""
         self._working, self._is_idle = False, True
         self._accepted.clear()
@@ -167,7 +167,7 @@ class CopilotTurns(PromptQueue):
 
     # -- the session
 
-    def _connected(self, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _connected(self, fields: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         version = fields.get("protocolVersion")
         if version == PROTOCOL_VERSION:
             return (Ignored("response:connect", "the handshake continues"),)
@@ -188,7 +188,7 @@ class CopilotTurns(PromptQueue):
     def _resume(self, session_id: str) -> WriteStdin:
         return self._ask("session.resume", {"sessionId": session_id, **session_params(self._context)})
 
-    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         session_id = text(fields.get("sessionId"))
         if not session_id:
             return self.refused(asked, RpcError(0, "copilot opened no session"))

@@ -45,8 +45,8 @@ class CursorQueries:
         if not granted:
             self.denied.add(call_id)
         action, detail = tools.action_of(name, arguments), tools.detail_of(name, arguments)
-        approval = facts.ApprovalAsked(key, action, detail, tools.risk_of(name, arguments), name, call_id or None)
-        return (approval, facts.RequestSettled(key, granted=granted, reason=reason or None))
+        approval = facts.ApprovalRequested(key, action, detail, tools.risk_of(name, arguments), name, call_id or None)
+        return (approval, facts.RequestResolved(key, granted=granted, reason=reason or None))
 
 
 def _key(kind: str, body: Mapping[str, Any]) -> str:

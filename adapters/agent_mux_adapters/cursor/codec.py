@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.tolerant import (
@@ -79,11 +79,11 @@ class CursorCodec:
 
     # -- the four methods of a codec
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Return nothing: the runner sends the prompt on stdin."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> tuple[Step, ...]:
+    def receive(self, line: bytes, source: Source) -> tuple[CodecOutput, ...]:
         """Return the steps of one line."""
         if source is not STDOUT:
             return self._read_other(line, source)
@@ -95,11 +95,11 @@ class CursorCodec:
             return self._fragment(fragment) or self._read(line)
         return self._read(line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Signal the process for an interruption; refuse other actions."""
         return one_shot_action(action, "cursor-agent --print")
 
-    def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> tuple[CodecOutput, ...]:  # noqa: A002  # as in the contract
         """Return held text, and a failure if the last plain text lines state why there is no closing message."""
         held = self._messages.release(repeated=False) if self._messages.holds else ()
         failure = failure_in_output(self._plain_lines) if exit.code and not self._closed else None
@@ -208,7 +208,7 @@ class CursorCodec:
         closing, answer, session_id = closing_fact(line), text(line.get("result")), text(line.get("session_id"))
         session = (self._session(session_id, None),) if session_id and not self._session_id else ()
         good = isinstance(closing, facts.TurnDone)
-        only_here = (facts.Text(answer),) if good and answer and not self._messages.has_text else ()
+        only_here = (facts.WholeText(answer),) if good and answer and not self._messages.has_text else ()
         self._closed = True
         self._messages.turn_over()
         self._steps.turn_over()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.tolerant import text
 
@@ -65,12 +65,12 @@ def _object(arguments: Any) -> dict[str, Any] | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
+def reply(call: HookCall, decision: HookDecision) -> HookResponse:
     """Return the answer of a decision in Cursor's format, which cannot modify a tool's input."""
     if call.hook_type == "prompt_submit" and decision.behavior == "deny":
         return hooks.stdout_answer({"continue": False, "user_message": hooks.denial_reason(decision)})
     if call.hook_type != "pre_tool_use" or decision.behavior is None:
-        return HookAnswer()
+        return HookResponse()
     message = hooks.denial_reason(decision) if decision.behavior == "deny" else decision.reason
     messages = {} if message is None else {"user_message": message, "agent_message": message}
     return hooks.stdout_answer({"permission": decision.behavior, **messages})

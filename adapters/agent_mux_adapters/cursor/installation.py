@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, Scope
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, Scope
 from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
+    DefinitionFolder,
     DefinitionFolders,
-    Evidence,
-    Folder,
+    FoundCredentials,
     McpFiles,
     SetupStep,
 )
@@ -47,18 +47,24 @@ CONFIG = AgentConfig(
         ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".cursor", "cli.json")),
     ),
     fields={
-        "permissions.allow": Field(kind="list", meaning="tool uses that need no approval, such as Shell(git)"),
-        "permissions.deny": Field(kind="list", meaning="tool uses that are refused, whatever is allowed"),
-        "approvalMode": Field(kind="string", meaning="what runs without approval, such as allowlist or unrestricted"),
-        "sandbox.mode": Field(kind="string", meaning="whether commands are sandboxed", choices=("enabled", "disabled")),
-        "sandbox.networkAccess": Field(kind="string", meaning="what sandboxed commands may reach"),
-        "network.useHttp1ForAgent": Field(kind="boolean", meaning="use HTTP/1.1, for proxies without HTTP/2"),
-        "attribution.attributeCommitsToAgent": Field(kind="boolean", meaning="name Cursor as author of commits"),
-        "attribution.attributePRsToAgent": Field(kind="boolean", meaning="name Cursor as author of pull requests"),
-        "editor.vimMode": Field(kind="boolean", meaning="use Vim key bindings"),
-        "maxMode": Field(kind="boolean", meaning="use the largest context that a model offers"),
-        "notifications": Field(kind="boolean", meaning="notify when it is done or needs input"),
-        "version": Field(kind="number", meaning="the version of the file's schema"),
+        "permissions.allow": ConfigField(kind="list", meaning="tool uses that need no approval, such as Shell(git)"),
+        "permissions.deny": ConfigField(kind="list", meaning="tool uses that are refused, whatever is allowed"),
+        "approvalMode": ConfigField(
+            kind="string", meaning="what runs without approval, such as allowlist or unrestricted"
+        ),
+        "sandbox.mode": ConfigField(
+            kind="string", meaning="whether commands are sandboxed", choices=("enabled", "disabled")
+        ),
+        "sandbox.networkAccess": ConfigField(kind="string", meaning="what sandboxed commands may reach"),
+        "network.useHttp1ForAgent": ConfigField(kind="boolean", meaning="use HTTP/1.1, for proxies without HTTP/2"),
+        "attribution.attributeCommitsToAgent": ConfigField(kind="boolean", meaning="name Cursor as author of commits"),
+        "attribution.attributePRsToAgent": ConfigField(
+            kind="boolean", meaning="name Cursor as author of pull requests"
+        ),
+        "editor.vimMode": ConfigField(kind="boolean", meaning="use Vim key bindings"),
+        "maxMode": ConfigField(kind="boolean", meaning="use the largest context that a model offers"),
+        "notifications": ConfigField(kind="boolean", meaning="notify when it is done or needs input"),
+        "version": ConfigField(kind="number", meaning="the version of the file's schema"),
     },
 )
 
@@ -67,13 +73,13 @@ def _tokens_file(place: AgentPaths) -> Path:
     return (_base(place) or place.home / ".config") / "cursor" / "auth.json"
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     path = _tokens_file(place)
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    return Evidence(where=str(path)) if text(mapping(found).get("accessToken")) else None
+    return FoundCredentials(where=str(path)) if text(mapping(found).get("accessToken")) else None
 
 
 def _elsewhere(place: AgentPaths) -> str | None:
@@ -123,14 +129,14 @@ MCP = McpFiles(
 )  # fmt: skip
 
 
-def _folder(scope: Scope, *names: str, is_shared: bool = False) -> Folder:
+def _folder(scope: Scope, *names: str, is_shared: bool = False) -> DefinitionFolder:
     def path(place: AgentPaths) -> Path | None:
         return place.home.joinpath(*names) if scope == "global" else place.project_file(*names)
 
-    return Folder(scope=scope, path=path, is_shared=is_shared)
+    return DefinitionFolder(scope=scope, path=path, is_shared=is_shared)
 
 
-def _folders(kind: str) -> tuple[Folder, ...]:
+def _folders(kind: str) -> tuple[DefinitionFolder, ...]:
     """Return Cursor's own directories, and those of two other agents that it also reads."""
     scopes: tuple[Scope, ...] = ("global", "project")
     own = (_folder(scope, ".cursor", kind) for scope in scopes)

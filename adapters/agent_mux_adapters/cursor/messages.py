@@ -156,7 +156,7 @@ class CursorMessages:
         self.has_text = True
         if known:  # the message continues the streamed part
             return (facts.TextDelta(text[known:]), facts.TextEnd())
-        return (facts.Text(text),)
+        return (facts.WholeText(text),)
 
     @property
     def holds(self) -> bool:

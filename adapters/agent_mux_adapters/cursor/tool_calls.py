@@ -310,7 +310,7 @@ def _call_id_of(line: Mapping[str, Any], tool_call: Mapping[str, Any]) -> str:
 
 def _denial(call: CursorCall, result: CursorResult) -> Facts:
     """Return an approval that was denied at once, because a rule or the mode refused the call."""
-    asked = facts.ApprovalAsked(
+    asked = facts.ApprovalRequested(
         f"denied:{result.call_id}",
         tools.action_of(call.name, call.input),
         tools.detail_of(call.name, call.input),
@@ -318,7 +318,7 @@ def _denial(call: CursorCall, result: CursorResult) -> Facts:
         call.name,
         result.call_id,
     )
-    return (asked, facts.RequestSettled(asked.request_id, granted=False, reason=result.error))
+    return (asked, facts.RequestResolved(asked.request_id, granted=False, reason=result.error))
 
 
 def _agent_name(arguments: Mapping[str, Any]) -> str:

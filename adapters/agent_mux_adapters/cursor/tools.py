@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import Risk, Shell
+from agent_mux.sdk.facts import Risk, ShellInvocation
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, as_json, mapping, text
@@ -54,7 +54,7 @@ def split(tool_call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return text(function["name"]), {**function, "args": load_object(arguments.encode()) or arguments}
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any]) -> ShellInvocation | None:
     """Return the command of a foreground shell call; None for other calls.
 
     A background command outlives its call, so it has no shell events.
@@ -62,7 +62,7 @@ def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("isBackground") is True:
         return None
-    return Shell(command, text(arguments.get("workingDirectory")) or None)
+    return ShellInvocation(command, text(arguments.get("workingDirectory")) or None)
 
 
 def server_and_tool(arguments: Mapping[str, Any]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, CodecContext, Source, Step
+from agent_mux.sdk.codec import STDOUT, CodecContext, CodecOutput, Source
 from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, PromptOutcome, ToolReader, message_of
@@ -111,7 +111,7 @@ class GeminiAcpCodec(AcpCodec):
         self._stderr = GeminiStderr(show_all=context.debug)
         self._after_thought = False
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps of one line."""
         chunk = self.chunk(line) if self._after_fragment and source is STDOUT else None
         facts = self._updates.fragment(chunk) if chunk is not None else None
@@ -122,7 +122,7 @@ class GeminiAcpCodec(AcpCodec):
             return facts
         return self._other(line, source)
 
-    def _other(self, line: bytes, source: Source) -> Iterable[Step]:
+    def _other(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         if source is Source.STDERR:
             return self._stderr.receive(line, in_turn=self._session.prompts > 0)
         if source is Source.STDIN or _MESSAGE in line:
@@ -138,7 +138,7 @@ class GeminiAcpCodec(AcpCodec):
         received = tuple(AcpCodec.receive(self, line, source))
         return (*refused, *(step for step in received if not isinstance(step, Ignored))) if refused else received
 
-    def _thought(self, steps: Iterable[Step]) -> Iterable[Step]:
+    def _thought(self, steps: Iterable[CodecOutput]) -> Iterable[CodecOutput]:
         """Separate thoughts by blank lines: each arrives whole as `**subject**`, a line break, and the text."""
         separated = [
             _without_markup(step, is_next=self._after_thought) if isinstance(step, ThinkingDelta) else step
@@ -197,7 +197,7 @@ def _usage_of(result: Mapping[str, Any]) -> Usage | None:
     return Usage(input_tokens, output_tokens, of_one_call=False) if input_tokens or output_tokens else None
 
 
-def _without_markup(step: ThinkingDelta, *, is_next: bool) -> Step:
+def _without_markup(step: ThinkingDelta, *, is_next: bool) -> CodecOutput:
     if step.text.startswith(_NO_SUBJECT):
         rest = step.text.removeprefix(_NO_SUBJECT)
         return ThinkingDelta(rest) if rest else Ignored("agent_thought_chunk", "an empty thought")

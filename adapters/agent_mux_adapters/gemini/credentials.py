@@ -13,7 +13,7 @@ from agent_mux.sdk import read_text
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.documents.document import value_at
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import text
 
 
@@ -104,18 +104,18 @@ def _dotenv(path: Path | None) -> dict[str, str]:
     return values
 
 
-def _evidence(place: AgentPaths, name: str) -> Evidence | None:
+def _evidence(place: AgentPaths, name: str) -> FoundCredentials | None:
     """Return where a variable is set; None when it is not set."""
     if place.environ.get(name):
-        return Evidence(where=name)
-    return Evidence(where=f"{_dotenv_file(place)} ({name})") if variables(place).get(name) else None
+        return FoundCredentials(where=name)
+    return FoundCredentials(where=f"{_dotenv_file(place)} ({name})") if variables(place).get(name) else None
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     return _evidence(place, "GEMINI_API_KEY") if auth_method(place) == API_KEY else None
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     if auth_method(place) != OAUTH:
         return None
     if variables(place).get("GOOGLE_GENAI_USE_GCA") and variables(place).get("GOOGLE_CLOUD_ACCESS_TOKEN"):
@@ -128,10 +128,10 @@ def _login(place: AgentPaths) -> Evidence | None:
         return _google_file(place)
     expires = tokens.get("expiry_date")
     renews = bool(tokens.get("refresh_token"))
-    return Evidence(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
+    return FoundCredentials(where=str(path), expires_at=expires if isinstance(expires, int) and not renews else None)
 
 
-def _vertex(place: AgentPaths) -> Evidence | None:
+def _vertex(place: AgentPaths) -> FoundCredentials | None:
     if auth_method(place) != VERTEX:
         return None
     values = variables(place)
@@ -141,16 +141,16 @@ def _vertex(place: AgentPaths) -> Evidence | None:
     return (_google_file(place) or _gcloud(place)) if has_project else None
 
 
-def _google_file(place: AgentPaths) -> Evidence | None:
+def _google_file(place: AgentPaths) -> FoundCredentials | None:
     named = variables(place).get(_GOOGLE_FILE)
-    return Evidence(where=named) if named and Path(named).is_file() else None
+    return FoundCredentials(where=named) if named and Path(named).is_file() else None
 
 
-def _gcloud(place: AgentPaths) -> Evidence | None:
+def _gcloud(place: AgentPaths) -> FoundCredentials | None:
     """Return the file of `gcloud auth application-default login`; None when it does not exist."""
     moved = place.environ.get("CLOUDSDK_CONFIG")
     path = (Path(moved) if moved else place.home / ".config" / "gcloud") / "application_default_credentials.json"
-    return Evidence(where=str(path)) if path.is_file() else None
+    return FoundCredentials(where=str(path)) if path.is_file() else None
 
 
 def _read(path: Path) -> dict[str, Any]:

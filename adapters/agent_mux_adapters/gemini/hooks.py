@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
@@ -39,7 +39,7 @@ def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
     )
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
+def reply(call: HookCall, decision: HookDecision) -> HookResponse:
     """Return the answer of a decision in Gemini CLI's format, which cannot ask the user."""
     plain: dict[str, Any] = {}
     output: dict[str, Any] = {}

@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk import read_text
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.documents import DocumentError, open_document
 from agent_mux.sdk.documents.document import value_at
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -37,31 +44,35 @@ CONFIG = AgentConfig(
         ConfigFile(scope="project", format="json", path=_project_settings),
     ),
     fields={
-        "model.name": Field(kind="string", meaning="the model, or an alias such as pro or flash"),
-        "model.maxSessionTurns": Field(kind="number", meaning="turns of a session at most, -1 for any number"),
-        "model.compressionThreshold": Field(
+        "model.name": ConfigField(kind="string", meaning="the model, or an alias such as pro or flash"),
+        "model.maxSessionTurns": ConfigField(kind="number", meaning="turns of a session at most, -1 for any number"),
+        "model.compressionThreshold": ConfigField(
             kind="number", meaning="the part of the context after which it is compressed"
         ),
-        "general.defaultApprovalMode": Field(
+        "general.defaultApprovalMode": ConfigField(
             kind="string", meaning="what needs approval in new sessions", choices=("default", "auto_edit", "plan")
         ),
-        "general.enableAutoUpdate": Field(kind="boolean", meaning="update Gemini CLI as it starts"),
-        "general.maxAttempts": Field(kind="number", meaning="attempts for a request to the model, 10 at most"),
-        "general.preferredEditor": Field(kind="string", meaning="the editor in which files are opened"),
-        "general.sessionRetention.enabled": Field(kind="boolean", meaning="remove old sessions"),
-        "general.sessionRetention.maxAge": Field(kind="string", meaning="the age of old sessions, such as 30d"),
-        "context.includeDirectories": Field(kind="list", meaning="directories beside the working directory"),
-        "tools.core": Field(kind="list", meaning="the only built-in tools that are enabled"),
-        "tools.allowed": Field(kind="list", meaning="tool uses that need no approval, such as run_shell_command(git)"),
-        "tools.exclude": Field(kind="list", meaning="tools that are disabled"),
-        "mcp.allowed": Field(kind="list", meaning="the only MCP servers that are used"),
-        "mcp.excluded": Field(kind="list", meaning="MCP servers that are not used"),
-        "mcpServers": Field(kind="table", meaning="MCP servers by name"),
-        "hooks": Field(kind="table", meaning="commands that are run at certain points"),
-        "privacy.usageStatisticsEnabled": Field(kind="boolean", meaning="send usage statistics to Google"),
-        "security.auth.selectedType": Field(kind="string", meaning="the authentication method", choices=AUTH_METHODS),
-        "security.disableYoloMode": Field(kind="boolean", meaning="refuse to run without approvals"),
-        "security.folderTrust.enabled": Field(kind="boolean", meaning="use files of trusted projects only"),
+        "general.enableAutoUpdate": ConfigField(kind="boolean", meaning="update Gemini CLI as it starts"),
+        "general.maxAttempts": ConfigField(kind="number", meaning="attempts for a request to the model, 10 at most"),
+        "general.preferredEditor": ConfigField(kind="string", meaning="the editor in which files are opened"),
+        "general.sessionRetention.enabled": ConfigField(kind="boolean", meaning="remove old sessions"),
+        "general.sessionRetention.maxAge": ConfigField(kind="string", meaning="the age of old sessions, such as 30d"),
+        "context.includeDirectories": ConfigField(kind="list", meaning="directories beside the working directory"),
+        "tools.core": ConfigField(kind="list", meaning="the only built-in tools that are enabled"),
+        "tools.allowed": ConfigField(
+            kind="list", meaning="tool uses that need no approval, such as run_shell_command(git)"
+        ),
+        "tools.exclude": ConfigField(kind="list", meaning="tools that are disabled"),
+        "mcp.allowed": ConfigField(kind="list", meaning="the only MCP servers that are used"),
+        "mcp.excluded": ConfigField(kind="list", meaning="MCP servers that are not used"),
+        "mcpServers": ConfigField(kind="table", meaning="MCP servers by name"),
+        "hooks": ConfigField(kind="table", meaning="commands that are run at certain points"),
+        "privacy.usageStatisticsEnabled": ConfigField(kind="boolean", meaning="send usage statistics to Google"),
+        "security.auth.selectedType": ConfigField(
+            kind="string", meaning="the authentication method", choices=AUTH_METHODS
+        ),
+        "security.disableYoloMode": ConfigField(kind="boolean", meaning="refuse to run without approvals"),
+        "security.folderTrust.enabled": ConfigField(kind="boolean", meaning="use files of trusted projects only"),
     },
     model=ModelField(
         read=lambda data: text(value_at(data, ("model", "name"), "")) or None,
@@ -118,10 +129,10 @@ MCP = McpFiles(
 
 _SKILLS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: gemini_directory(place) / "skills"),
-        Folder(scope="global", path=lambda place: user_home(place) / ".agents" / "skills", is_shared=True),
-        Folder(scope="project", path=lambda place: project_file(place, ".gemini", "skills")),
-        Folder(scope="project", path=lambda place: project_file(place, ".agents", "skills"), is_shared=True),
+        DefinitionFolder(scope="global", path=lambda place: gemini_directory(place) / "skills"),
+        DefinitionFolder(scope="global", path=lambda place: user_home(place) / ".agents" / "skills", is_shared=True),
+        DefinitionFolder(scope="project", path=lambda place: project_file(place, ".gemini", "skills")),
+        DefinitionFolder(scope="project", path=lambda place: project_file(place, ".agents", "skills"), is_shared=True),
     ),
     layout="folder",
     file="SKILL.md",
@@ -139,8 +150,10 @@ def _not_confirmed(place: AgentPaths, path: Path, name: str) -> str | None:
 
 _SUBAGENTS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: gemini_directory(place) / "agents"),
-        Folder(scope="project", path=lambda place: project_file(place, ".gemini", "agents"), objection=_not_confirmed),
+        DefinitionFolder(scope="global", path=lambda place: gemini_directory(place) / "agents"),
+        DefinitionFolder(
+            scope="project", path=lambda place: project_file(place, ".gemini", "agents"), objection=_not_confirmed
+        ),
     ),
     layout="file",
     file=".md",

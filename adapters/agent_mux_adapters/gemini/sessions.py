@@ -13,8 +13,16 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_files import LineCursor, SubagentCalls, files_below, milliseconds_of
-from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SessionStore
+from agent_mux.sdk.session_files import JsonLinesReader, SubagentUsageReader, find_session_files, parse_timestamp
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionReader,
+    SessionStore,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text, whole
 from agent_mux_adapters.gemini.credentials import gemini_directory
 from agent_mux_adapters.gemini.stored_history import StoredHistory, removed_messages
@@ -35,12 +43,12 @@ def root(place: AgentPaths) -> Path:
     return gemini_directory(place) / "tmp"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Find all sessions. The files of sub-agents are in subdirectories and are not sessions."""
-    return files_below(root(place), "*/chats/session-*.jsonl")
+    return find_session_files(root(place), "*/chats/session-*.jsonl")
 
 
-def open_session(found: Found) -> Cursor:
+def open_session(found: FoundSession) -> SessionReader:
     """Open a session for reading from its first row."""
     return _WithSubagents(found.path)
 
@@ -50,11 +58,11 @@ class _WithSubagents:
 
     def __init__(self, path: Path) -> None:
         self._stored = GeminiStoredRows(path)
-        self._rows = LineCursor(path, self._stored.read, self._stored.close)
+        self._rows = JsonLinesReader(path, self._stored.read, self._stored.close)
         self._chats = path.parent
-        self._inside = SubagentCalls(lambda: _used_inside)
+        self._inside = SubagentUsageReader(lambda: _used_inside)
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield the new entries. See `Cursor.read`."""
         yield from self._rows.read()
         if not self._stored.session_id:
@@ -62,9 +70,9 @@ class _WithSubagents:
         yield from self._inside.read(sorted((self._chats / Path(self._stored.session_id).name).glob("*.jsonl")))
 
 
-def _used_inside(row: Mapping[str, Any]) -> Iterable[Entry]:
+def _used_inside(row: Mapping[str, Any]) -> Iterable[SessionEntry]:
     call = _model_call(row)
-    return () if call is None else (Entry(milliseconds_of(row.get("timestamp")), call),)
+    return () if call is None else (SessionEntry(parse_timestamp(row.get("timestamp")), call),)
 
 
 class GeminiStoredRows:
@@ -83,68 +91,69 @@ class GeminiStoredRows:
         messages."""
         self._emitted_calls: set[str] = set()
         """The ids of its emitted calls."""
-        self._turn_end: Entry | None = None
+        self._turn_end: SessionEntry | None = None
         """The end of the turn, held because the message without calls may be written again."""
 
-    def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
+    def read(self, row: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Yield the entries of a row."""
-        at = milliseconds_of(row.get("timestamp"))
+        at = parse_timestamp(row.get("timestamp"))
         compacted = (_text_of(message.get("content")) for message in self._history.apply(row))
         summary = next((content for content in compacted if content and not _is_injected(content)), None)
         if summary is not None:
-            yield Entry(at, facts.ContextCompacted(summary))
+            yield SessionEntry(at, facts.ContextCompacted(summary))
         if "sessionId" in row:
             self.session_id = text(row.get("sessionId"))
-            yield Entry(
-                milliseconds_of(row.get("startTime")), Described(session_id=self.session_id, cwd=self._cwd or None)
+            yield SessionEntry(
+                parse_timestamp(row.get("startTime")),
+                SessionDescribed(session_id=self.session_id, cwd=self._cwd or None),
             )
         title = text(mapping(row.get("$set")).get("summary"))
         if title:
-            yield Entry(at, Described(title=title))
+            yield SessionEntry(at, SessionDescribed(title=title))
         match row.get("type"):
             case "user" if row.get("id") not in self._removed:
                 yield from self._user(at, row)
             case "gemini":
                 yield from self._gemini(at, row)
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Yield the held end of the turn, because no row follows for now."""
         turn_end, self._turn_end = self._turn_end, None
         if turn_end is not None:
             yield turn_end
 
-    def _user(self, at: int | None, row: Mapping[str, Any]) -> Iterator[Entry]:
+    def _user(self, at: int | None, row: Mapping[str, Any]) -> Iterator[SessionEntry]:
         prompt = _text_of(row.get("displayContent") or row.get("content"))
         if any("functionResponse" in part for part in rows(row.get("content"))) or _is_injected(prompt):
             return
         yield from self.close()
-        yield Entry(at, Prompted(prompt))
+        yield SessionEntry(at, PromptSent(prompt))
 
-    def _gemini(self, at: int | None, row: Mapping[str, Any]) -> Iterator[Entry]:
+    def _gemini(self, at: int | None, row: Mapping[str, Any]) -> Iterator[SessionEntry]:
         message_id, calls = text(row.get("id")), rows(row.get("toolCalls"))
         is_kept, call = message_id not in self._removed, _model_call(row)
         # A message with calls but without tokens repeats text of another message.
         if is_kept and message_id != self._last and (call is not None or not calls):
             self._last = message_id
             for fact in _message_facts(row):
-                yield Entry(at, fact)
+                yield SessionEntry(at, fact)
         if call is not None:
-            yield Entry(at, call)
+            yield SessionEntry(at, call)
         if is_kept:
-            self._turn_end = None if calls or not _text_of(row.get("content")) else Entry(at, facts.TurnDone())
+            self._turn_end = None if calls or not _text_of(row.get("content")) else SessionEntry(at, facts.TurnDone())
             yield from self._tools(at, message_id, calls)
 
-    def _tools(self, at: int | None, message_id: str, calls: list[Mapping[str, Any]]) -> Iterator[Entry]:
+    def _tools(self, at: int | None, message_id: str, calls: list[Mapping[str, Any]]) -> Iterator[SessionEntry]:
         if calls and message_id != self._with_calls:
             self._with_calls, self._emitted_calls = message_id, set()
         calls = [call for call in calls if text(call.get("id")) not in self._emitted_calls]
         for call in calls:
             call_id = text(call.get("id"))
             self._emitted_calls.add(call_id)
-            yield Entry(at, self._calls.start(call_id, text(call.get("name")), mapping(call.get("args"))))
+            yield SessionEntry(at, self._calls.start(call_id, text(call.get("name")), mapping(call.get("args"))))
         for call in calls:
             for fact in self._calls.finish(text(call.get("id")), stored_result(call), created=has_created(call)):
-                yield Entry(milliseconds_of(call.get("timestamp")), fact)
+                yield SessionEntry(parse_timestamp(call.get("timestamp")), fact)
 
 
 def _is_injected(content: str) -> bool:
@@ -155,10 +164,10 @@ def _message_facts(row: Mapping[str, Any]) -> Iterator[facts.Fact]:
     yield facts.StepBegin()
     thoughts = "".join(_thoughts(row)).strip()
     if thoughts:
-        yield facts.Thinking(thoughts)
+        yield facts.WholeThinking(thoughts)
     message = _text_of(row.get("content"))
     if message:
-        yield facts.Text(message)
+        yield facts.WholeText(message)
 
 
 def _thoughts(row: Mapping[str, Any]) -> Iterator[str]:

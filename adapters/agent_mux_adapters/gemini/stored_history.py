@@ -14,14 +14,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.session_files import objects_of
+from agent_mux.sdk.session_files import read_json_objects
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 
 def removed_messages(path: Path) -> Collection[str]:
     """Return the ids of the messages that are no longer part of the conversation."""
     history = StoredHistory()
-    for row in objects_of(path):
+    for row in read_json_objects(path):
         history.apply(row)
     return history.removed
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import (
     Fact,
     Failure,
@@ -19,13 +19,13 @@ from agent_mux.sdk.facts import (
     Note,
     SessionKnown,
     StepBegin,
-    Text,
     TextDelta,
     TextEnd,
     TurnBegin,
     TurnDone,
     TurnFailed,
     Unknown,
+    WholeText,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
@@ -70,11 +70,11 @@ class GeminiStreamJsonCodec:
             "result": self._result,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the runner sends the prompt on stdin."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps of one line."""
         if source is STDOUT:
             if line.startswith(_MESSAGE_START):
@@ -90,11 +90,11 @@ class GeminiStreamJsonCodec:
             return self._stderr.receive(line, in_turn=self._in_turn)
         return (Ignored("stdin", "our own prompt"),)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Signal the process for an interruption; refuse other actions."""
         return one_shot_action(action, "this run of gemini")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """Return a failure for the exit code when there was no closing line."""
         if self._is_over or exit.code is None:
             return ()
@@ -131,7 +131,7 @@ class GeminiStreamJsonCodec:
                 if native.get("delta") is True:
                     return self._fragment(content)
                 self._is_silent = False
-                return *self._step_after_tools(), Text(content)
+                return *self._step_after_tools(), WholeText(content)
         raise WrongShapeError("role")
 
     def _fragment(self, content: str) -> tuple[Fact, ...]:

@@ -18,7 +18,7 @@ from agent_mux.sdk.facts import (
     FileWritten,
     McpBegin,
     McpDone,
-    Shell,
+    ShellInvocation,
     SkillInvoked,
     SubagentBegin,
     SubagentDone,
@@ -44,13 +44,13 @@ def mcp_tool(name: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match is not None else None
 
 
-def shell_of(name: str, arguments: Mapping[str, Any], cwd: str) -> Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any], cwd: str) -> ShellInvocation | None:
     """Return the command of a foreground shell call; None for other calls."""
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("is_background") is True:
         return None
     place = text(arguments.get("dir_path"))
-    return Shell(command, absolute(place, cwd) if place else None)
+    return ShellInvocation(command, absolute(place, cwd) if place else None)
 
 
 def file_effects(name: str, arguments: Mapping[str, Any], cwd: str, *, was_missing: bool) -> tuple[FileEffect, ...]:

@@ -15,8 +15,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_mux.sdk.adapter import NativeProtocol
-from agent_mux.sdk.codec import STDOUT, CodecContext, Source, Step
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Failure, RequestSettled, Shell, TextDelta, ToolDone, ToolReady
+from agent_mux.sdk.codec import STDOUT, CodecContext, CodecOutput, Source
+from agent_mux.sdk.facts import (
+    ApprovalRequested,
+    Fact,
+    Failure,
+    RequestResolved,
+    ShellInvocation,
+    TextDelta,
+    ToolDone,
+    ToolReady,
+)
 from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, ToolReader, acp_protocol
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.approvals import DENIED_BY_RULE, denied_action
@@ -66,7 +75,7 @@ class HermesAcpTools(ToolReader):
             return {"goal": title[2]}
         return super().input(call)
 
-    def shell(self, call: AcpCall) -> Shell | None:
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
         """Return the command of a call of `terminal`; scripts and delegations have the same kind, but run none.
 
         The title shortens long commands; the content has them in full.
@@ -76,7 +85,7 @@ class HermesAcpTools(ToolReader):
         shown = text(mapping(mapping(next(iter(call.announced), None)).get("content")).get("text"))
         title = _TITLE.match(call.first_title)
         command = shown.removeprefix("$ ") if shown.startswith("$ ") else title[2] if title is not None else ""
-        return Shell(command) if command else None
+        return ShellInvocation(command) if command else None
 
     def call_for(self, asked: AcpCall, open_calls: Sequence[AcpCall]) -> str | None:
         """Return the open call with the same files or command: permission is asked for under an id of its own."""
@@ -139,7 +148,7 @@ class HermesAcpCodec(AcpCodec):
         self._in_text = False
         self._commands: dict[str, str] = {}
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line as the dialect does, and correct its facts."""
         steps = super().receive(line, source)
         match steps:
@@ -149,7 +158,7 @@ class HermesAcpCodec(AcpCodec):
             return steps
         return [corrected for step in steps for corrected in self._corrected(step)]
 
-    def _corrected(self, step: Step) -> tuple[Step, ...]:
+    def _corrected(self, step: CodecOutput) -> tuple[CodecOutput, ...]:
         was_in_text = self._in_text
         self._in_text = isinstance(step, TextDelta) or (was_in_text and not isinstance(step, Fact))
         match step:
@@ -161,14 +170,14 @@ class HermesAcpCodec(AcpCodec):
                 return self._tool_done(step, self._commands.pop(step.call_id, ""))
         return (step,)
 
-    def _tool_done(self, done: ToolDone, command: str) -> tuple[Step, ...]:
+    def _tool_done(self, done: ToolDone, command: str) -> tuple[CodecOutput, ...]:
         action = denied_action(done.error or "")
         if action is None or not command:
             return (done,)
         key = f"rule:{done.call_id}"
         return (
-            ApprovalAsked(key, action, command, "medium", done.name, done.call_id, command),
-            RequestSettled(key, granted=False, reason=DENIED_BY_RULE),
+            ApprovalRequested(key, action, command, "medium", done.name, done.call_id, command),
+            RequestResolved(key, granted=False, reason=DENIED_BY_RULE),
             replace(done, stdout=None, exit_code=None),  # the command never ran
         )
 

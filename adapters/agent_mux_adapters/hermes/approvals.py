@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, Note, RequestResolved
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.hermes.tools import BLOCKED, QUESTION, SCRIPT, SHELL, HermesCall
@@ -64,7 +64,7 @@ class HermesApprovals:
         name = call.name if call is not None else SHELL
         run_command = f"Run a command: {description}" if description else "Run a command"
         action = "Run a script" if name == SCRIPT else run_command
-        return (ApprovalAsked(approval.key, action, command, "high", name, approval.call_id, command),)
+        return (ApprovalRequested(approval.key, action, command, "high", name, approval.call_id, command),)
 
     def question_asked(self, payload: Mapping[str, Any]) -> tuple[Fact, ...] | None:
         """Read `clarify.request`; None without an id, as it could not be answered."""
@@ -74,9 +74,9 @@ class HermesApprovals:
         self._questions[key] = None
         choices = payload.get("choices")
         options = tuple(map(text, choices)) if isinstance(choices, list) else ()
-        return (InputAsked(key, text(payload.get("question")), options=options),)
+        return (InputRequested(key, text(payload.get("question")), options=options),)
 
-    def secret_requested(self, kind: str, session: str, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def secret_requested(self, kind: str, session: str, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Decline a request for a secret: responses are recorded."""
         method, field, secret = _SECRETS[kind]
         note = Note(f"hermes asked for {secret}: declined, because answers are recorded", "warn")
@@ -93,7 +93,7 @@ class HermesApprovals:
         undecided = [found for found in self._approvals if found.call_id == call_id and found.choice is None]
         granted = mapping(payload.get("result")).get("status") != BLOCKED
         self._approvals = deque(approval for approval in self._approvals if approval.call_id != call_id)
-        return tuple(RequestSettled(found.key, granted, None if granted else _NO_ANSWER) for found in undecided)
+        return tuple(RequestResolved(found.key, granted, None if granted else _NO_ANSWER) for found in undecided)
 
     def call_denied_by_rule(self, payload: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Return a request and its denial for a call that one of our own rules refused; nothing for other calls."""
@@ -106,20 +106,20 @@ class HermesApprovals:
         name, call_id = text(payload.get("name")), text(payload.get("tool_id"))
         paths = (path,) if path else ()
         return (
-            ApprovalAsked(key, action, command or path, "medium", name, call_id, command or None, paths),
-            RequestSettled(key, granted=False, reason=DENIED_BY_RULE),
+            ApprovalRequested(key, action, command or path, "medium", name, call_id, command or None, paths),
+            RequestResolved(key, granted=False, reason=DENIED_BY_RULE),
         )
 
     def turn_ended(self) -> tuple[Fact, ...]:
         """Settle all that is open: Hermes waits for none of it any longer."""
         undecided = [approval.key for approval in self._approvals if approval.choice is None]
         self._approvals.clear()
-        settled = (RequestSettled(key, granted=False, reason="the turn ended") for key in undecided)
+        settled = (RequestResolved(key, granted=False, reason="the turn ended") for key in undecided)
         return *settled, *self._settle_questions()
 
     # -- decisions of the consumer
 
-    def respond(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
+    def respond(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[CodecOutput, ...]:
         """Settle the request of this action, and write the responses that need not be held back."""
         key = action.request_id
         if key in self._questions:
@@ -130,12 +130,12 @@ class HermesApprovals:
         match action:
             case ApproveAction(always=always):
                 approval.choice = approval.lasting_choice if always else "once"
-                return *self._write_decisions(session), RequestSettled(key, granted=True)
+                return *self._write_decisions(session), RequestResolved(key, granted=True)
             case DenyAction(reason=reason):
                 approval.choice = "deny"
                 # A denial has no field for a reason. Hermes appends a steering message to the tool's result.
                 steering = self._ask("session.steer", session, text=reason) if reason else ()
-                return *steering, *self._write_decisions(session), RequestSettled(key, granted=False, reason=reason)
+                return *steering, *self._write_decisions(session), RequestResolved(key, granted=False, reason=reason)
         return (Refuse("VALIDATION_ERROR", f"{key} is an approval: approve or deny it"),)
 
     def response_observed(self, asked: PendingRequest) -> tuple[Fact, ...]:
@@ -144,13 +144,13 @@ class HermesApprovals:
         question = text(params.get("request_id"))
         if asked.method == "clarify.respond" and question in self._questions:
             del self._questions[question]
-            return (RequestSettled(question, granted=True),)
+            return (RequestResolved(question, granted=True),)
         if asked.method == "approval.respond" and self._approvals:
             granted = params.get("choice", "deny") != "deny"
-            return (RequestSettled(self._approvals.popleft().key, granted),)
+            return (RequestResolved(self._approvals.popleft().key, granted),)
         return (Ignored(f"response:{asked.method}", "settled before"),)
 
-    def _answer(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
+    def _answer(self, session: str, action: ApproveAction | DenyAction | AnswerAction) -> tuple[CodecOutput, ...]:
         key = action.request_id
         if isinstance(action, ApproveAction):
             return (Refuse("VALIDATION_ERROR", f"{key} is a question: answer it"),)
@@ -158,7 +158,7 @@ class HermesApprovals:
         answer = action.text if isinstance(action, AnswerAction) else action.reason or ""
         del self._questions[key]
         response = self._ask("clarify.respond", session, request_id=key, answer=answer)
-        return *response, RequestSettled(key, granted=is_answer, reason=None if is_answer else answer or None)
+        return *response, RequestResolved(key, granted=is_answer, reason=None if is_answer else answer or None)
 
     def _write_decisions(self, session: str) -> tuple[WriteStdin, ...]:
         """Write the decisions about the oldest requests, up to the first undecided one."""
@@ -173,7 +173,7 @@ class HermesApprovals:
 
     def _settle_questions(self) -> tuple[Fact, ...]:
         keys, self._questions = [*self._questions], {}
-        return tuple(RequestSettled(key, granted=False, reason=_NO_ANSWER) for key in keys)
+        return tuple(RequestResolved(key, granted=False, reason=_NO_ANSWER) for key in keys)
 
 
 def denied_action(error: str) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.paths import profile_directory
 
@@ -27,26 +27,26 @@ _CONFIGURED_KEY = re.compile(r"""\bapi_key["']?\s*:\s*(?!["']{2})[^\s#,}]""")
 _NEVER = float("inf")
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     """Find a login of `hermes portal` or `hermes auth add --type oauth`."""
     return _in_store(place, is_key=False)
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     """Find a key of `hermes config set NAME_API_KEY`, of `hermes auth add --type api-key`, or in the configuration."""
     return _in_dotenv(place) or _in_store(place, is_key=True) or _in_config(place)
 
 
-def _in_dotenv(place: AgentPaths) -> Evidence | None:
+def _in_dotenv(place: AgentPaths) -> FoundCredentials | None:
     path = profile_directory(place) / ".env"
     for line in _text_of(path).splitlines():
         name, _, value = line.strip().removeprefix("export ").partition("=")
         if name.strip() in KEYS and value.strip().strip("'\""):
-            return Evidence(where=f"{path} ({name.strip()})")
+            return FoundCredentials(where=f"{path} ({name.strip()})")
     return None
 
 
-def _in_store(place: AgentPaths, *, is_key: bool) -> Evidence | None:
+def _in_store(place: AgentPaths, *, is_key: bool) -> FoundCredentials | None:
     """Return the credential that expires last, of all providers."""
     path = profile_directory(place) / "auth.json"
     store = json.loads(_text_of(path) or "{}")
@@ -54,7 +54,7 @@ def _in_store(place: AgentPaths, *, is_key: bool) -> Evidence | None:
     if not found:
         return None
     last = max(_NEVER if expires is None else expires for expires in found)
-    return Evidence(where=str(path), expires_at=None if last == _NEVER else int(last))
+    return FoundCredentials(where=str(path), expires_at=None if last == _NEVER else int(last))
 
 
 def _stored(store: Mapping[str, Any]) -> Iterator[tuple[bool, int | None]]:
@@ -78,7 +78,7 @@ def _expiry(state: Mapping[str, Any]) -> int | None:
     return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _in_config(place: AgentPaths) -> Evidence | None:
+def _in_config(place: AgentPaths) -> FoundCredentials | None:
     """Find a key in `config.yaml`, which is parsed as YAML only when it seems to contain one."""
     path = profile_directory(place) / "config.yaml"
     content = _text_of(path)
@@ -89,7 +89,7 @@ def _in_config(place: AgentPaths) -> Evidence | None:
     data = open_document(content, "yaml").data()
     tables = [mapping(data.get("model")), *map(mapping, mapping(data.get("providers")).values())]
     has_key = any(text(table.get("api_key")) for table in (*tables, *rows(data.get("custom_providers"))))
-    return Evidence(where=f"{path} (api_key)") if has_key else None
+    return FoundCredentials(where=f"{path} (api_key)") if has_key else None
 
 
 def _text_of(path: Path) -> str:

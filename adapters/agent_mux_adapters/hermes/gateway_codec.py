@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
@@ -30,17 +30,17 @@ class HermesGatewayCodec:
         self._rpc = JsonRpcClient(with_version=True)
         self._turns = HermesTurns(context, self._rpc)
         self._reader = GatewayReader(context, self._rpc, self._turns)
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._observe_request,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return the request that opens the session."""
         return self._turns.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line. Fragments of text and thinking, the most frequent lines, are decoded in one step."""
         if source is STDOUT and line.startswith(FRAGMENT_STARTS):
             try:
@@ -50,18 +50,18 @@ class HermesGatewayCodec:
             return self._reader.fragment(params.type, params.session_id, params.payload.text)
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the effects of an action of the consumer."""
         respond = partial(self._reader.approvals.respond, self._turns.session or "")
         return dispatch_action(action, self._turns, respond)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""
         return ()
 
     # -- stdout
 
-    def _receive(self, line: bytes) -> Iterable[Step]:
+    def _receive(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -72,7 +72,7 @@ class HermesGatewayCodec:
             return _at_most_one_ignored(self._receive_response(message))
         return unknown_line(text(message.get("method")) or "message", line)
 
-    def _receive_response(self, message: dict[str, Any]) -> tuple[Step, ...]:
+    def _receive_response(self, message: dict[str, Any]) -> tuple[CodecOutput, ...]:
         asked = self._rpc.take_request(message["id"])
         if message.get("error") is not None:
             error = RpcError.read(message["error"])
@@ -86,7 +86,7 @@ class HermesGatewayCodec:
             return self._reader.approvals.response_observed(asked)
         return self._turns.response(asked, result)
 
-    def _receive_unmatched_response(self, result: Any) -> tuple[Step, ...]:
+    def _receive_unmatched_response(self, result: Any) -> tuple[CodecOutput, ...]:
         """Read a response whose request is not in the transcript: one that opens a session is known by its fields."""
         fields = mapping(result)
         if self._is_observed and "session_id" in fields and "message_count" in fields:
@@ -97,7 +97,7 @@ class HermesGatewayCodec:
 
     # -- stdin of another client
 
-    def _observe_request(self, line: bytes) -> Iterable[Step]:
+    def _observe_request(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (Note("a line to hermes that is not a JSON object", "warn"),)
@@ -110,7 +110,7 @@ class HermesGatewayCodec:
         return (Ignored(f"stdin:{method}", "our own side"),)
 
 
-def _at_most_one_ignored(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _at_most_one_ignored(steps: tuple[CodecOutput, ...]) -> tuple[CodecOutput, ...]:
     """Drop `Ignored` facts beside other facts; keep only the first one otherwise."""
     ignored = [step for step in steps if isinstance(step, Ignored)]
     if not ignored:

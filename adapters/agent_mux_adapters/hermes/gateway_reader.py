@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import CodecContext, Step, WriteStdin
+from agent_mux.sdk.codec import CodecContext, CodecOutput, WriteStdin
 from agent_mux.sdk.facts import Fact, Ignored, Note, TurnBegin, TurnFailed, Unknown
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
 from agent_mux_adapters._dialects.tolerant import text
@@ -17,7 +17,7 @@ from agent_mux_adapters.hermes.turns import HermesTurns
 from agent_mux_adapters.hermes.usage import HermesUsage
 from agent_mux_adapters.hermes.wire import IGNORED_KINDS, OTHER_SESSION, TEXT_DELTA, GatewayEvent
 
-_EventReader = Callable[[Mapping[str, Any]], tuple[Step, ...] | None]
+_EventReader = Callable[[Mapping[str, Any]], tuple[CodecOutput, ...] | None]
 
 
 class GatewayReader:
@@ -55,13 +55,13 @@ class GatewayReader:
             "tool.start": self._tool_start,
         }
 
-    def fragment(self, kind: str, session: str, delta: str) -> tuple[Step, ...]:
+    def fragment(self, kind: str, session: str, delta: str) -> tuple[CodecOutput, ...]:
         """Return the facts of a fragment of text or thinking."""
         if not self._is_our_session(session):
             return (Ignored(kind, OTHER_SESSION),)
         return self._messages.text_delta(delta) if kind == TEXT_DELTA else self._messages.thinking_delta(delta)
 
-    def event(self, event: GatewayEvent) -> tuple[Step, ...] | None:
+    def event(self, event: GatewayEvent) -> tuple[CodecOutput, ...] | None:
         """Return the facts and effects of an event; None when its kind is unknown or it is malformed."""
         if event.kind == "session.info":
             return self._session_info(event)
@@ -78,7 +78,7 @@ class GatewayReader:
     def _is_our_session(self, session: str) -> bool:
         return not session or self._turns.session in (None, session)
 
-    def _session_info(self, event: GatewayEvent) -> tuple[Step, ...]:
+    def _session_info(self, event: GatewayEvent) -> tuple[CodecOutput, ...]:
         payload = event.payload
         steps = self._turns.session_info(event.session, payload)
         if not self._is_our_session(event.session):
@@ -90,7 +90,7 @@ class GatewayReader:
 
     # -- turns
 
-    def _message_start(self, _: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _message_start(self, _: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         if self._messages.is_open:
             # Hermes prints it twice for turns without a prompt.
             return (Ignored("message.start", "the turn has begun"),)
@@ -99,19 +99,19 @@ class GatewayReader:
         facts = [step for step in steps if isinstance(step, Fact)]
         return *facts, TurnBegin(), *(step for step in steps if not isinstance(step, Fact))
 
-    def _message_delta(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _message_delta(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self._messages.text_delta(text(payload.get("text")))
 
-    def _reasoning_delta(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _reasoning_delta(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self._messages.thinking_delta(text(payload.get("text")))
 
-    def _thinking_delta(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _thinking_delta(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self._messages.animation(text(payload.get("text")))
 
-    def _message_interim(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _message_interim(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self._messages.interim(text(payload.get("text")), is_streamed=payload.get("already_streamed") is True)
 
-    def _message_complete(self, payload: Mapping[str, Any]) -> tuple[Step, ...] | None:
+    def _message_complete(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...] | None:
         closing = self._messages.complete(payload)
         if closing is None:
             return None
@@ -123,13 +123,13 @@ class GatewayReader:
         self._turns.turn_ended()
         return *self.approvals.turn_ended(), *notes, *closing[:-1], *usage_facts, closing[-1]
 
-    def _error(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _error(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         message = text(payload.get("message"))
         self._messages.is_open = False
         self._tools.clear()
         return *self.approvals.turn_ended(), TurnFailed(failure_of(message)), *self._turns.failed()
 
-    def _status_update(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _status_update(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         status = text(payload.get("text"))
         self._messages.status(status)
         if payload.get("kind") == "process":
@@ -139,10 +139,10 @@ class GatewayReader:
 
     # -- tools
 
-    def _tool_generating(self, _: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _tool_generating(self, _: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self._messages.tool_generating()
 
-    def _tool_start(self, payload: Mapping[str, Any]) -> tuple[Step, ...] | None:
+    def _tool_start(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...] | None:
         if not text(payload.get("tool_id")) or not text(payload.get("name")):
             return None
         if payload["name"] in (DELEGATION, QUESTION):
@@ -152,7 +152,7 @@ class GatewayReader:
         facts = *self._messages.end_block(), *self._tools.start(payload)
         return facts or (Ignored("tool.start", "reported with its input at its end"),)
 
-    def _tool_complete(self, payload: Mapping[str, Any]) -> tuple[Step, ...] | None:
+    def _tool_complete(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...] | None:
         if not text(payload.get("tool_id")) or not text(payload.get("name")):
             return None
         self._turns.tool_ended()
@@ -168,26 +168,26 @@ class GatewayReader:
             return settled or (Ignored("tool.complete", "the answer is known"),)
         return *settled, *self._tools.complete(payload)
 
-    def _tool_output_risk(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _tool_output_risk(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         findings = payload.get("findings")
         risks = ", ".join(map(str, findings)) if isinstance(findings, list) else ""
         return (Note(f"the result of {text(payload.get('name'))} may be unsafe: {risks}", "warn"),)
 
     # -- requests of the agent
 
-    def _approval_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _approval_request(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self.approvals.approval_requested(payload, self._tools.open_calls)
 
-    def _clarify_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...] | None:
+    def _clarify_request(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...] | None:
         return self.approvals.question_asked(payload)
 
-    def _sudo_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _sudo_request(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self.approvals.secret_requested("sudo.request", self._turns.session or "", payload)
 
-    def _secret_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _secret_request(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return self.approvals.secret_requested("secret.request", self._turns.session or "", payload)
 
-    def _terminal_read_request(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _terminal_read_request(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         ignored = Ignored("terminal.read.request", "no screen exists")
         if self._is_observed:
             return (ignored,)
@@ -196,13 +196,13 @@ class GatewayReader:
 
     # -- notices
 
-    def _review_summary(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _review_summary(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return (Note(text(payload.get("text"))),)
 
-    def _notification(self, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _notification(self, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         return (Note(text(payload.get("text")), "warn" if payload.get("level") in ("warn", "error") else "info"),)
 
 
-def unknown_line(kind: str, line: bytes) -> tuple[Step, ...]:
+def unknown_line(kind: str, line: bytes) -> tuple[CodecOutput, ...]:
     """Return the fact of a line that the reader does not know."""
     return (Unknown(kind, line.decode("utf-8", "replace")),)

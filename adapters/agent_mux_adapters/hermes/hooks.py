@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.config import ConfigFile
-from agent_mux.sdk.hooks import HookAnswer, HookCall, HookDecision, HookType, NativeHooks
+from agent_mux.sdk.hooks import HookCall, HookDecision, HookResponse, HookType, NativeHooks
 from agent_mux_adapters._dialects import hooks
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
@@ -39,13 +39,13 @@ def read(hook_type: HookType, native: Mapping[str, Any]) -> HookCall:
     )
 
 
-def reply(call: HookCall, decision: HookDecision) -> HookAnswer:
+def reply(call: HookCall, decision: HookDecision) -> HookResponse:
     """Format a decision: Hermes Agent lets a hook block a tool call, and add context to a prompt."""
     if call.hook_type == "pre_tool_use" and decision.behavior == "deny":
         return hooks.stdout_answer({"action": "block", "message": hooks.denial_reason(decision)})
     if call.hook_type == "prompt_submit" and decision.context:
         return hooks.stdout_answer({"context": decision.context})
-    return HookAnswer()
+    return HookResponse()
 
 
 HOOKS = NativeHooks(

@@ -9,9 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.documents import FieldPath
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.credentials import AUTH
 from agent_mux_adapters.hermes.hooks import HOOKS
@@ -41,26 +48,26 @@ def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]
 CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="yaml", path=_config_path),),
     fields={
-        "model.default": Field(kind="string", meaning="the model"),
-        "model.provider": Field(kind="string", meaning="the provider of the model, such as openrouter or custom"),
-        "model.base_url": Field(kind="string", meaning="base URL of a custom provider"),
-        "agent.max_turns": Field(kind="number", meaning="model calls in a turn"),
-        "agent.reasoning_effort": Field(kind="string", meaning="thinking effort", choices=_EFFORTS),
-        "approvals.mode": Field(
+        "model.default": ConfigField(kind="string", meaning="the model"),
+        "model.provider": ConfigField(kind="string", meaning="the provider of the model, such as openrouter or custom"),
+        "model.base_url": ConfigField(kind="string", meaning="base URL of a custom provider"),
+        "agent.max_turns": ConfigField(kind="number", meaning="model calls in a turn"),
+        "agent.reasoning_effort": ConfigField(kind="string", meaning="thinking effort", choices=_EFFORTS),
+        "approvals.mode": ConfigField(
             kind="string", meaning="who decides about harmful commands", choices=("manual", "smart", "off")
         ),
-        "approvals.timeout": Field(kind="number", meaning="seconds to wait for an answer"),
-        "approvals.deny": Field(kind="list", meaning="patterns of commands that never run"),
-        "terminal.backend": Field(kind="string", meaning="where commands run, such as local, docker or ssh"),
-        "terminal.timeout": Field(kind="number", meaning="time limit of a command in seconds"),
-        "compression.enabled": Field(kind="boolean", meaning="compact long conversations"),
-        "compression.threshold": Field(kind="number", meaning="share of the context window that triggers compaction"),
-        "memory.memory_enabled": Field(kind="boolean", meaning="keep notes between sessions"),
-        "skills.external_dirs": Field(kind="list", meaning="more directories with skills"),
-        "delegation.model": Field(kind="string", meaning="the model of sub-agents; empty: the same"),
-        "mcp_servers": Field(kind="table", meaning="MCP servers by name"),
-        "toolsets": Field(kind="list", meaning="enabled tool sets"),
-        "security.redact_secrets": Field(kind="boolean", meaning="redact secrets in tool results"),
+        "approvals.timeout": ConfigField(kind="number", meaning="seconds to wait for an answer"),
+        "approvals.deny": ConfigField(kind="list", meaning="patterns of commands that never run"),
+        "terminal.backend": ConfigField(kind="string", meaning="where commands run, such as local, docker or ssh"),
+        "terminal.timeout": ConfigField(kind="number", meaning="time limit of a command in seconds"),
+        "compression.enabled": ConfigField(kind="boolean", meaning="compact long conversations"),
+        "compression.threshold": ConfigField(kind="number", meaning="context share that triggers compaction"),
+        "memory.memory_enabled": ConfigField(kind="boolean", meaning="keep notes between sessions"),
+        "skills.external_dirs": ConfigField(kind="list", meaning="more directories with skills"),
+        "delegation.model": ConfigField(kind="string", meaning="the model of sub-agents; empty: the same"),
+        "mcp_servers": ConfigField(kind="table", meaning="MCP servers by name"),
+        "toolsets": ConfigField(kind="list", meaning="enabled tool sets"),
+        "security.redact_secrets": ConfigField(kind="boolean", meaning="redact secrets in tool results"),
     },
     model=ModelField(
         read=_read_model, write=_write_model
@@ -112,7 +119,7 @@ HOME = AgentInstallation(
     auth=AUTH,
     mcp=MCP,
     skills=DefinitionFolders(
-        folders=(Folder(scope="global", path=lambda place: profile_directory(place) / "skills"),),
+        folders=(DefinitionFolder(scope="global", path=lambda place: profile_directory(place) / "skills"),),
         layout="folder",
         file="SKILL.md",
         required=(),

@@ -15,16 +15,16 @@ from agent_mux.sdk.facts import (
     Note,
     Retrying,
     StepBegin,
-    Text,
     TextDelta,
     TextEnd,
-    Thinking,
     ThinkingDelta,
     ThinkingEnd,
     TurnDone,
     TurnFailed,
     TurnLimitHit,
     TurnStopped,
+    WholeText,
+    WholeThinking,
 )
 from agent_mux_adapters._dialects.tolerant import text
 from agent_mux_adapters.hermes.outcome import NO_REASON, failure_of
@@ -113,7 +113,7 @@ class HermesMessages:
         if is_streamed or not message.strip() or "".join(self._call_text).strip():
             return (Ignored("message.interim", "already reported"),)
         self._call_text.append(message)
-        return *self._output_begins(), Text(message)
+        return *self._output_begins(), WholeText(message)
 
     def status(self, status: str) -> None:
         """Read `status.update`: it may state why the turn will fail, or that it reached its limit."""
@@ -177,8 +177,8 @@ class HermesMessages:
             return ()  # text of an interrupted call may arrive late, and in between
         _, found, behind = answer.rpartition(streamed) if streamed else ("", "", answer)
         if not found and behind.strip():
-            thinking_facts = (Thinking(thinking),) if thinking and not self._has_thinking else ()
-            return *thinking_facts, Text(behind)
+            thinking_facts = (WholeThinking(thinking),) if thinking and not self._has_thinking else ()
+            return *thinking_facts, WholeText(behind)
         remark = behind.strip() if streamed else ""
         return (Note(remark, "warn"),) if remark else ()
 

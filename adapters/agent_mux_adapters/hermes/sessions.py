@@ -11,8 +11,15 @@ from sqlite3 import Connection, Row
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_databases import DatabaseCursor, reading
-from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, SessionStore, UnreadableError
+from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    SessionDescribed,
+    SessionEntry,
+    SessionStore,
+    UnreadableSessionError,
+)
 from agent_mux_adapters._dialects.tolerant import dollars, text, whole
 from agent_mux_adapters.hermes.stored_messages import StoredMessages, time_of
 
@@ -53,28 +60,28 @@ def root(place: AgentPaths) -> Path:
     return place.home_of("HERMES_HOME", ".hermes") / "state.db"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Yield all sessions that have messages. An unreadable database yields one entry; opening it raises the error."""
     user_database = root(place)
     for path in (user_database, *sorted(user_database.parent.glob("profiles/*/state.db"))):
         if path.is_file():
             try:
                 yield from _sessions_in(path)
-            except UnreadableError:
-                yield Found(path, "", 0, 0)
+            except UnreadableSessionError:
+                yield FoundSession(path, "", 0, 0)
 
 
-def _sessions_in(path: Path) -> Iterator[Found]:
-    with reading(path) as database:
+def _sessions_in(path: Path) -> Iterator[FoundSession]:
+    with open_database(path) as database:
         for row in database.execute(_SESSIONS):
             changed = max(time_of(row["last"]) or 0, time_of(row["used"]) or 0)
-            yield Found(path, text(row["session_id"]), whole(row["size"]), changed * _NANOSECONDS)
+            yield FoundSession(path, text(row["session_id"]), whole(row["size"]), changed * _NANOSECONDS)
 
 
-def open_session(found: Found) -> DatabaseCursor:
+def open_session(found: FoundSession) -> DatabaseReader:
     """Return a cursor at the first message of a session."""
     session = _StoredSession(found.key)
-    return DatabaseCursor(found.path, session.rows, session.close)
+    return DatabaseReader(found.path, session.rows, session.close)
 
 
 class _StoredSession:
@@ -87,7 +94,7 @@ class _StoredSession:
         """The counts that were already reported, by session, model and task."""
         self._time: int | None = None
 
-    def rows(self, database: Connection, position: int) -> Iterator[tuple[int, Iterable[Entry]]]:
+    def rows(self, database: Connection, position: int) -> Iterator[tuple[int, Iterable[SessionEntry]]]:
         """Yield the entries of the messages after the one with the id `position`, then the usage."""
         for row in database.execute(_SESSION, (self._session,)):
             self._time = time_of(row["started_at"]) if self._time is None else self._time
@@ -95,7 +102,7 @@ class _StoredSession:
                 # Messages that a fork copied have no finish reasons.
                 gives_reasons = bool(row["gives_reasons"]) and not row["origin"]
                 self._messages = StoredMessages(text(row["cwd"]), gives_reasons=gives_reasons)
-            yield position, (Entry(self._time, _described(self._session, row)),)
+            yield position, (SessionEntry(self._time, _described(self._session, row)),)
         if self._messages is None:
             return
         for row in database.execute(_MESSAGES, (self._session, position)):
@@ -103,11 +110,11 @@ class _StoredSession:
             yield row["id"], self._messages.read(row)
         yield position, [*self._usage(database)]
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Yield what was held back, as no message follows for now."""
         return iter(()) if self._messages is None else self._messages.close()
 
-    def _usage(self, database: Connection) -> Iterator[Entry]:
+    def _usage(self, database: Connection) -> Iterator[SessionEntry]:
         """Yield what was added to the counts since the last pass."""
         for row in database.execute(_USED, (self._session,)):
             key, latest = tuple(map(str, row[:_USAGE_KEY_LENGTH])), _counts_in(row)
@@ -121,7 +128,7 @@ class _StoredSession:
             )
             cost = usd if row["cost_status"] in _PRICED else None
             is_subagent = row["session_id"] != self._session
-            yield Entry(self._time, ModelCalled("", text(row["model"]), usage, cost, is_subagent))
+            yield SessionEntry(self._time, ModelCalled("", text(row["model"]), usage, cost, is_subagent))
 
 
 def _counts_in(row: Row) -> _Counts:
@@ -130,8 +137,8 @@ def _counts_in(row: Row) -> _Counts:
     return *(whole(row[name]) for name in tokens), usd
 
 
-def _described(session: str, row: Row) -> Described:
-    return Described(
+def _described(session: str, row: Row) -> SessionDescribed:
+    return SessionDescribed(
         session_id=session,
         title=text(row["title"]) or None,
         cwd=text(row["cwd"]) or None,

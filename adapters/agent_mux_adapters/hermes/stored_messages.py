@@ -12,8 +12,8 @@ from sqlite3 import Row
 from typing import Any
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.session_files import milliseconds_of
-from agent_mux.sdk.sessions import Entry, HeldClosing, Prompted, Told
+from agent_mux.sdk.session_files import parse_timestamp
+from agent_mux.sdk.sessions import PromptSent, SessionEntry, SessionFact, TurnEndBuffer
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.hermes.mcp_servers import HermesMcpServers
 from agent_mux_adapters.hermes.subagents import SUBAGENT_NAME, HermesSubagents, background_id, goals_of
@@ -40,28 +40,28 @@ class StoredMessages:
         self._tools = HermesTools(cwd, HermesMcpServers())
         self._subagents = HermesSubagents(HermesUsage())
         self._open: dict[str, HermesCall] = {}
-        self._closing = HeldClosing()
+        self._closing = TurnEndBuffer()
         self._gives_reasons = gives_reasons
         self._is_limited = False
         self._compressed: set[int] = set()
         """Hashes of the messages that a summary replaced."""
         self._may_repeat = False
         """Whether the next message may be the second copy of one of them."""
-        self._readers: Mapping[str, Callable[[Row], Iterable[Told]]] = {
+        self._readers: Mapping[str, Callable[[Row], Iterable[SessionFact]]] = {
             "user": self._user,
             "assistant": self._assistant,
             "tool": self._result,
         }
 
-    def read(self, row: Row) -> Iterator[Entry]:
+    def read(self, row: Row) -> Iterator[SessionEntry]:
         """Yield the entries of one message."""
         at = time_of(row["timestamp"])
         reader = self._readers.get(row["role"])
         if reader is None or self._is_skipped(row):
             return iter(())
-        return self._closing.passed_on(at, reader(row))
+        return self._closing.pass_on(at, reader(row))
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Yield the closing that was held back, as no message follows for now."""
         return self._closing.release()
 
@@ -80,7 +80,7 @@ class StoredMessages:
         self._may_repeat = is_repeated or (self._may_repeat and _content(row).startswith(between_copies))
         return is_repeated
 
-    def _user(self, row: Row) -> Iterable[Told]:
+    def _user(self, row: Row) -> Iterable[SessionFact]:
         content = _content(row)
         if content.startswith(_SUMMARY_PREFIXES):
             yield facts.ContextCompacted(content)
@@ -92,9 +92,9 @@ class StoredMessages:
                 yield facts.SubagentDone(content.partition(_BEFORE_ID)[2].partition("]")[0], content)
         elif not content.startswith(_REMINDER_PREFIXES):
             self._is_limited = False
-            yield Prompted(content)
+            yield PromptSent(content)
 
-    def _assistant(self, row: Row) -> Iterable[Told]:
+    def _assistant(self, row: Row) -> Iterable[SessionFact]:
         content, calls = _content(row).strip(), rows(_parsed(row["tool_calls"]))
         if content.startswith(_SUMMARY_PREFIXES):
             yield facts.ContextCompacted(content)
@@ -108,9 +108,9 @@ class StoredMessages:
         yield facts.StepBegin()
         thinking = text(row["reasoning"]) or text(row["reasoning_content"])
         if thinking.strip():
-            yield facts.Thinking(thinking)
+            yield facts.WholeThinking(thinking)
         if content:
-            yield facts.Text(content)
+            yield facts.WholeText(content)
         for call in calls:
             yield from self._call(call)
         if not calls:
@@ -121,14 +121,14 @@ class StoredMessages:
             return facts.TurnLimitHit()
         return facts.TurnDone() if has_reason or not self._gives_reasons else facts.TurnStopped()
 
-    def _call(self, native: Mapping[str, Any]) -> Iterable[Told]:
+    def _call(self, native: Mapping[str, Any]) -> Iterable[SessionFact]:
         function = mapping(native.get("function"))
         arguments = mapping(_parsed(function.get("arguments")))
         call = HermesCall(id=text(native.get("id")), name=text(function.get("name")), arguments=arguments)
         self._open[call.id] = call
         return () if call.name == DELEGATION else self._tools.start_stored(call.id, call.name, arguments)
 
-    def _result(self, row: Row) -> Iterable[Told]:
+    def _result(self, row: Row) -> Iterable[SessionFact]:
         call = self._open.pop(text(row["tool_call_id"]), None)
         if call is None:
             return ()
@@ -136,7 +136,7 @@ class StoredMessages:
         payload = {"tool_id": call.id, "args": call.arguments, "result": _parsed(content, content)}
         return self._delegation(call, payload) if call.name == DELEGATION else self._tools.end(call, payload)
 
-    def _delegation(self, call: HermesCall, payload: Mapping[str, Any]) -> Iterable[Told]:
+    def _delegation(self, call: HermesCall, payload: Mapping[str, Any]) -> Iterable[SessionFact]:
         started, goals = background_id(payload), goals_of(call.arguments or {})
         if started is not None:
             return (facts.SubagentBegin(started, SUBAGENT_NAME, goals),)
@@ -148,7 +148,7 @@ class StoredMessages:
 
 def time_of(seconds: Any) -> int | None:
     """Convert seconds to milliseconds; None when the value is not a number."""
-    return milliseconds_of(seconds * 1000) if isinstance(seconds, int | float) else None
+    return parse_timestamp(seconds * 1000) if isinstance(seconds, int | float) else None
 
 
 def _content(row: Row) -> str:

@@ -8,8 +8,8 @@ provider are recognised, and on stderr the id of the session.
 import re
 from collections.abc import Iterable
 
-from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
-from agent_mux.sdk.facts import Ignored, LogLine, SessionKnown, Trouble
+from agent_mux.sdk.codec import AnyAction, CodecContext, CodecOutput, Exit, Source
+from agent_mux.sdk.facts import Ignored, LogLine, RecoverableError, SessionKnown
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters.hermes.outcome import code_of
 
@@ -24,25 +24,25 @@ class HermesTextCodec:
     def __init__(self, context: CodecContext) -> None:  # as every codec
         pass
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is on the command line."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line: an error of the provider, the session id, or text that is kept as a log."""
         content = line.decode("utf-8", "replace")
         match source:
             case Source.STDOUT:
-                return (Trouble(code_of(content), content) if _ERROR.match(content) else LogLine(content),)
+                return (RecoverableError(code_of(content), content) if _ERROR.match(content) else LogLine(content),)
             case Source.STDERR:
                 session = _SESSION.fullmatch(content)
                 return (SessionKnown(session[1]) if session is not None else LogLine(content, "stderr"),)
         return (Ignored("stdin", "our own side"),)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the effects of an action: the program can be signalled, and reads nothing."""
         return one_shot_action(action, "hermes chat -q")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""
         return ()

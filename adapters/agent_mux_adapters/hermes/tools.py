@@ -20,7 +20,7 @@ from agent_mux.sdk.facts import (
     FileWritten,
     McpBegin,
     McpDone,
-    Shell,
+    ShellInvocation,
     SkillInvoked,
     ToolBegin,
     ToolDone,
@@ -136,11 +136,11 @@ def error_of(result: Any) -> str | None:
     return None
 
 
-def _shell_of(call: HermesCall) -> Shell | None:
+def _shell_of(call: HermesCall) -> ShellInvocation | None:
     """Return the command of a call that ends with it; None for other tools and for background commands."""
     if call.name != SHELL or not call.command or (call.arguments or {}).get("background"):
         return None
-    return Shell(call.command, text((call.arguments or {}).get("workdir")) or None)
+    return ShellInvocation(call.command, text((call.arguments or {}).get("workdir")) or None)
 
 
 def _shell_done(call_id: str, fields: Mapping[str, Any], result: Any, duration: int | None) -> ToolDone:

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
-from agent_mux.sdk.facts import Fact, Ignored, ImageTaken, Note, SessionKnown, TurnFailed
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
+from agent_mux.sdk.facts import Fact, Ignored, ImageAccepted, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
 from agent_mux_adapters._dialects.tolerant import mapping, text
@@ -91,28 +91,28 @@ class HermesTurns(PromptQueue):
 
     # -- actions of the consumer
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Open the session and queue the run's first prompt."""
         if self._is_observed:
             return ()
         self._queue(self._context.prompt or "")
         return (self._ask(*opening_request(self._context)),)
 
-    def steer(self, message: str) -> tuple[Step, ...]:
+    def steer(self, message: str) -> tuple[CodecOutput, ...]:
         """Send a message into the running turn; without a turn it is a prompt."""
         if self._turn not in ("requested", "running"):
             return self.send(message)
         self._steering.queue(message)
         return self._write_to_turn()
 
-    def interrupt(self) -> tuple[Step, ...]:
+    def interrupt(self) -> tuple[CodecOutput, ...]:
         """Stop the turn that runs or is about to."""
         if self._turn in ("none", "settling") and not self._prompts:
             return (Note("nothing to interrupt: hermes waits for a prompt"),)
         self._is_interrupt_due = self._is_stopping = True
         return self._write_to_turn()
 
-    def cancel(self) -> tuple[Step, ...]:
+    def cancel(self) -> tuple[CodecOutput, ...]:
         """Drop the prompts that wait, stop the turn, and leave."""
         self._prompts.clear()
         self._closing = self._is_stopping = True
@@ -120,7 +120,7 @@ class HermesTurns(PromptQueue):
 
     # -- responses of the gateway
 
-    def response(self, asked: PendingRequest, result: Any) -> tuple[Step, ...]:
+    def response(self, asked: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:
         """Read the result of one of our requests."""
         fields = mapping(result)
         match asked.method:
@@ -134,7 +134,7 @@ class HermesTurns(PromptQueue):
                 return Ignored(_response_kind(asked), "the run is ending"), *self._delete_session(asked)
         return self._response_fact(asked, fields), *self._continue(asked)
 
-    def error_response(self, asked: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+    def error_response(self, asked: PendingRequest, error: RpcError) -> tuple[CodecOutput, ...]:
         """Read the error that one of our requests ended with."""
         if asked.method in _OPENING_METHODS:
             return TurnFailed(session_failure(error.code, error.message)), *self._hang_up()
@@ -150,7 +150,7 @@ class HermesTurns(PromptQueue):
 
     # -- events of the gateway
 
-    def session_info(self, session: str, payload: Mapping[str, Any]) -> tuple[Step, ...]:
+    def session_info(self, session: str, payload: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Read `session.info`: the agent is built, or a property of the session changed."""
         known = self._setup.info(session, payload)
         if self.session is None and self._is_observed and known.session_id:
@@ -162,7 +162,7 @@ class HermesTurns(PromptQueue):
             return *facts, *self.idle()
         return *facts, *self.next()
 
-    def turn_started(self) -> tuple[Step, ...]:
+    def turn_started(self) -> tuple[CodecOutput, ...]:
         """Note that a turn began: for our prompt, or to report background work."""
         if self._turn != "requested":
             self.background.turn_started()
@@ -197,7 +197,7 @@ class HermesTurns(PromptQueue):
 
     # -- internals
 
-    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _opened(self, asked: PendingRequest, fields: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         session = text(fields.get("session_id"))
         if not session:
             return TurnFailed(failure_of("hermes opened no session")), *self._hang_up()
@@ -212,7 +212,7 @@ class HermesTurns(PromptQueue):
             # It may be opened only for a fork.
             return (Ignored(_response_kind(asked), "the session is reported when it is used"),)
         self._is_forking = False
-        steps: tuple[Step, ...] = (*self._report(known), *self._immediate_requests(), *self.next())
+        steps: tuple[CodecOutput, ...] = (*self._report(known), *self._immediate_requests(), *self.next())
         return steps or (Ignored(_response_kind(asked), "already opened"),)
 
     def _report(self, known: SessionKnown) -> tuple[Fact, ...]:
@@ -229,16 +229,16 @@ class HermesTurns(PromptQueue):
     def _response_fact(self, asked: PendingRequest, fields: Mapping[str, Any]) -> Fact:
         match asked.method:
             case "image.attach" | "image.attach_bytes":
-                return ImageTaken(mime_type_of(text(fields.get("name"))))
+                return ImageAccepted(mime_type_of(text(fields.get("name"))))
             case "config.set" if text(fields.get("warning")):
                 return Note(text(fields["warning"]), "warn")
         return Ignored(_response_kind(asked), "the events report its effect")
 
-    def _continue(self, asked: PendingRequest) -> tuple[Step, ...]:
+    def _continue(self, asked: PendingRequest) -> tuple[CodecOutput, ...]:
         self._setup.done(asked.method)
         return self.next()
 
-    def _steer_refused(self) -> tuple[Step, ...]:
+    def _steer_refused(self) -> tuple[CodecOutput, ...]:
         message = self._steering.refused()
         return self.send(message) if message and not self._is_observed and not self._closed else ()
 

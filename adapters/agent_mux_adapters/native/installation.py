@@ -2,8 +2,15 @@
 
 from pathlib import Path
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
-from agent_mux.sdk.installation import AgentAuth, AgentInstallation, AuthMethod, DefinitionFolders, Folder, SetupStep
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
+from agent_mux.sdk.installation import (
+    AgentAuth,
+    AgentInstallation,
+    AuthMethod,
+    DefinitionFolder,
+    DefinitionFolders,
+    SetupStep,
+)
 from agent_mux_adapters._dialects.tolerant import text
 
 
@@ -18,7 +25,7 @@ def directory(place: AgentPaths) -> Path:
 
 CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="json", path=lambda place: directory(place) / "settings.json"),),
-    fields={"model": Field(kind="string", meaning="default model, as provider:model")},
+    fields={"model": ConfigField(kind="string", meaning="default model, as provider:model")},
     model=ModelField(
         read=lambda data: text(data.get("model")) or None,
         write=lambda model, _: {("model",): model},
@@ -26,8 +33,8 @@ CONFIG = AgentConfig(
 )
 SKILLS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: directory(place) / "skills"),
-        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+        DefinitionFolder(scope="global", path=lambda place: directory(place) / "skills"),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
     ),
     layout="folder",
     file="SKILL.md",

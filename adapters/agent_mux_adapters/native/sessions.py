@@ -12,17 +12,17 @@ from typing import Any
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.native_json import load_object
-from agent_mux.sdk.session_files import files_below, hidden
+from agent_mux.sdk.session_files import find_session_files, redact_bytes
 from agent_mux.sdk.sessions import (
-    Cursor,
-    Described,
-    Entry,
-    Found,
+    FoundSession,
     ModelCalled,
-    Prompted,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    SessionReader,
     SessionStore,
-    Told,
-    UnreadableError,
+    UnreadableSessionError,
 )
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, optional_whole, rows, text, whole
 from agent_mux_adapters.native.installation import directory
@@ -36,12 +36,12 @@ def root(place: AgentPaths) -> Path:
     return directory(place) / "sessions"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Yield all sessions; files whose name begins with a dot are locks or incomplete."""
-    return (found for found in files_below(root(place), "*.json") if not found.path.name.startswith("."))
+    return (found for found in find_session_files(root(place), "*.json") if not found.path.name.startswith("."))
 
 
-def open_session(found: Found) -> Cursor:
+def open_session(found: FoundSession) -> SessionReader:
     """Return a cursor at the session's beginning."""
     return NativeStoredSession(found.path)
 
@@ -53,9 +53,9 @@ class NativeStoredSession:
         self._path = path
         self._emitted = 0
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield new entries; see `Cursor.read`."""
-        session = _session(load_object(hidden(self._path.read_bytes())))
+        session = _session(load_object(redact_bytes(self._path.read_bytes())))
         for number, entry in enumerate(_entries(session)):
             if number >= self._emitted:
                 self._emitted = number + 1
@@ -79,10 +79,10 @@ class StoredToolResults:
                     call_id = text(mapping(event.get("message")).get("tool_call_id"))
                     self._effects[call_id] = rows(event.get("effects"))
 
-    def shell(self, call_id: str) -> facts.Shell | None:
+    def shell(self, call_id: str) -> facts.ShellInvocation | None:
         """Return the command that a call ran; None for other calls."""
         command = self._commands.get(call_id)
-        return facts.Shell(command) if command else None
+        return facts.ShellInvocation(command) if command else None
 
     def end(self, message: Mapping[str, Any], output: str) -> facts.ToolDone:
         """Return the end of the call whose result is this message."""
@@ -121,19 +121,21 @@ def _session(envelope: Mapping[str, Any] | None) -> Mapping[str, Any]:
     fields = mapping(envelope)
     version, session = whole(fields.get("format")), mapping(fields.get("session"))
     if version > NEWEST_VERSION:
-        raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
+        raise UnreadableSessionError(
+            f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}"
+        )
     if not text(session.get("session_id")):
-        raise UnreadableError("not a JSON object with a session and its id")
+        raise UnreadableSessionError("not a JSON object with a session and its id")
     return session
 
 
-def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
-    described = Described(
+def _entries(session: Mapping[str, Any]) -> Iterator[SessionEntry]:
+    described = SessionDescribed(
         session_id=text(session.get("session_id")),
         cwd=text(session.get("cwd")) or None,
         forked_from=text(session.get("forked_from")) or None,
     )
-    yield Entry(_timestamp(session.get("created_at")), described)
+    yield SessionEntry(_timestamp(session.get("created_at")), described)
     prompted, calls = 0, 0
     for loop, kept in _active_branch(rows(session.get("loops"))):
         results = StoredToolResults(rows(loop.get("events")))
@@ -144,10 +146,10 @@ def _entries(session: Mapping[str, Any]) -> Iterator[Entry]:
             calls += 1
             # The prompt's time and the answer's position after it are the same in a fork, so they identify the call.
             for item in _message(message, f"{prompted}/{calls}" if prompted else "", results):
-                yield Entry(at, item)
+                yield SessionEntry(at, item)
         closing = _closing(loop) if kept is None else None
         if closing is not None:
-            yield Entry(_timestamp(loop.get("ended_at")), closing)
+            yield SessionEntry(_timestamp(loop.get("ended_at")), closing)
 
 
 def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], int | None]]:
@@ -177,11 +179,11 @@ def _active_branch(loops: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, An
     return kept
 
 
-def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -> Iterable[Told]:
+def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -> Iterable[SessionFact]:
     content = rows(message.get("content"))
     match message.get("role"):
         case "user" if message.get("origin", "user") == "user":
-            yield Prompted(_plain_text(content))
+            yield PromptSent(_plain_text(content))
         case "assistant":
             yield facts.StepBegin()
             yield from (item for block in content for item in _block(block, results))
@@ -190,19 +192,19 @@ def _message(message: Mapping[str, Any], key: str, results: StoredToolResults) -
             yield results.end(message, _plain_text(content))
 
 
-def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[Told]:
+def _block(block: Mapping[str, Any], results: StoredToolResults) -> Iterable[SessionFact]:
     match block.get("type"):
         case "text":
-            yield facts.Text(text(block.get("text")))
+            yield facts.WholeText(text(block.get("text")))
         case "thinking":
-            yield facts.Thinking(text(block.get("text")))
+            yield facts.WholeThinking(text(block.get("text")))
         case "tool_call":
             arguments = dict(mapping(block.get("arguments")))
             call_id = text(block.get("id"))
             yield facts.ToolReady(call_id, text(block.get("name")), arguments, results.shell(call_id))
 
 
-def _model_call(message: Mapping[str, Any], key: str) -> Iterable[Told]:
+def _model_call(message: Mapping[str, Any], key: str) -> Iterable[SessionFact]:
     tokens = mapping(message.get("usage"))
     if not tokens:
         return

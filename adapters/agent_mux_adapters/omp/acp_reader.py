@@ -7,7 +7,7 @@ messages, followed by `end_turn`. Known from omp's `src/modes/acp/acp-event-mapp
 import re
 from collections.abc import Collection
 
-from agent_mux.sdk.facts import Fact, Failure, FileEffect, Shell, TextDelta
+from agent_mux.sdk.facts import Fact, Failure, FileEffect, ShellInvocation, TextDelta
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters._dialects.pi.flavor import ShellResult
 from agent_mux_adapters._dialects.pi.outcome import failure_of
@@ -42,7 +42,7 @@ class OmpAcpTools(ToolReader):
         title = _TITLE.fullmatch(call.first_title)
         return title[1] if title is not None else "task" if _is_task(call) else "tool"
 
-    def shell(self, call: AcpCall) -> Shell | None:
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
         """Return the command of a foreground call."""
         return shell_of(self.name(call), mapping(call.raw_input))
 

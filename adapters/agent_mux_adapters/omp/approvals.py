@@ -9,7 +9,7 @@ With `--approval-mode=always-ask` it asks before every tool that does more than 
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import ApprovalAsked, Risk
+from agent_mux.sdk.facts import ApprovalRequested, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
 from agent_mux_adapters._dialects.tolerant import text
@@ -39,7 +39,7 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
     tool = first.removeprefix(TITLE)
     command = details.removeprefix(_COMMAND) if tool == SHELL else None
     detail = details if command is None else command
-    approval = ApprovalAsked(
+    approval = ApprovalRequested(
         key, _action_of(tool), detail or tool, _risk_of(tool, detail), tool, None, command, _paths(details)
     )
     return PiDialog(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.pi.installation import CLOUD_VARIABLES, KEY_VARIABLES, aws_keys, provider_key
 from agent_mux_adapters.omp.paths import data_directory, directory, root
 
@@ -62,26 +62,26 @@ _STORED = """
 MAX_ENV_FILE = 1 << 16  # bytes to read of a `.env` file
 
 
-def _stored(place: AgentPaths, kind: str) -> Evidence | None:
+def _stored(place: AgentPaths, kind: str) -> FoundCredentials | None:
     """Find a credential of this kind in omp's database. Raises `ValueError` if the database cannot be read."""
     path = data_directory(place) / "agent.db"
     if not path.is_file():
         return None
-    from agent_mux.sdk.session_databases import reading  # noqa: PLC0415  # most machines do not need it
-    from agent_mux.sdk.sessions import UnreadableError  # noqa: PLC0415
+    from agent_mux.sdk.session_databases import open_database  # noqa: PLC0415  # most machines do not need it
+    from agent_mux.sdk.sessions import UnreadableSessionError  # noqa: PLC0415
 
     try:
-        with reading(path) as database:
+        with open_database(path) as database:
             row = database.execute(_STORED, (kind,)).fetchone()
-    except UnreadableError as error:
+    except UnreadableSessionError as error:
         raise ValueError(f"{path}: {error}") from error
     if row is None:
         return None
     expires_at = int(row["expires"]) if isinstance(row["expires"], int | float) and not row["renews"] else None
-    return Evidence(where=f"{path} ({row['provider']})", expires_at=expires_at)
+    return FoundCredentials(where=f"{path} ({row['provider']})", expires_at=expires_at)
 
 
-def _in_files(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
+def _in_files(place: AgentPaths, names: tuple[str, ...]) -> FoundCredentials | None:
     """Find a variable in the `.env` files that omp loads: of the project, its own directories, and the home."""
     project = place.project_file(".env")
     for path in (*([project] if project else []), directory(place) / ".env", root(place) / ".env", place.home / ".env"):
@@ -92,15 +92,15 @@ def _in_files(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
         found = {match["name"] for match in _SET.finditer(content)}
         named = next((name for name in names if name in found), None)
         if named is not None:
-            return Evidence(where=f"{path} ({named})")
+            return FoundCredentials(where=f"{path} ({named})")
     return None
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     return _stored(place, "oauth") or _in_files(place, LOGIN_VARIABLES)
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     path = next((one for name in MODELS if (one := directory(place) / name).is_file()), None)
     listed = None if path is None else provider_key(path, _format(path), {})
     return listed or _in_files(place, API_KEYS) or _stored(place, "api_key")

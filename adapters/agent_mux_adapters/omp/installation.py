@@ -8,8 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField, Scope
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField, Scope
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux_adapters._dialects.mcp_servers import read_server, write_server
 from agent_mux_adapters._dialects.pi.installation import skill_folders
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -33,47 +40,47 @@ def _read_model(data: Mapping[str, Any]) -> str | None:
 CONFIG = AgentConfig(
     files=SETTINGS_FILES,
     fields={
-        "modelRoles": Field(kind="table", meaning="models by role: default, smol, slow, plan, task"),
-        "modelRoles.default": Field(kind="string", meaning="model of new sessions"),
-        "defaultThinkingLevel": Field(
+        "modelRoles": ConfigField(kind="table", meaning="models by role: default, smol, slow, plan, task"),
+        "modelRoles.default": ConfigField(kind="string", meaning="model of new sessions"),
+        "defaultThinkingLevel": ConfigField(
             kind="string",
             meaning="thinking level of new sessions",
             choices=("minimal", "low", "medium", "high", "xhigh", "max", "auto"),
         ),
-        "enabledModels": Field(kind="list", meaning="patterns of the models to choose from"),
-        "disabledProviders": Field(kind="list", meaning="disabled providers of models and settings"),
-        "temperature": Field(kind="number", meaning="sampling temperature; -1 for the provider's default"),
-        "tools.approvalMode": Field(
+        "enabledModels": ConfigField(kind="list", meaning="patterns of the models to choose from"),
+        "disabledProviders": ConfigField(kind="list", meaning="disabled providers of models and settings"),
+        "temperature": ConfigField(kind="number", meaning="sampling temperature; -1 for the provider's default"),
+        "tools.approvalMode": ConfigField(
             kind="string", meaning="which tool calls need approval", choices=("always-ask", "write", "yolo")
         ),
-        "tools.approval": Field(kind="table", meaning="approval per tool: allow, deny or prompt"),
-        "bash.patterns": Field(kind="list", meaning="ordered rules for approving commands"),
-        "edit.mode": Field(
+        "tools.approval": ConfigField(kind="table", meaning="approval per tool: allow, deny or prompt"),
+        "bash.patterns": ConfigField(kind="list", meaning="ordered rules for approving commands"),
+        "edit.mode": ConfigField(
             kind="string",
             meaning="format of the edit tool",
             choices=("apply_patch", "hashline", "patch", "replace", "sloppy"),
         ),
-        "extensions": Field(kind="list", meaning="additional extension files or folders"),
-        "mcp.enableProjectConfig": Field(kind="boolean", meaning="enable the MCP servers of projects"),
-        "skills.enabled": Field(kind="boolean", meaning="enable skills"),
-        "skills.customDirectories": Field(kind="list", meaning="additional skill folders"),
-        "task.maxConcurrency": Field(kind="number", meaning="maximum number of concurrent sub-agents"),
-        "task.disabledAgents": Field(kind="list", meaning="disabled sub-agents"),
-        "compaction.enabled": Field(kind="boolean", meaning="compact the context when it is full"),
-        "retry.enabled": Field(kind="boolean", meaning="retry failed model calls"),
-        "retry.maxRetries": Field(kind="number", meaning="maximum number of retries"),
-        "steeringMode": Field(
+        "extensions": ConfigField(kind="list", meaning="additional extension files or folders"),
+        "mcp.enableProjectConfig": ConfigField(kind="boolean", meaning="enable the MCP servers of projects"),
+        "skills.enabled": ConfigField(kind="boolean", meaning="enable skills"),
+        "skills.customDirectories": ConfigField(kind="list", meaning="additional skill folders"),
+        "task.maxConcurrency": ConfigField(kind="number", meaning="maximum number of concurrent sub-agents"),
+        "task.disabledAgents": ConfigField(kind="list", meaning="disabled sub-agents"),
+        "compaction.enabled": ConfigField(kind="boolean", meaning="compact the context when it is full"),
+        "retry.enabled": ConfigField(kind="boolean", meaning="retry failed model calls"),
+        "retry.maxRetries": ConfigField(kind="number", meaning="maximum number of retries"),
+        "steeringMode": ConfigField(
             kind="string",
             meaning="whether all queued steering messages are sent together or one at a time",
             choices=ONE_BY_ONE,
         ),
-        "followUpMode": Field(
+        "followUpMode": ConfigField(
             kind="string",
             meaning="whether all queued follow-up messages are sent together or one at a time",
             choices=ONE_BY_ONE,
         ),
-        "shellPath": Field(kind="string", meaning="shell for commands"),
-        "memory.backend": Field(
+        "shellPath": ConfigField(kind="string", meaning="shell for commands"),
+        "memory.backend": ConfigField(
             kind="string",
             meaning="backend for memory across sessions",
             choices=("off", "local", "hindsight", "mnemopi", "sharpshooter"),
@@ -176,8 +183,8 @@ HOME = AgentInstallation(
     skills=skill_folders(directory, ".omp", SHARED_SKILLS),
     subagents=DefinitionFolders(
         folders=(
-            Folder(scope="global", path=lambda place: subagent_directory(place) / "agents"),
-            Folder(scope="project", path=lambda place: place.project_file(".omp", "agents")),
+            DefinitionFolder(scope="global", path=lambda place: subagent_directory(place) / "agents"),
+            DefinitionFolder(scope="project", path=lambda place: place.project_file(".omp", "agents")),
         ),
         layout="file",
         file=".md",

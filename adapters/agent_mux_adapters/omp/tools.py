@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, ShellInvocation
 from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
 from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
@@ -40,12 +40,12 @@ def split_mcp_name(name: str, servers: Collection[str] = ()) -> tuple[str, str] 
     return (server, tool) if separator and server and tool else None
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any]) -> ShellInvocation | None:
     """Return the command of a foreground call; None for a background command, whose exit is not that of the call."""
     command = text(arguments.get("command"))
     if name != SHELL or not command or arguments.get("async") is True:
         return None
-    return Shell(command, text(arguments.get("cwd")) or None)
+    return ShellInvocation(command, text(arguments.get("cwd")) or None)
 
 
 def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:

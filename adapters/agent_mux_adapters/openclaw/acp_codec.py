@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk.adapter import NativeProtocol
-from agent_mux.sdk.codec import STDOUT, AnyAction, CloseStdin, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.codec import STDOUT, AnyAction, CloseStdin, CodecContext, CodecOutput, Exit, Source, WriteStdin
 from agent_mux.sdk.facts import (
     Fact,
     Failure,
@@ -97,7 +97,7 @@ class OpenClawAcpCodec:
         self._in_turn = False
         self._catalog_calls: set[str | None] = set()
         """Calls through the catalog of tools, which are reported as the calls that they make."""
-        self._corrections: dict[type, Callable[[Any], tuple[Step, ...]]] = {
+        self._corrections: dict[type, Callable[[Any], tuple[CodecOutput, ...]]] = {
             McpBegin: self._tool_call,
             StepBegin: self._step_begin,
             TextDelta: self._text_delta,
@@ -107,11 +107,11 @@ class OpenClawAcpCodec:
             TurnFailed: self._turn_end,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return the first request of the handshake."""
         return self._acp.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line: a notification of the launcher, or a message of ACP whose facts are corrected."""
         if source is STDOUT and line.startswith(_LAUNCHER_LINE):
             message = load_object(line)
@@ -126,11 +126,11 @@ class OpenClawAcpCodec:
                 return TurnFailed(NO_SESSION), CloseStdin()
         return self._corrected_line(steps)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the effects of an action of the consumer."""
         return self._corrected(self._acp.request(action))
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """Return the facts that the dialect held back until the exit."""
         return self._acp.finish(exit)
 
@@ -170,7 +170,7 @@ class OpenClawAcpCodec:
 
     # -- corrections of the bridge's facts
 
-    def _corrected_line(self, steps: Iterable[Step]) -> Iterable[Step]:
+    def _corrected_line(self, steps: Iterable[CodecOutput]) -> Iterable[CodecOutput]:
         """Correct the facts of one line, and keep an `Ignored` fact only where there is no other fact."""
         if isinstance(steps, tuple) and len(steps) == 1 and isinstance(steps[0], TextDelta):
             return self._text_delta(steps[0])  # the hot path
@@ -180,10 +180,10 @@ class OpenClawAcpCodec:
             return others
         return [next((step for step in corrected if isinstance(step, Ignored)), _DEFERRED_CALL), *others]
 
-    def _corrected(self, steps: Iterable[Step]) -> list[Step]:
+    def _corrected(self, steps: Iterable[CodecOutput]) -> list[CodecOutput]:
         return [new for step in steps for new in self._corrections.get(type(step), self._other)(step)]
 
-    def _text_delta(self, step: TextDelta) -> tuple[Step, ...]:
+    def _text_delta(self, step: TextDelta) -> tuple[CodecOutput, ...]:
         if self._has_gateway:
             facts = self._messages.fragment(step.text)
             if not isinstance(facts[0], Ignored):
@@ -196,7 +196,7 @@ class OpenClawAcpCodec:
         self._in_message = bool(rest)
         return (TextDelta(rest),) if rest else (BLANK,)
 
-    def _tool_call(self, step: ToolReady | McpBegin) -> tuple[Step, ...]:
+    def _tool_call(self, step: ToolReady | McpBegin) -> tuple[CodecOutput, ...]:
         if step.call_id in self._catalog_calls:
             return (_CATALOG_CALL,)
         self._catalog_calls.add(caller_of(step.call_id))
@@ -204,14 +204,14 @@ class OpenClawAcpCodec:
         delegates = isinstance(step, ToolReady) and step.name == DELEGATION_TOOL
         return (*self._messages.tool_called(delegates=delegates), step) if self._has_gateway else (step,)
 
-    def _tool_done(self, step: ToolDone) -> tuple[Step, ...]:
+    def _tool_done(self, step: ToolDone) -> tuple[CodecOutput, ...]:
         return (_CATALOG_CALL,) if step.call_id in self._catalog_calls else (step,)
 
-    def _step_begin(self, step: StepBegin) -> tuple[Step, ...]:
+    def _step_begin(self, step: StepBegin) -> tuple[CodecOutput, ...]:
         # A step is an answer, and the gateway's record has its exact beginning.
         return () if self._has_gateway else (step,)
 
-    def _turn_end(self, closing: TurnDone | TurnFailed) -> tuple[Step, ...]:
+    def _turn_end(self, closing: TurnDone | TurnFailed) -> tuple[CodecOutput, ...]:
         self._in_turn = self._in_message = False
         closing = replace(closing, cost=self._cost())
         has_no_output = isinstance(closing, TurnFailed) and closing.failure is NO_OUTPUT
@@ -219,7 +219,7 @@ class OpenClawAcpCodec:
             return (TurnFailed(self._failure, closing.cost),)
         return (TurnDone(closing.cost),) if has_no_output and self._messages.has_answer else (closing,)
 
-    def _other(self, step: Step) -> tuple[Step, ...]:
+    def _other(self, step: CodecOutput) -> tuple[CodecOutput, ...]:
         if isinstance(step, WriteStdin) and _PROMPT in step.data:
             self._begin_turn()
         if isinstance(step, TurnStopped | TurnLimitHit):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 from agent_mux_adapters.openclaw.configuration import state_directory, users_config
 
@@ -45,39 +45,39 @@ def config_file(place: AgentPaths) -> Path:
     return place.directory / "openclaw.json" if place.directory is not None else users_config(place.environ)
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     return _in_dotenv(place, KEYS) or _in_config(place, KEYS) or _in_database(place, "api_key")
 
 
-def _token(place: AgentPaths) -> Evidence | None:
+def _token(place: AgentPaths) -> FoundCredentials | None:
     return _in_dotenv(place, TOKENS) or _in_config(place, TOKENS) or _in_database(place, "token")
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     return _in_database(place, "oauth")
 
 
-def _in_dotenv(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
+def _in_dotenv(place: AgentPaths, names: tuple[str, ...]) -> FoundCredentials | None:
     path = directory(place) / ".env"
     found = (_DOTENV_LINE.match(line) for line in _text_of(path).splitlines())
     name = next((line[1] for line in found if line is not None and line[1] in names), None)
-    return None if name is None else Evidence(where=f"{path} ({name})")
+    return None if name is None else FoundCredentials(where=f"{path} ({name})")
 
 
-def _in_config(place: AgentPaths, names: tuple[str, ...]) -> Evidence | None:
+def _in_config(place: AgentPaths, names: tuple[str, ...]) -> FoundCredentials | None:
     path = config_file(place)
     config = _config(path)
     env = mapping(config.get("env"))
     variables = {**env, **mapping(env.get("vars"))}
     name = next((name for name in names if text(variables.get(name))), None)
     if name is not None:
-        return Evidence(where=f"{path} (env.{name})")
+        return FoundCredentials(where=f"{path} (env.{name})")
     providers = mapping(mapping(config.get("models")).get("providers"))
     keyed = next((name for name, provider in providers.items() if mapping(provider).get("apiKey")), None)
-    return Evidence(where=f"{path} (models.providers.{keyed}.apiKey)") if keyed and names is KEYS else None
+    return FoundCredentials(where=f"{path} (models.providers.{keyed}.apiKey)") if keyed and names is KEYS else None
 
 
-def _in_database(place: AgentPaths, kind: str) -> Evidence | None:
+def _in_database(place: AgentPaths, kind: str) -> FoundCredentials | None:
     """Find a credential in its database, which is opened only when the configuration names one of this kind."""
     path = directory(place) / "state" / "openclaw.sqlite"
     if not any(mapping(profile).get("mode") == kind for profile in _configured_profiles(place)) or not path.is_file():
@@ -85,7 +85,7 @@ def _in_database(place: AgentPaths, kind: str) -> Evidence | None:
     expiries = [_NEVER if expires is None else expires for expires in _stored_expiries(path, kind)]
     if not expiries:
         return None
-    return Evidence(where=str(path), expires_at=None if max(expiries) == _NEVER else int(max(expiries)))
+    return FoundCredentials(where=str(path), expires_at=None if max(expiries) == _NEVER else int(max(expiries)))
 
 
 def _configured_profiles(place: AgentPaths) -> list[Any]:
@@ -104,13 +104,13 @@ def _agent_databases(place: AgentPaths) -> str | None:
 
 def _stored_expiries(path: Path, kind: str) -> Iterator[int | None]:
     """Yield when each credential expires; None for a login that OpenClaw can renew."""
-    from agent_mux.sdk.session_databases import reading  # noqa: PLC0415  # imported only when needed
-    from agent_mux.sdk.sessions import UnreadableError  # noqa: PLC0415
+    from agent_mux.sdk.session_databases import open_database  # noqa: PLC0415  # imported only when needed
+    from agent_mux.sdk.sessions import UnreadableSessionError  # noqa: PLC0415
 
     try:
-        with reading(path) as database:
+        with open_database(path) as database:
             row = database.execute(_STORE).fetchone()
-    except UnreadableError as error:
+    except UnreadableSessionError as error:
         raise OSError(f"{path}: {error}") from error
     store = json.loads(row[0]) if row is not None else {}
     for profile in map(mapping, mapping(mapping(store).get("profiles")).values()):

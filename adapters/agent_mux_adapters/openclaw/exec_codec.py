@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agent_mux.events.base import CostRecord
-from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import (
     Fact,
     Failure,
@@ -16,10 +16,10 @@ from agent_mux.sdk.facts import (
     LogLine,
     Note,
     SessionKnown,
-    Text,
-    Thinking,
     TurnDone,
     TurnFailed,
+    WholeText,
+    WholeThinking,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
@@ -40,11 +40,11 @@ class OpenClawExecCodec:
         self._lines: list[bytes] = []
         self._is_complete = False
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is on stdin from the start."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Collect one line of stdout, and return the facts of the document at its last line."""
         if source is not Source.STDOUT:
             shown = line.decode("utf-8", "replace")
@@ -55,11 +55,11 @@ class OpenClawExecCodec:
         # In a document over several lines, only the last one begins with the brace that closes it.
         return self._read() if line.startswith(b"}") or len(self._lines) == 1 else (_PART,)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Return the effects of an action: the program can be signalled, and reads nothing."""
         return one_shot_action(action, "openclaw agent exec")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return the collected lines as log lines: they did not become a document."""
         rest, self._lines = self._lines, []
         return tuple(LogLine(line.decode("utf-8", "replace")) for line in rest)
@@ -122,10 +122,10 @@ def _messages(native: Mapping[str, Any]) -> Iterator[Fact]:
     for payload in payloads:
         content = text(payload.get("text"))
         if content:
-            yield Thinking(content) if payload.get("isReasoning") is True else Text(content)
+            yield WholeThinking(content) if payload.get("isReasoning") is True else WholeText(content)
         yield from _images(payload)
     if not payloads and text(native.get("final")):
-        yield Text(text(native.get("final")))
+        yield WholeText(text(native.get("final")))
 
 
 def _images(payload: Mapping[str, Any]) -> Iterator[Fact]:

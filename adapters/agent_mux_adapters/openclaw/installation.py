@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.documents import FieldPath
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.openclaw.configuration import format_server, is_enabled, parse_server
 from agent_mux_adapters.openclaw.credentials import AUTH, config_file, directory
@@ -44,36 +51,36 @@ def _write_model(model: str, data: Mapping[str, Any]) -> Mapping[FieldPath, Any]
 CONFIG = AgentConfig(
     files=(ConfigFile(scope="global", format="json", path=config_file),),
     fields={
-        "agents.defaults.model.primary": Field(kind="string", meaning="the model, as provider/model"),
-        "agents.defaults.model.fallbacks": Field(kind="list", meaning="models to use when it fails"),
-        "agents.defaults.models": Field(kind="table", meaning="settings of single models"),
-        "agents.defaults.workspace": Field(kind="string", meaning="the directory that the agent works in"),
-        "agents.defaults.thinkingDefault": Field(kind="string", meaning="thinking effort", choices=_EFFORTS),
-        "agents.defaults.timeoutSeconds": Field(kind="number", meaning="time limit of a turn in seconds"),
-        "agents.defaults.sandbox.mode": Field(
+        "agents.defaults.model.primary": ConfigField(kind="string", meaning="the model, as provider/model"),
+        "agents.defaults.model.fallbacks": ConfigField(kind="list", meaning="models to use when it fails"),
+        "agents.defaults.models": ConfigField(kind="table", meaning="settings of single models"),
+        "agents.defaults.workspace": ConfigField(kind="string", meaning="the directory that the agent works in"),
+        "agents.defaults.thinkingDefault": ConfigField(kind="string", meaning="thinking effort", choices=_EFFORTS),
+        "agents.defaults.timeoutSeconds": ConfigField(kind="number", meaning="time limit of a turn in seconds"),
+        "agents.defaults.sandbox.mode": ConfigField(
             kind="string", meaning="which sessions run in a sandbox", choices=("off", "non-main", "all")
         ),
-        "tools.profile": Field(
+        "tools.profile": ConfigField(
             kind="string", meaning="a set of tools", choices=("minimal", "coding", "messaging", "full")
         ),
-        "tools.allow": Field(kind="list", meaning="the only allowed tools"),
-        "tools.deny": Field(kind="list", meaning="denied tools"),
-        "tools.exec.mode": Field(
+        "tools.allow": ConfigField(kind="list", meaning="the only allowed tools"),
+        "tools.deny": ConfigField(kind="list", meaning="denied tools"),
+        "tools.exec.mode": ConfigField(
             kind="string", meaning="which commands may run", choices=("deny", "allowlist", "ask", "auto", "full")
         ),
-        "tools.fs.workspaceOnly": Field(kind="boolean", meaning="restrict file tools to the workspace"),
-        "models.mode": Field(
+        "tools.fs.workspaceOnly": ConfigField(kind="boolean", meaning="restrict file tools to the workspace"),
+        "models.mode": ConfigField(
             kind="string",
             meaning="add these providers to the known ones, or use only these",
             choices=("merge", "replace"),
         ),
-        "models.providers": Field(kind="table", meaning="providers of models, with their keys"),
-        "env.vars": Field(kind="table", meaning="environment variables"),
-        "mcp.servers": Field(kind="table", meaning="MCP servers by name"),
-        "skills.load.extraDirs": Field(kind="list", meaning="more directories with skills"),
-        "plugins.enabled": Field(kind="boolean", meaning="whether plugins are loaded"),
-        "plugins.entries": Field(kind="table", meaning="plugins by name, and whether they are enabled"),
-        "update.channel": Field(
+        "models.providers": ConfigField(kind="table", meaning="providers of models, with their keys"),
+        "env.vars": ConfigField(kind="table", meaning="environment variables"),
+        "mcp.servers": ConfigField(kind="table", meaning="MCP servers by name"),
+        "skills.load.extraDirs": ConfigField(kind="list", meaning="more directories with skills"),
+        "plugins.enabled": ConfigField(kind="boolean", meaning="whether plugins are loaded"),
+        "plugins.entries": ConfigField(kind="table", meaning="plugins by name, and whether they are enabled"),
+        "update.channel": ConfigField(
             kind="string",
             meaning="update channel",
             choices=("stable", "extended-stable", "beta", "dev"),
@@ -103,11 +110,11 @@ def _personal_skills(place: AgentPaths) -> Path | None:
 
 SKILLS = DefinitionFolders(
     folders=(
-        Folder(scope="global", path=lambda place: directory(place) / "skills"),
-        Folder(scope="global", path=_workspace_skills),
-        Folder(scope="global", path=_personal_skills, is_shared=True),
-        Folder(scope="project", path=lambda place: place.project_file("skills")),
-        Folder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
+        DefinitionFolder(scope="global", path=lambda place: directory(place) / "skills"),
+        DefinitionFolder(scope="global", path=_workspace_skills),
+        DefinitionFolder(scope="global", path=_personal_skills, is_shared=True),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file("skills")),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(".agents", "skills"), is_shared=True),
     ),
     layout="folder",
     file="SKILL.md",

@@ -14,7 +14,7 @@ The bridge may stream a fragment late, or never, or cut from the wrong place; th
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import Fact, Ignored, StepBegin, Text, TextDelta, TextEnd, Thinking
+from agent_mux.sdk.facts import Fact, Ignored, StepBegin, TextDelta, TextEnd, WholeText, WholeThinking
 from agent_mux_adapters._dialects.tolerant import text, whole
 
 HIDDEN_ANSWERS = frozenset({"", "HEARTBEAT_OK", "NO_REPLY"})
@@ -97,7 +97,7 @@ class OpenClawMessages:
         if not thinking.strip() or thinking == self._thinking:
             return ()
         self._thinking = thinking
-        return (Thinking(thinking),)
+        return (WholeThinking(thinking),)
 
     def _complete(self, answer: str) -> tuple[Fact, ...]:
         """Return the end of the message, with what of the answer the bridge has not streamed."""
@@ -108,7 +108,7 @@ class OpenClawMessages:
         end = (TextEnd(),) if streamed else ()
         if answer.strip() in HIDDEN_ANSWERS or answer.strip() == streamed.strip():
             return end
-        return *end, Text(answer)
+        return *end, WholeText(answer)
 
     def _without_late_part(self, fragment: str) -> str:
         """Remove from a fragment the end of the recorded answer, which it repeats."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.native_json import load_object
-from agent_mux.sdk.session_databases import DatabaseCursor, reading
-from agent_mux.sdk.session_files import hidden
-from agent_mux.sdk.sessions import Described, Entry, Found, SessionStore, UnreadableError
+from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.session_files import redact_bytes
+from agent_mux.sdk.sessions import FoundSession, SessionDescribed, SessionEntry, SessionStore, UnreadableSessionError
 from agent_mux_adapters._dialects.tolerant import text, whole
 from agent_mux_adapters.openclaw.stored_events import StoredEvents
 
@@ -45,21 +45,23 @@ def root(place: AgentPaths) -> Path:
     return place.home_of("OPENCLAW_STATE_DIR", ".openclaw") / "agents"
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Yield all transcripts with events. An unreadable database yields one entry; opening it raises the error."""
     for path in sorted(root(place).parent.glob(_DATABASES)):
         try:
-            with reading(path) as database:
+            with open_database(path) as database:
                 for row in database.execute(_SESSIONS):
-                    yield Found(path, row["session_id"], row["last"] + 1, whole(row["updated_at"]) * _NANOSECONDS)
-        except UnreadableError:
-            yield Found(path, "", 0, 0)
+                    yield FoundSession(
+                        path, row["session_id"], row["last"] + 1, whole(row["updated_at"]) * _NANOSECONDS
+                    )
+        except UnreadableSessionError:
+            yield FoundSession(path, "", 0, 0)
 
 
-def open_session(found: Found) -> DatabaseCursor:
+def open_session(found: FoundSession) -> DatabaseReader:
     """Return a cursor at the first event of a transcript."""
     session = _StoredSession(found.key)
-    return DatabaseCursor(found.path, session.rows, session.events.close)
+    return DatabaseReader(found.path, session.rows, session.events.close)
 
 
 class _StoredSession:
@@ -70,10 +72,10 @@ class _StoredSession:
         self.events = StoredEvents()
         self._next = 0
 
-    def rows(self, database: Connection, _: int) -> Iterator[tuple[int, Iterable[Entry]]]:
+    def rows(self, database: Connection, _: int) -> Iterator[tuple[int, Iterable[SessionEntry]]]:
         """Yield the entries of the events since the last pass. The first event has number 0."""
         for row in database.execute(_SESSION, (self._transcript,)):
-            yield self._next, (Entry(None, _described(self._transcript, row)),)
+            yield self._next, (SessionEntry(None, _described(self._transcript, row)),)
         current = {row["event_seq"] for row in database.execute(_KEPT, (self._transcript,))}
         newest = max(current, default=-1)  # the index may be behind the events
         for row in database.execute(_EVENTS, (self._transcript, self._next - 1)):
@@ -82,10 +84,10 @@ class _StoredSession:
             yield seq, self.events.read(_event_of(row), is_abandoned=seq <= newest and seq not in current)
 
 
-def _described(transcript: str, row: Row) -> Described:
+def _described(transcript: str, row: Row) -> SessionDescribed:
     is_current = transcript == row["current_session_id"]
     source = text(row["fork_source_session_id"])
-    return Described(
+    return SessionDescribed(
         session_id=_session_id(text(row["session_key"]), transcript) if is_current else transcript,
         title=text(row["display_name"]) or text(row["label"]) or None,
         forked_from=_session_id(text(row["fork_source_session_key"]), source) if source and is_current else None,
@@ -108,14 +110,14 @@ _NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; fo
 def _event_of(row: Row) -> dict[str, Any]:
     """Return the event of a row; an empty one when it is damaged."""
     plain = row["event_json"]
-    event = hidden(_decompressed(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")
+    event = redact_bytes(_decompressed(row["event_zstd"])) if plain is None else plain.encode("utf-8", "replace")
     return load_object(event) or {}
 
 
 def _decompressed(compressed: bytes) -> bytes:
     decompressor = new_decompressor()
     if decompressor is None:
-        raise UnreadableError(_NO_ZSTANDARD)
+        raise UnreadableSessionError(_NO_ZSTANDARD)
     try:
         event: bytes = decompressor().decompress(compressed, MAX_EVENT_SIZE)
     except Exception:  # noqa: BLE001  # the package has an exception of its own: a damaged event is skipped

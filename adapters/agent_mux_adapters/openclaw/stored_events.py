@@ -7,8 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.session_files import milliseconds_of
-from agent_mux.sdk.sessions import Described, Entry, HeldClosing, ModelCalled, Prompted, Told, UnreadableError
+from agent_mux.sdk.session_files import parse_timestamp
+from agent_mux.sdk.sessions import (
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    TurnEndBuffer,
+    UnreadableSessionError,
+)
 from agent_mux_adapters._dialects.acp.tools import AcpTools
 from agent_mux_adapters._dialects.tolerant import dollars, mapping, rows, text, whole
 from agent_mux_adapters.openclaw.messages import HIDDEN_ANSWERS
@@ -30,36 +38,38 @@ class StoredEvents:
 
     def __init__(self) -> None:
         self._tools = AcpTools(OpenClawTools(), "")
-        self._closing = HeldClosing()
-        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
+        self._closing = TurnEndBuffer()
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[SessionFact]]] = {
             "session": self._session,
-            "session_info": lambda event: (Described(title=text(event.get("name")) or None),),
+            "session_info": lambda event: (SessionDescribed(title=text(event.get("name")) or None),),
             "compaction": lambda event: (facts.ContextCompacted(text(event.get("summary"))),),
             "message": self._message,
         }
 
-    def read(self, event: Mapping[str, Any], *, is_abandoned: bool = False) -> Iterator[Entry]:
+    def read(self, event: Mapping[str, Any], *, is_abandoned: bool = False) -> Iterator[SessionEntry]:
         """Yield the entries of one event. Of an abandoned branch, only the usage counts."""
-        at = milliseconds_of(event.get("timestamp"))
+        at = parse_timestamp(event.get("timestamp"))
         kind = text(event.get("type"))
         reader = self._readers.get(kind) if kind == "session" or not is_abandoned else None
-        yield from self._closing.passed_on(at, reader(event) if reader is not None else ())
+        yield from self._closing.pass_on(at, reader(event) if reader is not None else ())
         for call in _model_calls(event):
-            yield Entry(at, call)
+            yield SessionEntry(at, call)
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Yield the closing that was held back, as no event follows for now."""
         return self._closing.release()
 
-    def _session(self, event: Mapping[str, Any]) -> Iterable[Told]:
+    def _session(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
         version = whole(event.get("version"))
         if version > _NEWEST_VERSION:
-            raise UnreadableError(f"its events have version {version}; {_NEWEST_VERSION} is the newest that is known")
+            raise UnreadableSessionError(
+                f"its events have version {version}; {_NEWEST_VERSION} is the newest that is known"
+            )
         cwd = text(event.get("cwd"))
         self._tools = AcpTools(OpenClawTools(), cwd)
-        return (Described(cwd=cwd or None),)
+        return (SessionDescribed(cwd=cwd or None),)
 
-    def _message(self, event: Mapping[str, Any]) -> Iterable[Told]:
+    def _message(self, event: Mapping[str, Any]) -> Iterable[SessionFact]:
         message = mapping(event.get("message"))
         match message.get("role"):
             case "assistant" if message.get("model") != _DELIVERY_MIRROR:
@@ -69,10 +79,10 @@ class StoredEvents:
             case "user" if mapping(message.get("provenance")).get("kind") in _AUTOMATIC:
                 return (facts.TurnBegin(),)
             case "user":
-                return (Prompted(_text_of(message.get("content"))),)
+                return (PromptSent(_text_of(message.get("content"))),)
         return ()
 
-    def _assistant(self, message: Mapping[str, Any]) -> Iterable[Told]:
+    def _assistant(self, message: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._closing.forget()
         yield facts.StepBegin()
         for block in rows(message.get("content")):
@@ -85,12 +95,12 @@ class StoredEvents:
         elif reason != _CONTINUES_WITH_TOOLS:
             yield facts.TurnDone()
 
-    def _block(self, block: Mapping[str, Any]) -> Iterable[Told]:
+    def _block(self, block: Mapping[str, Any]) -> Iterable[SessionFact]:
         match block.get("type"):
             case "text" if text(block.get("text")).strip() not in HIDDEN_ANSWERS:
-                return (facts.Text(text(block["text"])),)
+                return (facts.WholeText(text(block["text"])),)
             case "thinking" if text(block.get("thinking")).strip():
-                return (facts.Thinking(text(block["thinking"])),)
+                return (facts.WholeThinking(text(block["thinking"])),)
             case "toolCall":
                 return self._tools.announced(_acp_call(block))
         return ()
@@ -121,7 +131,7 @@ def _acp_result(message: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _model_calls(event: Mapping[str, Any]) -> Iterable[Told]:
+def _model_calls(event: Mapping[str, Any]) -> Iterable[SessionFact]:
     message = mapping(event.get("message"))
     native_usage = mapping(message.get("usage"))
     usage = usage_of(native_usage)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, FileWritten, ShellInvocation
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
@@ -35,13 +35,13 @@ class OpenClawTools(ToolReader):
         """Return whether the call can be reported at its beginning; one through the catalog cannot."""
         return self.name(call) != CATALOG_TOOL
 
-    def shell(self, call: AcpCall) -> Shell | None:
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
         """Return the command of `exec`; None when it runs in the background."""
         fields = mapping(call.raw_input)
         command = text(fields.get("command"))
         if self.name(call) != SHELL_TOOL or not command or fields.get("background") is True:
             return None
-        return Shell(command, text(fields.get("workdir")) or None)
+        return ShellInvocation(command, text(fields.get("workdir")) or None)
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:  # noqa: ARG002  # the name suffices
         """Return the MCP server and its tool; None for other tools."""

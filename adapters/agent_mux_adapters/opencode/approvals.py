@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, RequestSettled, Risk
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, RequestResolved, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
 from agent_mux_adapters.opencode.requests import OpencodeRequests
@@ -85,7 +85,7 @@ class OpencodeApprovals:
         risk = risk_of(permission, command)
         paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
         name = SHELL_TOOL if command else shown
-        return (ApprovalAsked(key, action, detail, risk, name, call_id, command or None, paths),)
+        return (ApprovalRequested(key, action, detail, risk, name, call_id, command or None, paths),)
 
     def read_question(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Read `question.asked`: one or more parts, each with options or a free text."""
@@ -97,7 +97,7 @@ class OpencodeApprovals:
 
     # -- our replies
 
-    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[CodecOutput, ...]:
         """Reply with the decision of the consumer; refuse an action that does not fit the request."""
         key, _, part = action.request_id.partition("/")
         request = self._open.get(key)
@@ -114,15 +114,17 @@ class OpencodeApprovals:
                 )
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
-    def _send_decision(self, key: str, body: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
+    def _send_decision(
+        self, key: str, body: Any, *, granted: bool, reason: str | None = None
+    ) -> tuple[CodecOutput, ...]:
         del self._open[key]
-        return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestSettled(
+        return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestResolved(
             key, granted, reason
         )
 
     def _record_answer(
         self, key: str, request: _OpenRequest, part: str, action: ApproveAction | DenyAction | AnswerAction
-    ) -> tuple[Step, ...]:
+    ) -> tuple[CodecOutput, ...]:
         index = int(part) if part.isdigit() and int(part) < len(request.answers) else None
         if index is None or isinstance(action, ApproveAction):
             return (Refuse("VALIDATION_ERROR", f"{action.request_id} is a question: answer it"),)
@@ -135,7 +137,7 @@ class OpencodeApprovals:
             else _split_answer(action.text, takes_several=request.takes_several[index])
         )
         reason = action.reason if isinstance(action, DenyAction) else None
-        settled = RequestSettled(action.request_id, isinstance(action, AnswerAction), reason)
+        settled = RequestResolved(action.request_id, isinstance(action, AnswerAction), reason)
         if None in request.answers:
             return (settled,)
         del self._open[key]
@@ -143,9 +145,9 @@ class OpencodeApprovals:
             "question", "POST", f"/question/{key}/reply", {"answers": request.answers}
         ), settled
 
-    def withdraw(self) -> tuple[Step, ...]:
+    def withdraw(self) -> tuple[CodecOutput, ...]:
         """Reject all open requests of a stopped turn: OpenCode keeps them, and would run what is granted later."""
-        steps: list[Step] = []
+        steps: list[CodecOutput] = []
         for key, request in self._open.items():
             path = f"/question/{key}/reject" if request.answers else f"/permission/{key}/reply"
             steps.append(
@@ -182,12 +184,12 @@ class OpencodeApprovals:
         )
 
 
-def _question_part(key: str, part: Mapping[str, Any]) -> InputAsked:
+def _question_part(key: str, part: Mapping[str, Any]) -> InputRequested:
     options = rows(part.get("options"))
     described = [f"{text(o.get('label'))}: {text(o.get('description'))}" for o in options if text(o.get("description"))]
     context = "\n".join(filter(None, (text(part.get("header")), *described)))
     labels = tuple(text(option.get("label")) for option in options)
-    return InputAsked(key, text(part.get("question")), context or None, labels)
+    return InputRequested(key, text(part.get("question")), context or None, labels)
 
 
 def _paths(path: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
@@ -213,9 +215,11 @@ def _unanswered(key: str, request: _OpenRequest) -> list[str]:
     return [_part_key(key, index) for index, answer in enumerate(request.answers) if answer is None]
 
 
-def _settle(key: str, request: _OpenRequest, *, granted: bool, reason: str | None = None) -> tuple[RequestSettled, ...]:
+def _settle(
+    key: str, request: _OpenRequest, *, granted: bool, reason: str | None = None
+) -> tuple[RequestResolved, ...]:
     names = _unanswered(key, request) if request.answers else [key]
-    return tuple(RequestSettled(name, granted, reason) for name in names)
+    return tuple(RequestResolved(name, granted, reason) for name in names)
 
 
 def risk_of(permission: str, command: str) -> Risk:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux.sdk import read_text
-from agent_mux.sdk.config import AgentPaths, files_that_count
+from agent_mux.sdk.config import AgentPaths, effective_files
 from agent_mux.sdk.documents import DocumentError, open_document
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.opencode.paths import FILES, data_directory
 
@@ -46,15 +46,15 @@ def _entries_of_type(place: AgentPaths, kind: str, *fields: str) -> Iterator[tup
             yield f"{where} ({provider})", mapping(entry)
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     found = next(_entries_of_type(place, "api", "key"), None)
-    return Evidence(where=found[0]) if found is not None else _configured_key(place)
+    return FoundCredentials(where=found[0]) if found is not None else _configured_key(place)
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     """Find the login that is valid longest; logins that renew themselves do not expire."""
     logins = [
-        Evidence(where=where, expires_at=None if entry.get("refresh") else _milliseconds(entry.get("expires")))
+        FoundCredentials(where=where, expires_at=None if entry.get("refresh") else _milliseconds(entry.get("expires")))
         for where, entry in _entries_of_type(place, "oauth", "access", "refresh")
     ]
     return max(logins, key=lambda login: (login.expires_at is None, login.expires_at or 0), default=None)
@@ -64,15 +64,15 @@ def _milliseconds(value: Any) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _organization(place: AgentPaths) -> Evidence | None:
+def _organization(place: AgentPaths) -> FoundCredentials | None:
     found = next(_entries_of_type(place, "wellknown", "token"), None)
-    return Evidence(where=found[0]) if found is not None else None
+    return FoundCredentials(where=found[0]) if found is not None else None
 
 
-def _configured_key(place: AgentPaths) -> Evidence | None:
+def _configured_key(place: AgentPaths) -> FoundCredentials | None:
     """Find a key in the configuration, literal or as a reference; the last file with one counts."""
     found = None
-    for file, path in files_that_count(FILES, place):
+    for file, path in effective_files(FILES, place):
         content = read_text(path)
         try:
             providers = (
@@ -83,7 +83,7 @@ def _configured_key(place: AgentPaths) -> Evidence | None:
         for name, provider in providers.items():
             key = text(mapping(mapping(provider).get("options")).get("apiKey"))
             if key and _is_available(place, path, key):
-                found = Evidence(where=f"{path} (provider.{name}.options.apiKey)")
+                found = FoundCredentials(where=f"{path} (provider.{name}.options.apiKey)")
     return found
 
 

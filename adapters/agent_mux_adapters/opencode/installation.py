@@ -8,9 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, Field, ModelField, Scope
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ModelField, Scope
 from agent_mux.sdk.documents import FieldPath
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder, McpFiles, Plugin, PluginCommands
+from agent_mux.sdk.installation import (
+    AgentInstallation,
+    DefinitionFolder,
+    DefinitionFolders,
+    McpFiles,
+    Plugin,
+    PluginCommands,
+)
 from agent_mux.sdk.options import McpServer
 from agent_mux_adapters._dialects.mcp_servers import string_map
 from agent_mux_adapters._dialects.tolerant import mapping, text
@@ -29,33 +36,39 @@ def _model(model: str, _: Mapping[str, Any]) -> dict[FieldPath, Any]:
 CONFIG = AgentConfig(
     files=FILES,
     fields={
-        "model": Field(kind="string", meaning="model, as provider/model"),
-        "small_model": Field(kind="string", meaning="model for titles and similar small tasks, as provider/model"),
-        "default_agent": Field(kind="string", meaning="agent of new sessions, such as build or plan"),
-        "permission": Field(
+        "model": ConfigField(kind="string", meaning="model, as provider/model"),
+        "small_model": ConfigField(
+            kind="string", meaning="model for titles and similar small tasks, as provider/model"
+        ),
+        "default_agent": ConfigField(kind="string", meaning="agent of new sessions, such as build or plan"),
+        "permission": ConfigField(
             kind="string",
             or_kinds=("table",),
             meaning="allow, ask or deny: for everything, or per tool and pattern",
         ),
-        "instructions": Field(kind="list", meaning="files, patterns or URLs of instructions in addition to AGENTS.md"),
-        "share": Field(
+        "instructions": ConfigField(
+            kind="list", meaning="files, patterns or URLs of instructions in addition to AGENTS.md"
+        ),
+        "share": ConfigField(
             kind="string",
             meaning="whether sessions are shared on request, automatically or never",
             choices=("manual", "auto", "disabled"),
         ),
-        "autoupdate": Field(kind="boolean", or_kinds=("string",), meaning="update at start: true, false, or notify"),
-        "snapshot": Field(kind="boolean", meaning="keep snapshots of files, to undo changes"),
-        "provider": Field(kind="table", meaning="providers by name: their options and models"),
-        "enabled_providers": Field(kind="list", meaning="allowed providers; others are disabled"),
-        "disabled_providers": Field(kind="list", meaning="disabled providers"),
-        "mcp": Field(kind="table", meaning="MCP servers by name"),
-        "plugin": Field(kind="list", meaning="plugins: npm packages or paths"),
-        "agent": Field(kind="table", meaning="agents by name"),
-        "command": Field(kind="table", meaning="commands by name"),
-        "skills.paths": Field(kind="list", meaning="additional skill directories"),
-        "compaction.auto": Field(kind="boolean", meaning="compact the context when it is full"),
-        "logLevel": Field(kind="string", meaning="log level", choices=("DEBUG", "INFO", "WARN", "ERROR")),
-        "username": Field(kind="string", meaning="user name shown in conversations"),
+        "autoupdate": ConfigField(
+            kind="boolean", or_kinds=("string",), meaning="update at start: true, false, or notify"
+        ),
+        "snapshot": ConfigField(kind="boolean", meaning="keep snapshots of files, to undo changes"),
+        "provider": ConfigField(kind="table", meaning="providers by name: their options and models"),
+        "enabled_providers": ConfigField(kind="list", meaning="allowed providers; others are disabled"),
+        "disabled_providers": ConfigField(kind="list", meaning="disabled providers"),
+        "mcp": ConfigField(kind="table", meaning="MCP servers by name"),
+        "plugin": ConfigField(kind="list", meaning="plugins: npm packages or paths"),
+        "agent": ConfigField(kind="table", meaning="agents by name"),
+        "command": ConfigField(kind="table", meaning="commands by name"),
+        "skills.paths": ConfigField(kind="list", meaning="additional skill directories"),
+        "compaction.auto": ConfigField(kind="boolean", meaning="compact the context when it is full"),
+        "logLevel": ConfigField(kind="string", meaning="log level", choices=("DEBUG", "INFO", "WARN", "ERROR")),
+        "username": ConfigField(kind="string", meaning="user name shown in conversations"),
     },
     model=ModelField(read=lambda data: text(data.get("model")) or None, write=_model),
 )
@@ -84,28 +97,28 @@ def is_enabled(native: Mapping[str, Any]) -> bool:
 MCP = McpFiles(files=files_with_table("mcp"), read=read_server, write=write_server, is_enabled=is_enabled)
 
 
-def _in_config_directory(scope: Scope, *names: str) -> Folder:
+def _in_config_directory(scope: Scope, *names: str) -> DefinitionFolder:
     def path(place: AgentPaths) -> Path | None:
         if scope == "global":
             return config_directory(place).joinpath(*names)
         return project_file(place, ".opencode", *names)
 
-    return Folder(scope=scope, path=path)
+    return DefinitionFolder(scope=scope, path=path)
 
 
-def _in_home(name: str) -> Folder:
-    return Folder(scope="global", path=lambda place: place.home / ".opencode" / name)
+def _in_home(name: str) -> DefinitionFolder:
+    return DefinitionFolder(scope="global", path=lambda place: place.home / ".opencode" / name)
 
 
-def _in_extra_directory(name: str) -> Folder:
+def _in_extra_directory(name: str) -> DefinitionFolder:
     def path(place: AgentPaths) -> Path | None:
         directory = extra_directory(place)
         return None if directory is None else directory / name
 
-    return Folder(scope="global", path=path)
+    return DefinitionFolder(scope="global", path=path)
 
 
-def _own_folders(*names: str) -> tuple[Folder, ...]:
+def _own_folders(*names: str) -> tuple[DefinitionFolder, ...]:
     """Return the folders of a definition; OpenCode reads each of the names, and we write the first."""
     return tuple(
         folder
@@ -119,7 +132,7 @@ def _own_folders(*names: str) -> tuple[Folder, ...]:
     )
 
 
-def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> Folder:
+def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> DefinitionFolder:
     """Return a folder with skills of other agents, which the variables can disable."""
 
     def path(place: AgentPaths) -> Path | None:
@@ -127,10 +140,10 @@ def _shared(scope: Scope, hidden: str, variables: tuple[str, ...]) -> Folder:
             return None
         return place.home / hidden / "skills" if scope == "global" else place.project_file(hidden, "skills")
 
-    return Folder(scope=scope, path=path, is_shared=True)
+    return DefinitionFolder(scope=scope, path=path, is_shared=True)
 
 
-def _all_shared() -> Iterator[Folder]:
+def _all_shared() -> Iterator[DefinitionFolder]:
     all_off = "OPENCODE_DISABLE_EXTERNAL_SKILLS"
     claude_off = (all_off, "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS", "OPENCODE_DISABLE_CLAUDE_CODE")
     scopes: tuple[Scope, ...] = ("global", "project")

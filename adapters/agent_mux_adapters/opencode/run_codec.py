@@ -7,15 +7,15 @@ Retries, refused permissions, compaction and the start of a tool are not reporte
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.facts import (
     ContextCompacted,
     Fact,
     Failure,
     Ignored,
     LogLine,
+    RecoverableError,
     SessionKnown,
-    Trouble,
     TurnDone,
     TurnFailed,
 )
@@ -50,19 +50,19 @@ class OpencodeRunCodec:
             Source.STDIN: lambda line: (LogLine(line.decode("utf-8", "replace")),),
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the prompt is on standard input already."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line of stdout or stderr."""
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Interrupt by a signal; refuse further prompts."""
         return one_shot_action(action, "opencode run")
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # as in the contract
         """End the turn: it is completed if the model was done and the exit code is 0."""
         cost = self._sessions.usage.record
         if exit.signal is not None:
@@ -104,7 +104,7 @@ class OpencodeRunCodec:
 
     def _recovered_error(self) -> tuple[Fact, ...]:
         error, self._error = self._error, None
-        return (Trouble(error.code, error.message),) if error is not None else ()
+        return (RecoverableError(error.code, error.message),) if error is not None else ()
 
     def _part(self, kind: str, part: Mapping[str, Any]) -> tuple[Fact, ...]:
         session = self._sessions.main or self._sessions.open("")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, Cancel, CodecContext, Exit, Interrupt, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, Cancel, CodecContext, CodecOutput, Exit, Interrupt, Source
 from agent_mux.sdk.facts import Ignored, LogLine, Note, SessionKnown
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
@@ -25,17 +25,17 @@ class OpencodeServeCodec:
         self._conversation = OpencodeConversation(context, self._requests, names)
         self._approvals = OpencodeApprovals(self._requests, names, context.cwd)
         self._reader = ServeReader(context, names, self._approvals, self._conversation)
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._observe,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Queue the prompt; requests wait until the server listens."""
         return self._conversation.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line of stdout, stderr or a recorded stdin."""
         if source is STDOUT and line.startswith(DELTA_MARK, MARK_AT):
             try:
@@ -45,22 +45,22 @@ class OpencodeServeCodec:
             return self._reader.delta(fragment)
         return self._sources[source](line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Carry out an action of the consumer."""
         steps = dispatch_action(action, self._conversation, self._approvals.reply)
         return self._stop_and_withdraw(steps) if isinstance(action, Interrupt | Cancel) else steps
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: an exit without an end of the turn is no evidence of an outcome."""
         return ()
 
-    def _stop_and_withdraw(self, steps: Iterable[Step]) -> Iterable[Step]:
+    def _stop_and_withdraw(self, steps: Iterable[CodecOutput]) -> Iterable[CodecOutput]:
         """Reject open requests after the abort: after a rejection alone the agent would continue."""
         return (*steps, *self._approvals.withdraw()) if self._conversation.was_stopped else steps
 
     # -- lines of the bridge
 
-    def _receive(self, line: bytes) -> tuple[Step, ...]:
+    def _receive(self, line: bytes) -> tuple[CodecOutput, ...]:
         message = load_object(line)
         if message is None:
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -70,7 +70,7 @@ class OpencodeServeCodec:
             return drop_redundant_ignored(self._read_answer(message))
         return unknown_line("message", line)
 
-    def _read_answer(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _read_answer(self, message: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         request_sent = self._requests.take(message["id"])
         if request_sent is None:
             return (Ignored("answer", "a response whose request was not seen"),)
@@ -84,7 +84,7 @@ class OpencodeServeCodec:
 
     # -- lines of another client
 
-    def _observe(self, line: bytes) -> tuple[Step, ...]:
+    def _observe(self, line: bytes) -> tuple[CodecOutput, ...]:
         message = load_object(line)
         if message is None or not text(message.get("path")):
             return (Note("a line to the bridge is not a request", "warn"),)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import CodecContext, Step
+from agent_mux.sdk.codec import CodecContext, CodecOutput
 from agent_mux.sdk.facts import ContextCompacted, Fact, Ignored, SessionKnown
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
@@ -17,7 +17,7 @@ from agent_mux_adapters.opencode.turns import OpencodeConversation, OpencodeTurn
 from agent_mux_adapters.opencode.wire import DELTA, DeltaProperties
 
 Event = Mapping[str, Any]
-OptionalSteps = tuple[Step, ...] | None
+OptionalSteps = tuple[CodecOutput, ...] | None
 _OTHER_SESSION = "a session of another run"
 _NO_TURN = "no turn is running: earlier or later bookkeeping"
 
@@ -63,7 +63,7 @@ class ServeReader:
         except WrongShapeError:
             return None
 
-    def delta(self, fragment: DeltaProperties) -> tuple[Step, ...]:
+    def delta(self, fragment: DeltaProperties) -> tuple[CodecOutput, ...]:
         """Read a delta of a part (the hot path)."""
         if fragment.field != "text":
             return (Ignored(DELTA, "a field that is not shown"),)

@@ -13,9 +13,17 @@ from typing import Any
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.native_json import load_object
-from agent_mux.sdk.session_databases import DatabaseCursor, reading
-from agent_mux.sdk.session_files import milliseconds_of
-from agent_mux.sdk.sessions import Described, Entry, Found, ModelCalled, Prompted, SessionStore, UnreadableError
+from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.session_files import parse_timestamp
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionStore,
+    UnreadableSessionError,
+)
 from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, text
 from agent_mux_adapters.opencode.outcome import failure_of, is_abort
 from agent_mux_adapters.opencode.paths import data_directory
@@ -44,7 +52,10 @@ SELECT message.id, message.data FROM message JOIN inside ON message.session_id =
 """
 Fields = Mapping[str, Any]
 Part = Mapping[str, Any]
-_PROSE: dict[str, type[facts.Text] | type[facts.Thinking]] = {"text": facts.Text, "reasoning": facts.Thinking}
+_PROSE: dict[str, type[facts.WholeText] | type[facts.WholeThinking]] = {
+    "text": facts.WholeText,
+    "reasoning": facts.WholeThinking,
+}
 _PROMPT_PARTS = {"text": "text", "subtask": "prompt", "file": ""}
 """The parts of a prompt -> the field with their text."""
 
@@ -55,20 +66,20 @@ def root(place: AgentPaths) -> Path:
     return data_directory(place) / (named or "opencode.db")
 
 
-def find(place: AgentPaths) -> Iterator[Found]:
+def find(place: AgentPaths) -> Iterator[FoundSession]:
     """Yield all sessions but those of sub-agents."""
     path = root(place)
     if not path.is_file():
         return
-    with reading(path) as database:
+    with open_database(path) as database:
         for row in database.execute(_SESSIONS):
-            yield Found(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
+            yield FoundSession(path, row["id"], row["messages"], row["time_updated"] * 1_000_000)
 
 
-def open_session(found: Found) -> DatabaseCursor:
+def open_session(found: FoundSession) -> DatabaseReader:
     """Return a cursor at the session's first message."""
     session = OpencodeStoredSession(found.key)
-    return DatabaseCursor(found.path, session.rows, session.close)
+    return DatabaseReader(found.path, session.rows, session.close)
 
 
 STORE = SessionStore(root=root, find=find, open=open_session)
@@ -84,14 +95,14 @@ class OpencodeStoredSession:
         self._counted: set[str] = set()
         """Ids of the messages whose usage was emitted."""
         self._parts = OpencodeStoredParts()
-        self._closing: Entry | None = None
+        self._closing: SessionEntry | None = None
         """How the turn ended; held back, because the turn may continue, for example after a compaction."""
 
-    def rows(self, database: sqlite3.Connection, position: int) -> Iterator[tuple[int, Iterable[Entry]]]:
+    def rows(self, database: sqlite3.Connection, position: int) -> Iterator[tuple[int, Iterable[SessionEntry]]]:
         """Yield the messages since this time (milliseconds since the epoch) that were not emitted yet."""
         session = database.execute(_SESSION, (self._id,)).fetchone()
         if session is None:
-            raise UnreadableError("the database no longer contains this session")
+            raise UnreadableSessionError("the database no longer contains this session")
         yield position, (self._described(session),)
         reverted = load_object(text(session["revert"]).encode("utf-8", "replace")) or {}
         is_reverted, all_emitted = False, True
@@ -106,24 +117,26 @@ class OpencodeStoredSession:
             position = row["time_created"] if all_emitted else position
         yield position, self._subagent_usage(database)
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Yield the held closing entry: the session has no more messages for now."""
         closing, self._closing = self._closing, None
         if closing is not None:
             yield closing
 
-    def _described(self, session: sqlite3.Row) -> Entry:
+    def _described(self, session: sqlite3.Row) -> SessionEntry:
         cwd, title = text(session["directory"]), text(session["title"])
         self._parts.set_directory(cwd)
-        described = Described(
+        described = SessionDescribed(
             session_id=self._id,
             title=None if title.startswith(DEFAULT_TITLE) else title or None,
             cwd=cwd or None,
             version=text(session["version"]) or None,
         )
-        return Entry(None, described)  # no time: a fork begins with messages that are older than itself
+        return SessionEntry(None, described)  # no time: a fork begins with messages that are older than itself
 
-    def _message(self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None) -> Iterator[Entry]:
+    def _message(
+        self, message_id: str, info: Fields, parts: Iterable[tuple[str, Fields]] | None
+    ) -> Iterator[SessionEntry]:
         """Yield the entries of one message. `parts` is None for a reverted message."""
         match info.get("role"):
             case "assistant":
@@ -141,11 +154,11 @@ class OpencodeStoredSession:
         if is_emitted:
             self._emitted.add(message_id)
 
-    def _prompt_entries(self, info: Fields, parts: list[Fields]) -> Iterator[Entry]:
+    def _prompt_entries(self, info: Fields, parts: list[Fields]) -> Iterator[SessionEntry]:
         prompt = prompt_of(parts)
         if prompt is not None:
             yield from self.close()
-            yield Entry(_created(info), Prompted(prompt))
+            yield SessionEntry(_created(info), PromptSent(prompt))
 
     def _end(self, info: Fields) -> None:
         """Hold how the turn ended, according to an answer.
@@ -154,18 +167,18 @@ class OpencodeStoredSession:
         """
         ended, error = mapping(info.get("time")).get("completed"), info.get("error")
         finish = text(info.get("finish"))
-        at = milliseconds_of(ended)
+        at = parse_timestamp(ended)
         if error is not None:
             closing = facts.TurnStopped() if is_abort(error) else facts.TurnFailed(failure_of(error))
-            self._closing = Entry(at, closing)
+            self._closing = SessionEntry(at, closing)
         elif info.get("summary") is True:
             return
         elif ended is None or finish == TOOL_CALLS:
             self._closing = None
         elif finish:
-            self._closing = Entry(at, facts.TurnDone(structured_output=info.get("structured")))
+            self._closing = SessionEntry(at, facts.TurnDone(structured_output=info.get("structured")))
 
-    def _model_call(self, message_id: str, info: Fields, *, is_inside: bool = False) -> Iterator[Entry]:
+    def _model_call(self, message_id: str, info: Fields, *, is_inside: bool = False) -> Iterator[SessionEntry]:
         usage, usd = read_usage(info)
         used = usage.input_tokens or usage.output_tokens or usage.cached_tokens or usage.cache_creation_tokens
         if not used or message_id in self._counted:
@@ -175,15 +188,15 @@ class OpencodeStoredSession:
         # The messages of a fork have new ids, and the times of the messages that they copy.
         key = f"{_created(info)}/{usage.input_tokens}/{usage.output_tokens}/{usage.cached_tokens}"
         # OpenCode reports a cost of 0 for a model whose price is unknown.
-        yield Entry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
+        yield SessionEntry(_created(info), ModelCalled(key, model, usage, usd or None, is_inside))
 
-    def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[Entry]:
+    def _subagent_usage(self, database: sqlite3.Connection) -> Iterator[SessionEntry]:
         for row in database.execute(_SUBAGENT_MESSAGES, (self._id,)):
             yield from self._model_call(row["id"], _object(row), is_inside=True)
 
 
 def _created(info: Fields) -> int | None:
-    return milliseconds_of(mapping(info.get("time")).get("created"))
+    return parse_timestamp(mapping(info.get("time")).get("created"))
 
 
 def _object(row: sqlite3.Row) -> Fields:
@@ -212,7 +225,7 @@ class OpencodeStoredParts:
         if cwd != self._cwd:
             self._cwd, self._calls = cwd, OpencodeToolCalls(cwd, McpToolNames())
 
-    def entries(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[Entry]:
+    def entries(self, info: Part, parts: Iterable[tuple[str, Part]]) -> Iterator[SessionEntry]:
         """Yield what the parts of an answer contain and was not emitted yet."""
         time = mapping(info.get("time"))
         is_complete = "completed" in time
@@ -224,7 +237,7 @@ class OpencodeStoredParts:
             began, ended = _times_of(part, time.get("created"))
             for fact in self._facts(part, is_summary=info.get("summary") is True):
                 begins = isinstance(fact, facts.ToolReady | facts.McpBegin | facts.SubagentBegin)
-                yield Entry(began if begins else ended, fact)
+                yield SessionEntry(began if begins else ended, fact)
         if is_complete:
             self._emitted.clear()
 
@@ -266,5 +279,5 @@ def _is_settled(part: Part) -> bool:
 def _times_of(part: Part, created: Any) -> tuple[int | None, int | None]:
     """Return when a part began and ended; without times, when its message began."""
     time = mapping(part.get("time")) or mapping(mapping(part.get("state")).get("time"))
-    began = milliseconds_of(time.get("start")) or milliseconds_of(created)
-    return began, milliseconds_of(time.get("end")) or began
+    began = parse_timestamp(time.get("start")) or parse_timestamp(created)
+    return began, parse_timestamp(time.get("end")) or began

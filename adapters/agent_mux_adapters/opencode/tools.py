@@ -13,7 +13,7 @@ from agent_mux.sdk.facts import (
     Ignored,
     McpBegin,
     McpDone,
-    Shell,
+    ShellInvocation,
     SkillInvoked,
     SubagentBegin,
     SubagentDone,
@@ -178,8 +178,8 @@ class OpencodeToolCalls:
         return ToolDone(call_id, output, error, duration, stdout=stdout, exit_code=code)
 
 
-def _shell(arguments: Part) -> Shell:
-    return Shell(text(arguments.get("command")) or as_json(arguments), text(arguments.get("workdir")) or None)
+def _shell(arguments: Part) -> ShellInvocation:
+    return ShellInvocation(text(arguments.get("command")) or as_json(arguments), text(arguments.get("workdir")) or None)
 
 
 def _duration(state: Part) -> int | None:

@@ -17,16 +17,16 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Effect, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import (
     Fact,
     Failure,
     Ignored,
     Note,
     RateLimited,
+    RecoverableError,
     Retrying,
     SessionKnown,
-    Trouble,
     TurnBegin,
     TurnDone,
     TurnFailed,
@@ -88,27 +88,27 @@ class OpencodeConversation(PromptQueue):
 
     # -- actions of the consumer
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Queue the first prompt; the first event shows when the server listens."""
         if not self.is_observer:
             self._queue(self._context.prompt or "")
         return ()
 
-    def steer(self, text: str) -> tuple[Step, ...]:
+    def steer(self, text: str) -> tuple[CodecOutput, ...]:
         """Send a message into the running turn; without one it becomes a prompt."""
         if self._turn == "none":
             return self.send(text)
         self._waiting_messages.append(text)
         return self._send_waiting()
 
-    def interrupt(self) -> tuple[Step, ...]:
+    def interrupt(self) -> tuple[CodecOutput, ...]:
         """Stop the turn that runs or is about to start."""
         if self._turn == "none" and not self._prompts:
             return (Note("nothing to interrupt: opencode is waiting for a prompt"),)
         self._interrupt_due = True
         return self._send_waiting()
 
-    def cancel(self) -> tuple[Step, ...]:
+    def cancel(self) -> tuple[CodecOutput, ...]:
         """Drop the waiting prompts, and abort the turn; closing stdin, which follows, ends everything else."""
         self._prompts.clear()
         self._closing = True
@@ -144,7 +144,7 @@ class OpencodeConversation(PromptQueue):
 
     # -- responses of the server
 
-    def read_answer(self, request: SentRequest, status: int, body: Any, error: str) -> tuple[Step, ...]:
+    def read_answer(self, request: SentRequest, status: int, body: Any, error: str) -> tuple[CodecOutput, ...]:
         """Read the response to a request; `status` is 0 if the server did not respond."""
         kind = f"answer:{request.topic}"
         if status not in _OK:
@@ -164,7 +164,7 @@ class OpencodeConversation(PromptQueue):
         if request.topic == "abort" and session_in(request.path) == self.session_id:
             self.was_stopped = True
 
-    def _request_refused(self, request: SentRequest, status: int, message: str) -> tuple[Step, ...]:
+    def _request_refused(self, request: SentRequest, status: int, message: str) -> tuple[CodecOutput, ...]:
         match request.topic:
             case "create" | "fork" | "open" if self.session_id is None:
                 return TurnFailed(_session_failure(request, status, message)), *self._close_stdin()
@@ -178,7 +178,7 @@ class OpencodeConversation(PromptQueue):
         self._unconfirmed_messages = 0
         return self.end_turn() if self._turn == "asked" else ()
 
-    def _read_servers(self, kind: str, servers: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _read_servers(self, kind: str, servers: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         self._names.set_servers(servers)
         broken = {name: mapping(state) for name, state in servers.items() if mapping(state).get("status") == "failed"}
         notes = (
@@ -187,7 +187,7 @@ class OpencodeConversation(PromptQueue):
         )
         return tuple(notes) or (Ignored(kind, "the names of MCP servers, to recognize their tools"),)
 
-    def _session_opened(self, request: SentRequest, session: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _session_opened(self, request: SentRequest, session: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         session_id = text(session.get("id"))
         if not session_id or self.session_id is not None:
             return (Ignored(f"answer:{request.topic}", "a session of another run"),)
@@ -285,7 +285,7 @@ class OpencodeTurns:
 
     def read_status(
         self, session: OpencodeSession, status: Mapping[str, Any], event_id: str
-    ) -> tuple[Step, ...] | None:
+    ) -> tuple[CodecOutput, ...] | None:
         """Read `session.status`; return None for an unknown status."""
         match status.get("type"):
             case "busy":
@@ -296,7 +296,7 @@ class OpencodeTurns:
                 return self._idle(session)
         return None
 
-    def read_error(self, error: Any) -> tuple[Step, ...]:
+    def read_error(self, error: Any) -> tuple[CodecOutput, ...]:
         """Read `session.error`: the turn ends with it, unless the session continues."""
         if not self.is_running and self._conversation.expects_turn:  # the turn will not begin
             return TurnFailed(failure_of(error)), *self._conversation.end_turn()
@@ -315,11 +315,11 @@ class OpencodeTurns:
         reason = "opencode keeps compacting its context, which stays too long: stopping the turn"
         return Note(reason, "warn"), *self._conversation.abort()
 
-    def _busy(self, session: OpencodeSession) -> tuple[Step, ...]:
+    def _busy(self, session: OpencodeSession) -> tuple[CodecOutput, ...]:
         facts: tuple[Fact, ...] = self._begin(session)
         if self._error is not None:
             failure, self._error = failure_of(self._error), None
-            facts = (*facts, Trouble(failure.code, failure.message))
+            facts = (*facts, RecoverableError(failure.code, failure.message))
         return *(facts or (Ignored(_KIND, "already busy"),)), *self._conversation.session_busy()
 
     def _begin(self, session: OpencodeSession) -> tuple[Fact, ...]:
@@ -330,7 +330,7 @@ class OpencodeTurns:
         session.message = None
         return (TurnBegin(),)
 
-    def _idle(self, session: OpencodeSession) -> tuple[Step, ...]:
+    def _idle(self, session: OpencodeSession) -> tuple[CodecOutput, ...]:
         if not self.is_running:
             return (Ignored(_KIND, "already idle"),)
         message = session.message

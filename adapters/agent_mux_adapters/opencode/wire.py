@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agent_mux.sdk.codec import Step
+from agent_mux.sdk.codec import CodecOutput
 from agent_mux.sdk.facts import Fact, Ignored, Unknown
 
-_StepT = TypeVar("_StepT", bound=Step)
+_StepT = TypeVar("_StepT", bound=CodecOutput)
 DELTA = "message.part.delta"
 DELTA_MARK = f'","type":"{DELTA}",'.encode()
 MARK_AT = 37

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import ApprovalAsked, Risk
+from agent_mux.sdk.facts import ApprovalRequested, Risk
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
@@ -27,7 +27,7 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
     call = load_object(text(line.get("placeholder")).encode("utf-8", "replace")) or {}
     name, arguments = text(call.get("name")), mapping(call.get("input"))
     path = text(arguments.get("path"))
-    request = ApprovalAsked(
+    request = ApprovalRequested(
         key,
         _ACTIONS.get(name, f"Use {name or 'a tool'}"),
         text(arguments.get(_DETAILS.get(name, ""))) or as_json(arguments),

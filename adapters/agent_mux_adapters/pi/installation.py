@@ -10,13 +10,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, ModelField
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, ModelField
 from agent_mux.sdk.documents import FieldPath
 from agent_mux.sdk.installation import (
     AgentAuth,
     AgentInstallation,
     AuthMethod,
-    Evidence,
+    FoundCredentials,
     Plugin,
     PluginCommands,
     SetupStep,
@@ -65,38 +65,40 @@ CONFIG = AgentConfig(
         ConfigFile(scope="project", format="json", path=lambda place: place.project_file(".pi", "settings.json")),
     ),
     fields={
-        "defaultProvider": Field(kind="string", meaning="provider of new sessions"),
-        "defaultModel": Field(kind="string", meaning="model of new sessions, from that provider"),
-        "defaultThinkingLevel": Field(
+        "defaultProvider": ConfigField(kind="string", meaning="provider of new sessions"),
+        "defaultModel": ConfigField(kind="string", meaning="model of new sessions, from that provider"),
+        "defaultThinkingLevel": ConfigField(
             kind="string",
             meaning="thinking level of new sessions",
             choices=("off", "minimal", "low", "medium", "high", "xhigh", "max"),
         ),
-        "enabledModels": Field(kind="list", meaning="patterns of the models to choose from"),
-        "packages": Field(kind="list", meaning="packages of extensions, skills, prompts and themes"),
-        "extensions": Field(kind="list", meaning="additional extension files or folders"),
-        "skills": Field(kind="list", meaning="additional skill files or folders"),
-        "sessionDir": Field(kind="string", meaning="directory of stored sessions"),
-        "steeringMode": Field(
+        "enabledModels": ConfigField(kind="list", meaning="patterns of the models to choose from"),
+        "packages": ConfigField(kind="list", meaning="packages of extensions, skills, prompts and themes"),
+        "extensions": ConfigField(kind="list", meaning="additional extension files or folders"),
+        "skills": ConfigField(kind="list", meaning="additional skill files or folders"),
+        "sessionDir": ConfigField(kind="string", meaning="directory of stored sessions"),
+        "steeringMode": ConfigField(
             kind="string",
             meaning="whether all queued steering messages are sent together or one at a time",
             choices=ONE_BY_ONE,
         ),
-        "followUpMode": Field(
+        "followUpMode": ConfigField(
             kind="string",
             meaning="whether all queued follow-up messages are sent together or one at a time",
             choices=ONE_BY_ONE,
         ),
-        "compaction.enabled": Field(kind="boolean", meaning="compact the context when it is full"),
-        "compaction.reserveTokens": Field(kind="number", meaning="tokens reserved for the answer"),
-        "compaction.keepRecentTokens": Field(kind="number", meaning="recent tokens to keep unsummarized"),
-        "retry.enabled": Field(kind="boolean", meaning="retry model calls after transient failures"),
-        "retry.maxRetries": Field(kind="number", meaning="maximum number of retries"),
-        "retry.baseDelayMs": Field(kind="number", meaning="initial retry delay in milliseconds; doubles each time"),
-        "shellPath": Field(kind="string", meaning="shell for commands"),
-        "shellCommandPrefix": Field(kind="string", meaning="prefix of every command"),
-        "images.blockImages": Field(kind="boolean", meaning="never send images to the model"),
-        "defaultProjectTrust": Field(
+        "compaction.enabled": ConfigField(kind="boolean", meaning="compact the context when it is full"),
+        "compaction.reserveTokens": ConfigField(kind="number", meaning="tokens reserved for the answer"),
+        "compaction.keepRecentTokens": ConfigField(kind="number", meaning="recent tokens to keep unsummarized"),
+        "retry.enabled": ConfigField(kind="boolean", meaning="retry model calls after transient failures"),
+        "retry.maxRetries": ConfigField(kind="number", meaning="maximum number of retries"),
+        "retry.baseDelayMs": ConfigField(
+            kind="number", meaning="initial retry delay in milliseconds; doubles each time"
+        ),
+        "shellPath": ConfigField(kind="string", meaning="shell for commands"),
+        "shellCommandPrefix": ConfigField(kind="string", meaning="prefix of every command"),
+        "images.blockImages": ConfigField(kind="boolean", meaning="never send images to the model"),
+        "defaultProjectTrust": ConfigField(
             kind="string",
             meaning="default trust for project files; global only, not in 0.73",
             choices=("ask", "always", "never"),
@@ -117,11 +119,11 @@ def _credentials(place: AgentPaths) -> tuple[Path, dict[str, Any]]:
     return path, credentials
 
 
-def _login(place: AgentPaths) -> Evidence | None:
+def _login(place: AgentPaths) -> FoundCredentials | None:
     """Find the login that is valid longest."""
     path, stored = _credentials(place)
     logins = [
-        Evidence(where=f"{path} ({name})", expires_at=_expiry(login))
+        FoundCredentials(where=f"{path} ({name})", expires_at=_expiry(login))
         for name, login in ((name, mapping(entry)) for name, entry in stored.items())
         if login.get("type") == "oauth" and text(login.get("access"))
     ]
@@ -133,13 +135,13 @@ def _expiry(login: Mapping[str, Any]) -> int | None:
     return None if text(login.get("refresh")) else optional_whole(login.get("expires"))
 
 
-def _key(place: AgentPaths) -> Evidence | None:
+def _key(place: AgentPaths) -> FoundCredentials | None:
     path, stored = _credentials(place)
     for name, entry in stored.items():
         key = mapping(entry)
         own = {str(variable): text(value) for variable, value in mapping(key.get("env")).items()}
         if key.get("type") == "api_key" and is_key(key.get("key"), {**place.environ, **own}):
-            return Evidence(where=f"{path} ({name})")
+            return FoundCredentials(where=f"{path} ({name})")
     return provider_key(directory(place) / "models.json", "json", place.environ)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, Shell
+from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, ShellInvocation
 from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
 from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
@@ -19,10 +19,10 @@ _STATUS = re.compile(
 """The end of a failed command's text. Without it, the command did not run: the call itself failed."""
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any]) -> ShellInvocation | None:
     """Return the command of a shell call; None for other tools."""
     command = text(arguments.get("command"))
-    return Shell(command) if name in SHELLS and command else None
+    return ShellInvocation(command) if name in SHELLS and command else None
 
 
 def read_shell_result(shown: str, details: Mapping[str, Any], failed: bool) -> ShellResult:

@@ -18,6 +18,7 @@ from agent_mux.sdk.codec import (
     Close,
     CloseStdin,
     CodecContext,
+    CodecOutput,
     DenyAction,
     Effect,
     Exit,
@@ -26,24 +27,23 @@ from agent_mux.sdk.codec import (
     Send,
     Source,
     Steer,
-    Step,
     TerminalSize,
     WriteStdin,
 )
 from agent_mux.sdk.facts import (
-    ApprovalAsked,
+    ApprovalRequested,
     Fact,
     Failure,
     Ignored,
-    InputAsked,
+    InputRequested,
     LogLine,
     Note,
-    RequestSettled,
-    Text,
+    RequestResolved,
     TurnBegin,
     TurnDone,
     TurnFailed,
     TurnStopped,
+    WholeText,
 )
 from agent_mux_adapters.terminal.answer import PromptBaseline, answer_below, capture_baseline
 from agent_mux_adapters.terminal.profile import DEFAULT, Dialog, Profile, built_in, parse_profile
@@ -76,7 +76,7 @@ class TerminalCodec:
         """The text of the dialog on the screen, so that it is reported once."""
         self._count = 0
         self._interrupted = False
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._draw,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._observe_keys,
@@ -84,15 +84,15 @@ class TerminalCodec:
 
     # -- the codec contract
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return nothing: the program draws its screen first."""
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read a chunk of output, stderr or recorded keys."""
         return self._sources[source](line)
 
-    def quiet(self) -> Iterable[Step]:
+    def quiet(self) -> Iterable[CodecOutput]:
         """Read the screen, which has not changed for a while: a dialog, or the end of a turn."""
         text = self._screen.text_shown
         for dialog in self._profile.dialogs:
@@ -100,16 +100,16 @@ class TerminalCodec:
             if match is not None:
                 return self._report_dialog(dialog, match)
         self._shown_dialog = ""
-        settled = [RequestSettled(key, granted=False, reason="the dialog disappeared") for key in self._open_dialogs]
+        settled = [RequestResolved(key, granted=False, reason="the dialog disappeared") for key in self._open_dialogs]
         self._open_dialogs.clear()
         return (*settled, *self._read_answer(text))
 
-    def resized(self, size: TerminalSize) -> Iterable[Step]:
+    def resized(self, size: TerminalSize) -> Iterable[CodecOutput]:
         """Resize the screen and note it."""
         self._screen.resize(size)
         return (Note(f"the terminal now has {size.columns} columns and {size.rows} rows", "verbose"),)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Carry out an action of the consumer by typing keys."""
         match action:
             case Steer() if self._state == "working":
@@ -129,7 +129,7 @@ class TerminalCodec:
             case ApproveAction() | DenyAction() | AnswerAction():
                 return self._reply(action)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Log the last rows of the screen if the program ended during a turn or before its first prompt."""
         if self._state in {"idle", "leaving"}:
             return ()
@@ -138,11 +138,11 @@ class TerminalCodec:
 
     # -- reading the screen
 
-    def _draw(self, data: bytes) -> Iterable[Step]:
+    def _draw(self, data: bytes) -> Iterable[CodecOutput]:
         reply = self._screen.feed(data)
         return (_OUTPUT, WriteStdin(reply)) if reply and not self._is_observer else (_OUTPUT,)
 
-    def _read_answer(self, text: str) -> tuple[Step, ...]:
+    def _read_answer(self, text: str) -> tuple[CodecOutput, ...]:
         is_busy = self._profile.busy is not None and _matches(self._profile.busy, text)
         if is_busy or not _matches(self._profile.ready, text):
             return ()
@@ -160,7 +160,7 @@ class TerminalCodec:
     def _close_turn(self, answer: str) -> Iterator[Fact]:
         failure = self._failure(answer)
         if answer and failure is None:
-            yield Text(answer)
+            yield WholeText(answer)
         if self._interrupted:
             self._interrupted = False
             yield TurnStopped()
@@ -176,7 +176,7 @@ class TerminalCodec:
 
     # -- dialogs
 
-    def _report_dialog(self, dialog: Dialog, match: "re.Match[str]") -> tuple[Step, ...]:
+    def _report_dialog(self, dialog: Dialog, match: "re.Match[str]") -> tuple[CodecOutput, ...]:
         if match.group() == self._shown_dialog:
             return ()
         self._shown_dialog = match.group()
@@ -185,11 +185,11 @@ class TerminalCodec:
         self._open_dialogs[key] = dialog
         groups = {name: (value or "").strip() for name, value in match.groupdict().items()}
         if dialog.is_question:
-            return (InputAsked(key, groups.get("question") or match.group().strip()),)
+            return (InputRequested(key, groups.get("question") or match.group().strip()),)
         action = groups.get("action") or match.group().strip()
-        return (ApprovalAsked(key, action, groups.get("detail") or match.group().strip(), dialog.risk),)
+        return (ApprovalRequested(key, action, groups.get("detail") or match.group().strip(), dialog.risk),)
 
-    def _reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
+    def _reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[CodecOutput, ...]:
         dialog = self._open_dialogs.pop(action.request_id, None)
         self._shown_dialog = ""  # if the same dialog is on the next quiet screen, it is a new one
         if dialog is None:
@@ -197,15 +197,15 @@ class TerminalCodec:
         match action:
             case ApproveAction(key, always):
                 keys = dialog.always if always and dialog.always is not None else dialog.approve
-                return RequestSettled(key, granted=True), *self._press(keys)
+                return RequestResolved(key, granted=True), *self._press(keys)
             case DenyAction(key, reason):
-                return RequestSettled(key, granted=False, reason=reason), *self._press(dialog.deny)
+                return RequestResolved(key, granted=False, reason=reason), *self._press(dialog.deny)
             case AnswerAction(key, text):
-                return RequestSettled(key, granted=True), *self._type_text(_printable(text))
+                return RequestResolved(key, granted=True), *self._type_text(_printable(text))
 
     # -- typing keys
 
-    def _type_next(self) -> tuple[Step, ...]:
+    def _type_next(self) -> tuple[CodecOutput, ...]:
         if self._is_observer or self._state != "idle":
             return ()
         if not self._prompts:
@@ -218,7 +218,7 @@ class TerminalCodec:
         self._state, self._typed = "working", prompt
         self._baseline = capture_baseline(self._screen.lines, prompt, self._profile)
 
-    def _quit(self) -> tuple[Step, ...]:
+    def _quit(self) -> tuple[CodecOutput, ...]:
         if self._is_observer or self._state == "leaving":
             return ()
         self._state = "leaving"
@@ -238,7 +238,7 @@ class TerminalCodec:
 
     # -- observing recorded keys
 
-    def _observe_keys(self, data: bytes) -> Iterable[Step]:
+    def _observe_keys(self, data: bytes) -> Iterable[CodecOutput]:
         keys = data.decode("utf-8", "replace")
         if not self._is_observer:
             return (Ignored("stdin", "our own side"),)
@@ -252,10 +252,10 @@ class TerminalCodec:
         self._interrupted = self._interrupted or (keys == self._profile.interrupt and self._state == "working")
         return (Ignored("stdin", "keys"),)
 
-    def _observe_reply(self, keys: str) -> Sequence[Step]:
+    def _observe_reply(self, keys: str) -> Sequence[CodecOutput]:
         key, dialog = self._open_dialogs.popitem()
         self._shown_dialog = ""
-        return (RequestSettled(key, granted=keys != dialog.deny),)
+        return (RequestResolved(key, granted=keys != dialog.deny),)
 
 
 class CustomTerminalCodec(TerminalCodec):

@@ -91,7 +91,7 @@ class Approvals:
             return
         request = self._announce(context)
         if self._mode == "deny":
-            self._stream.emit(request, facts.RequestSettled(request.request_id, granted=False, reason=DENIED))
+            self._stream.emit(request, facts.RequestResolved(request.request_id, granted=False, reason=DENIED))
             context.block, context.reason = True, DENIED
             return
         decision = await self._wait(request, NO_APPROVER)
@@ -102,7 +102,7 @@ class Approvals:
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Ask the user a question and return the answer. Raises `ToolError` if there is no answer."""
-        request = facts.InputAsked(self._next_id(), question, None, options, "tool")
+        request = facts.InputRequested(self._next_id(), question, None, options, "tool")
         decision = await self._wait(request, NO_ANSWER)
         if not decision.granted:
             raise ToolError(f"the question was not answered: {decision.text or NO_ANSWER}")
@@ -143,15 +143,17 @@ class Approvals:
             return kind == "ask"
         return kind in ALLOWED_KINDS or (kind == "other" and risk_of(tool) == "low")
 
-    def _announce(self, context: ToolGate) -> facts.ApprovalAsked:
+    def _announce(self, context: ToolGate) -> facts.ApprovalRequested:
         """Emit the tool call and return the request about it, so that the call precedes the request."""
         call_id = self._stream.call_id_of(context.call_id)
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
-        shell = facts.Shell(command) if command is not None else None
+        shell = facts.ShellInvocation(command) if command is not None else None
         self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
         return approval_request(context, self._next_id(), call_id, command)
 
-    async def _wait(self, request: facts.ApprovalAsked | facts.InputAsked, without_user: str) -> InteractionDecision:
+    async def _wait(
+        self, request: facts.ApprovalRequested | facts.InputRequested, without_user: str
+    ) -> InteractionDecision:
         """Emit a request and wait for the decision. `without_user` is the reason of a denial if there is no user."""
         if self._has_no_user:
             decision = InteractionDecision(False, without_user)
@@ -181,7 +183,7 @@ class Approvals:
         return str(self._request_count)
 
 
-def approval_request(context: ToolGate, request_id: str, call_id: str, command: str | None) -> facts.ApprovalAsked:
+def approval_request(context: ToolGate, request_id: str, call_id: str, command: str | None) -> facts.ApprovalRequested:
     """Return the approval request for a tool call, with everything that a user needs to decide.
 
     `command` is the command line that the call runs, None if it runs none.
@@ -193,7 +195,7 @@ def approval_request(context: ToolGate, request_id: str, call_id: str, command: 
     elif context.tool is not None:
         risk = risk_of(context.tool)
     name = label_of(context.tool) if context.tool is not None else context.name
-    return facts.ApprovalAsked(
+    return facts.ApprovalRequested(
         request_id,
         f"{_ACTIONS[kind]} ({name})",
         command if command is not None else _detail(context.arguments),
@@ -228,6 +230,6 @@ def _paths_in(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _settled(request: Any, decision: InteractionDecision) -> facts.RequestSettled:
+def _settled(request: Any, decision: InteractionDecision) -> facts.RequestResolved:
     reason = None if decision.granted else decision.text or None
-    return facts.RequestSettled(request.request_id, decision.granted, reason)
+    return facts.RequestResolved(request.request_id, decision.granted, reason)

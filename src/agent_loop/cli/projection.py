@@ -115,13 +115,13 @@ class LoopProjection:
         if self._thinking:
             yield facts.ThinkingEnd()
         else:
-            yield facts.Thinking(event.text)
+            yield facts.WholeThinking(event.text)
         self._thinking = event.text
 
     def _text_complete(self, event: loop.TextSaid) -> Iterator[facts.Fact]:
         yield facts.TextEnd()
         if not self._text:
-            yield facts.Text(event.text)
+            yield facts.WholeText(event.text)
         self._text = event.text
 
     def _final(self, event: loop.Final) -> Iterator[facts.Fact]:
@@ -130,7 +130,7 @@ class LoopProjection:
             self._structured = event.output
         text = event.text if event.output is None else _as_json(event.output, event.text)
         if _without_whitespace(text) != _without_whitespace(self._text):
-            yield facts.Text(text)
+            yield facts.WholeText(text)
         self._text = text
 
     # -- usage and limits

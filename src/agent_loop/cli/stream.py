@@ -138,7 +138,7 @@ class EventStream:
         for interaction in self.pending:
             if interaction.interaction_id == interaction_id:
                 asked = interaction.asked
-                if isinstance(asked, facts.InputAsked):
+                if isinstance(asked, facts.InputRequested):
                     return _without_none(options=list(asked.options) or None)
                 return _without_none(toolCallId=asked.call_id, command=asked.command, paths=list(asked.paths) or None)
         return NO_FIELDS

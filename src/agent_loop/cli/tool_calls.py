@@ -58,7 +58,7 @@ class ToolCallFacts:
         self._executed.add(call.id)
         shell = None
         if event.shell_command is not None:
-            shell = facts.Shell(event.shell_command)
+            shell = facts.ShellInvocation(event.shell_command)
             self._commands.add(call.id)
         yield facts.ToolReady(self.id_of(call.id), call.name, call.arguments, shell)
 

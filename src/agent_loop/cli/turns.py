@@ -211,4 +211,4 @@ class TurnRunner:
 
 def _image_facts(message: UserMessage) -> list[facts.Fact]:
     """Return a fact for each image of a prompt."""
-    return [facts.ImageTaken(block.mime_type) for block in message.content if hasattr(block, "mime_type")]
+    return [facts.ImageAccepted(block.mime_type) for block in message.content if hasattr(block, "mime_type")]

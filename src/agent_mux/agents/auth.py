@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError
-from agent_mux.sdk.installation import AgentAuth, AuthMethod, Evidence, SetupStep
+from agent_mux.sdk.installation import AgentAuth, AuthMethod, FoundCredentials, SetupStep
 
 AuthStatus = Literal["authenticated", "expired", "unauthenticated", "unknown"]
 
@@ -73,12 +73,12 @@ class Auth:
         status: AuthStatus = "unknown" if problems else "unauthenticated"
         return AuthState(agent=agent, status=status, problem="; ".join(problems) or None)
 
-    def _find_evidence(self, auth: AgentAuth, problems: list[str]) -> Iterator[tuple[AuthMethod, Evidence]]:
+    def _find_evidence(self, auth: AgentAuth, problems: list[str]) -> Iterator[tuple[AuthMethod, FoundCredentials]]:
         """Yield the credentials that were found, in the agent's order of preference; add errors to `problems`."""
         for method in auth.methods:
             name = next((name for name in method.variables if self._installations.environ.get(name)), None)
             if name is not None:
-                yield method, Evidence(where=name)
+                yield method, FoundCredentials(where=name)
             if method.find is None:
                 continue
             try:

@@ -18,7 +18,7 @@ from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import AgentPaths, Scope
 from agent_mux.sdk.documents.formats import read_header
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolder, DefinitionFolders
 
 MOST_FILES = 2000
 MOST_BYTES = 100 << 20
@@ -76,7 +76,7 @@ class Definitions:
         self._part = part
         self._installations = installations if installations is not None else InstallationResolver()
 
-    def where(self, agent: str) -> list[tuple[Folder, Path]]:
+    def where(self, agent: str) -> list[tuple[DefinitionFolder, Path]]:
         """Return the folders that an agent reads, including missing ones. Raises CAPABILITY_ERROR."""
         _, folders = self._folders_of(agent)
         paths = self._installations.paths()
@@ -179,7 +179,7 @@ def subagents(installations: InstallationResolver | None = None) -> Definitions:
 
 
 def _read_folder(
-    agent: str, folders: DefinitionFolders, folder: Folder, path: Path, depth: int = 1
+    agent: str, folders: DefinitionFolders, folder: DefinitionFolder, path: Path, depth: int = 1
 ) -> Iterator[Definition]:
     is_folder = folders.layout == "folder"
     try:
@@ -194,7 +194,9 @@ def _read_folder(
             yield from _read_folder(agent, folders, folder, one, depth + 1)
 
 
-def _read_definition(agent: str, folders: DefinitionFolders, folder: Folder, main: Path, bare: str) -> Definition:
+def _read_definition(
+    agent: str, folders: DefinitionFolders, folder: DefinitionFolder, main: Path, bare: str
+) -> Definition:
     header: dict[str, Any] = {}
     problem = None
     try:
@@ -211,7 +213,7 @@ def _read_definition(agent: str, folders: DefinitionFolders, folder: Folder, mai
     )  # fmt: skip
 
 
-def _with_objection(one: Definition, folder: Folder, paths: AgentPaths) -> Definition:
+def _with_objection(one: Definition, folder: DefinitionFolder, paths: AgentPaths) -> Definition:
     """Add the reason why the agent does not load a valid definition from this folder, if there is one."""
     if one.problem is not None:
         return one

@@ -9,7 +9,7 @@ from typing import Any
 from agent_mux.agents.config.changes import FileChange, change_file
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import CapabilityError, FieldError, ValidationError
-from agent_mux.sdk.config import ConfigFile, Scope, file_to_change, files_that_count, read_document
+from agent_mux.sdk.config import ConfigFile, Scope, effective_files, file_to_change, read_document
 from agent_mux.sdk.documents import FieldPath, with_field, without_field
 from agent_mux.sdk.documents.document import value_at
 from agent_mux.sdk.installation import McpFiles
@@ -94,7 +94,7 @@ class McpServers:
 
     def _read(self, agent: str, files: McpFiles) -> Iterator[StoredServer]:
         paths = self._installations.paths()
-        for file, path in files_that_count(files.files, paths):
+        for file, path in effective_files(files.files, paths):
             document = read_document(path, file.format)
             if document is None:
                 continue
@@ -108,7 +108,7 @@ class McpServers:
                 )  # fmt: skip
 
     def _file_with(self, files: McpFiles, stored: StoredServer) -> tuple[ConfigFile, Path]:
-        existing = files_that_count(files.files, self._installations.paths())
+        existing = effective_files(files.files, self._installations.paths())
         return next((file, path) for file, path in existing if (file.scope, path) == (stored.scope, stored.path))
 
     def _files_of(self, agent: str) -> tuple[str, McpFiles]:

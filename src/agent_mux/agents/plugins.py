@@ -13,7 +13,7 @@ from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, Validat
 from agent_mux.process.command import ProgramResult, run_program
 from agent_mux.process.executable import find_executable
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.installation import Plugin, PluginCommands, Words
+from agent_mux.sdk.installation import CommandArguments, Plugin, PluginCommands
 
 LIST_TIMEOUT = 60.0  # seconds; some CLIs look for updates first
 CHANGE_TIMEOUT = 600.0  # seconds; packages are downloaded
@@ -70,7 +70,9 @@ class Plugins:
         self,
         agent: str,
         verb: str,
-        command_of: Callable[[PluginCommands], Callable[[str], Words] | Callable[[str | None], Words] | None],
+        command_of: Callable[
+            [PluginCommands], Callable[[str], CommandArguments] | Callable[[str | None], CommandArguments] | None
+        ],
         name: str | None,
         *,
         dry_run: bool,
@@ -89,7 +91,9 @@ class Plugins:
         answer = self._run(adapter, commands, words, CHANGE_TIMEOUT)
         return PluginChange(adapter.agent, answer.argv, answer)
 
-    def _run(self, adapter: Adapter, commands: PluginCommands, words: Words, timeout: float) -> ProgramResult:
+    def _run(
+        self, adapter: Adapter, commands: PluginCommands, words: CommandArguments, timeout: float
+    ) -> ProgramResult:
         answer = run_program(
             (self._program(adapter), *words),
             environ={**self._installations.environ, **commands.environment},
@@ -102,7 +106,11 @@ class Plugins:
         return answer
 
     def _run_and_parse(
-        self, adapter: Adapter, commands: PluginCommands, words: Words, parse: Callable[[str], tuple[Plugin, ...]]
+        self,
+        adapter: Adapter,
+        commands: PluginCommands,
+        words: CommandArguments,
+        parse: Callable[[str], tuple[Plugin, ...]],
     ) -> tuple[Plugin, ...]:
         answer = self._run(adapter, commands, words, LIST_TIMEOUT)
         try:

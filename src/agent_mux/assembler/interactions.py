@@ -20,7 +20,7 @@ class OpenInteraction(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     """The codec's key of the request."""
     kind: Literal["approval", "input"]
-    asked: facts.ApprovalAsked | facts.InputAsked
+    asked: facts.ApprovalRequested | facts.InputRequested
     """The agent's request."""
     created_at: int
     """Milliseconds since the epoch, when the agent asked."""
@@ -44,7 +44,7 @@ class InteractionAssembler:
         """Return whether the agent waits for an answer to this request."""
         return request_id in self._open
 
-    def open_approval(self, fact: facts.ApprovalAsked) -> None:
+    def open_approval(self, fact: facts.ApprovalRequested) -> None:
         """Open an approval, unless its key is open already."""
         if fact.request_id in self._open:
             return
@@ -55,7 +55,7 @@ class InteractionAssembler:
                 interaction.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name,
             )  # fmt: skip
 
-    def open_question(self, fact: facts.InputAsked) -> None:
+    def open_question(self, fact: facts.InputRequested) -> None:
         """Open a question, unless its key is open already."""
         if fact.request_id in self._open:
             return
@@ -79,7 +79,7 @@ class InteractionAssembler:
             self.resolve(request_id, granted=False, reason=reason)
 
     def _add(
-        self, kind: Literal["approval", "input"], fact: facts.ApprovalAsked | facts.InputAsked, request_id: str
+        self, kind: Literal["approval", "input"], fact: facts.ApprovalRequested | facts.InputRequested, request_id: str
     ) -> OpenInteraction:
         interaction = self._open[request_id] = OpenInteraction(
             interaction_id=self._emitter.new_id(),

@@ -27,7 +27,7 @@ _SAME_FIELDS: dict[type, Any] = {
     facts.PluginFailed: PluginErrorEvent,
     facts.SkillInvoked: SkillInvokedEvent,
     facts.ImageProduced: ImageOutputEvent,
-    facts.ImageTaken: ImageInputAckEvent,
+    facts.ImageAccepted: ImageInputAckEvent,
 }
 
 
@@ -55,7 +55,7 @@ class NoticeAssembler:
             facts.Usage: self._emit_usage,
             facts.RunCost: self._emit_run_cost,
             facts.RateLimited: self._emit_rate_limited,
-            facts.Trouble: self._emit_trouble,
+            facts.RecoverableError: self._emit_trouble,
         }
 
     def anywhere(self) -> dict[type, Callable[[Any], None]]:
@@ -76,7 +76,7 @@ class NoticeAssembler:
             share = 100 * fact.used_tokens / fact.max_tokens
             self._emitter.emit(ContextLimitWarningEvent, fact.used_tokens, fact.max_tokens, share)
 
-    def _emit_trouble(self, fact: facts.Trouble) -> None:
+    def _emit_trouble(self, fact: facts.RecoverableError) -> None:
         self._emitter.emit(ErrorEvent, fact.code, fact.message, True)
 
     def _emit_usage(self, fact: facts.Usage) -> None:

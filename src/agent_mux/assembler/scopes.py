@@ -39,10 +39,10 @@ class AgentScope:
         return {
             facts.TextDelta: lambda fact: messages.add_text(fact.text) if fact.text else None,
             facts.TextEnd: lambda _: messages.end_message(),
-            facts.Text: lambda fact: self._add_whole_message(fact.text),
+            facts.WholeText: lambda fact: self._add_whole_message(fact.text),
             facts.ThinkingDelta: lambda fact: messages.add_thinking(fact.text, fact.effort) if fact.text else None,
             facts.ThinkingEnd: lambda _: messages.end_thinking(),
-            facts.Thinking: lambda fact: self._add_whole_thinking(fact.text, fact.effort),
+            facts.WholeThinking: lambda fact: self._add_whole_thinking(fact.text, fact.effort),
             facts.ToolBegin: lambda fact: tools.begin(fact.call_id, fact.name),
             facts.ToolInput: lambda fact: tools.add_input(fact.call_id, fact.delta),
             facts.ToolReady: tools.make_ready,

@@ -18,15 +18,15 @@ from agent_mux.sdk import facts
 _STEP_TYPES: dict[type, tuple[str, str]] = {
     # fact -> (step type, the capability that falls back when the fact comes whole)
     facts.TextDelta: ("generation", ""),
-    facts.Text: ("generation", "text"),
+    facts.WholeText: ("generation", "text"),
     facts.ThinkingDelta: ("thinking", ""),
-    facts.Thinking: ("thinking", "thinking"),
+    facts.WholeThinking: ("thinking", "thinking"),
     facts.ToolBegin: ("tool_use", ""),
     facts.ToolReady: ("tool_use", "tool_calls"),
     facts.McpBegin: ("tool_use", ""),
     facts.SubagentBegin: ("tool_use", ""),
 }
-_MESSAGE_FACTS = frozenset({facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking})
+_MESSAGE_FACTS = frozenset({facts.TextDelta, facts.WholeText, facts.ThinkingDelta, facts.WholeThinking})
 
 
 class StreamAssembler:
@@ -169,7 +169,7 @@ class StreamAssembler:
     # -- dispatch
 
     def _make_handlers(self) -> dict[type, Callable[[Any], None]]:
-        content = (facts.TextDelta, facts.Text, facts.ThinkingDelta, facts.Thinking,
+        content = (facts.TextDelta, facts.WholeText, facts.ThinkingDelta, facts.WholeThinking,
                    facts.ToolBegin, facts.ToolReady, facts.McpBegin)  # fmt: skip
         closing = (facts.TextEnd, facts.ThinkingEnd, facts.ToolOutput, facts.ToolDone, facts.McpDone,
                    facts.CommandBegan, facts.CommandOutput, facts.CommandEnded, facts.FileTouched)  # fmt: skip
@@ -196,9 +196,9 @@ class StreamAssembler:
             facts.PluginLoaded: self._load,
             facts.SkillLoaded: self._load,
             facts.AgentdocRead: self._load,
-            facts.ApprovalAsked: self._in_turn(self._interactions.open_approval, self._open_turn),
-            facts.InputAsked: self._in_turn(self._interactions.open_question, self._open_turn),
-            facts.RequestSettled: self._resolve_request,
+            facts.ApprovalRequested: self._in_turn(self._interactions.open_approval, self._open_turn),
+            facts.InputRequested: self._in_turn(self._interactions.open_question, self._open_turn),
+            facts.RequestResolved: self._resolve_request,
             facts.Retrying: self._retry,
         }
         handlers[facts.TextDelta] = self._fragment_handler(self._main.messages.append_text)
@@ -379,12 +379,12 @@ class StreamAssembler:
 
     # -- interactions, retries, fallbacks, controls
 
-    def _resolve_request(self, fact: facts.RequestSettled) -> None:
+    def _resolve_request(self, fact: facts.RequestResolved) -> None:
         interaction = self._interactions.resolve(fact.request_id, granted=fact.granted, reason=fact.reason)
         if interaction is None or not fact.granted:
             return
         request = interaction.asked
-        if isinstance(request, facts.ApprovalAsked) and request.call_id:
+        if isinstance(request, facts.ApprovalRequested) and request.call_id:
             self._main.tools.permit(request.call_id)
 
     def _retry(self, fact: facts.Retrying) -> None:

@@ -47,7 +47,7 @@ class _NativeCall:
         self.input = GrowingText()
         self.is_ready = False
         self.ready_at = 0
-        self.shell: facts.Shell | None = None
+        self.shell: facts.ShellInvocation | None = None
         self.shell_started_at: int | None = None
         self.streamed: dict[str, GrowingText] = {}
         """The output that was emitted, by stream."""

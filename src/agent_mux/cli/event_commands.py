@@ -96,9 +96,9 @@ def check_stream(data: bytes, *, complete: bool) -> tuple[int, "list[Breach]"]:
     """Return the number of events and the violations. Raise PARSE_ERROR if no line is an event."""
     from agent_mux.contract import ContractChecker
     from agent_mux.errors import AgentMuxError
-    from agent_mux.sdk.framing import lines_of
+    from agent_mux.sdk.framing import split_lines
 
-    lines = [line for line in lines_of([data]) if line and not line.isspace()]
+    lines = [line for line in split_lines([data]) if line and not line.isspace()]
     read = [_parse_object(line) for line in lines]
     if lines and not any(value is not None and "type" in value for value in read):
         raise AgentMuxError("PARSE_ERROR", "not an event stream: no line is a JSON object with a type")

@@ -19,7 +19,7 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation:
     from dataclasses import replace
 
     from agent_mux.agents.hooks.native_calls import LARGEST_INPUT, answer_native_call, has_no_handlers, native_hook_call
-    from agent_mux.sdk.hooks import GUARDED
+    from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES
 
     stdin = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST_INPUT + 1)
     stdin = stdin if len(stdin) <= LARGEST_INPUT else b""
@@ -31,7 +31,7 @@ def answer_hook(agent: str, hook_type: str, own: Path | None = None, invocation:
         from agent_mux.cli.errors import report_error
 
         code = report_error(error, invocation)
-        return DENIED if hook_type in GUARDED else code
+        return DENIED if hook_type in GUARDED_HOOK_TYPES else code
     answer = answer_native_call(replace(asked, own=own), stdin)
     for stream, text in ((sys.stderr, answer.stderr), (sys.stdout, answer.stdout)):
         if stream is not None and text:

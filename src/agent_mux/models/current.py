@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.config import Setting
+from agent_mux.sdk.config import ConfigSetting
 from agent_mux.settings.resolver import FROM_CLIENT, ResolvedOptions
 
 PROFILES = "profiles"
@@ -26,7 +26,7 @@ class CurrentModel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def current_model(
-    adapter: Adapter, resolved: ResolvedOptions, config_dir: Path, configured: Callable[[str], Setting | None]
+    adapter: Adapter, resolved: ResolvedOptions, config_dir: Path, configured: Callable[[str], ConfigSetting | None]
 ) -> CurrentModel:
     """Return the model of a run of this agent that names none.
 

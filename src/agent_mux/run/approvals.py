@@ -22,10 +22,10 @@ from agent_mux.events import (
 from agent_mux.run.interaction import InteractionChannel, describe, to_action
 from agent_mux.run.readers import Listeners
 from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
-from agent_mux.sdk.facts import ApprovalAsked
+from agent_mux.sdk.facts import ApprovalRequested
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.sdk.options import RunOptions
-from agent_mux.sdk.policy import Policy, Request, Ruling
+from agent_mux.sdk.policy import Policy, PolicyDecision, PolicyRequest
 from agent_mux.sdk.shell_commands import risk_of_command
 
 BY_POLICY = "denied by the policy of this run"
@@ -36,9 +36,9 @@ MAX_WARNINGS = 100
 def apply_policy(policy: Policy, cwd: str, request: OpenInteraction) -> AnyAction | None:
     """Return the policy's answer to an approval; None if the policy leaves it open. Questions are always left open."""
     asked = request.asked
-    if not isinstance(asked, ApprovalAsked):
+    if not isinstance(asked, ApprovalRequested):
         return None
-    subject = Request(tool=asked.tool_name, command=asked.command, paths=asked.paths, risk=asked.risk, cwd=cwd)
+    subject = PolicyRequest(tool=asked.tool_name, command=asked.command, paths=asked.paths, risk=asked.risk, cwd=cwd)
     ruling = _evaluate(policy.rule_on, subject)
     if ruling is None or ruling.decision == "ask":
         return None
@@ -54,11 +54,11 @@ def answer_overdue(policy: Policy | None, request: OpenInteraction, seconds: flo
     return DenyAction(request.request_id, f"no answer within {seconds:g} s")
 
 
-def _evaluate(rule: Callable[[Request], Ruling | None], request: Request) -> Ruling | None:
+def _evaluate(rule: Callable[[PolicyRequest], PolicyDecision | None], request: PolicyRequest) -> PolicyDecision | None:
     try:
         return rule(request)
     except (ValueError, OSError) as error:  # an impossible path, for example with a NUL character
-        return Ruling("deny", f"{BY_POLICY}: the policy cannot be applied ({error})")
+        return PolicyDecision("deny", f"{BY_POLICY}: the policy cannot be applied ({error})")
 
 
 class PolicyMonitor:
@@ -88,7 +88,7 @@ class PolicyMonitor:
         if describe_event is None:
             return None
         description, fields = describe_event(event)
-        subject = Request(tool=self._tool, cwd=self._cwd, **fields)
+        subject = PolicyRequest(tool=self._tool, cwd=self._cwd, **fields)
         # A tool result has only the tool's name, so only rules about tools apply; other events show what the tool did.
         ruling = _evaluate(self._policy.rule_on if fields else self._policy.ruled, subject)
         if ruling is None or ruling.decision != "deny":

@@ -174,7 +174,7 @@ class RunHooks:
     async def decide(self, request: OpenInteraction) -> AnyAction | None:
         """Return the hooks' answer to a request; None if they have no opinion."""
         asked = request.asked
-        if not isinstance(asked, facts.ApprovalAsked):
+        if not isinstance(asked, facts.ApprovalRequested):
             return None
         call = self._permission_call(asked)
         decisions = [await self._decide_tool(asked, call)]
@@ -182,7 +182,7 @@ class RunHooks:
         decisions.append((await self._run_handlers(_with_type(call, "pre_tool_use"), only_policies=True)).decision)
         return _action_for(request.request_id, decisions)
 
-    async def _decide_tool(self, asked: facts.ApprovalAsked, call: HookCall) -> HookDecision:
+    async def _decide_tool(self, asked: facts.ApprovalRequested, call: HookCall) -> HookDecision:
         if asked.call_id is None:
             return await self._call_hooks(_with_type(call, "pre_tool_use"))
         call_id = asked.call_id
@@ -191,7 +191,7 @@ class RunHooks:
         await tool.done.wait()
         return tool.decision
 
-    def _permission_call(self, asked: facts.ApprovalAsked) -> HookCall:
+    def _permission_call(self, asked: facts.ApprovalRequested) -> HookCall:
         known = self._tools.get(asked.call_id or "")
         given = None if known is None else known.call.tool_input
         if given is None and asked.command is not None:

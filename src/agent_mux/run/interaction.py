@@ -26,7 +26,7 @@ def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
     """Return the public view of a pending request."""
     asked = request.asked
     detail: ApprovalDetail | InputDetail
-    if isinstance(asked, facts.ApprovalAsked):
+    if isinstance(asked, facts.ApprovalRequested):
         detail = ApprovalDetail(
             asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id
         )
@@ -59,7 +59,7 @@ def to_action(request: OpenInteraction, response: Response) -> AnyAction:
 
 
 def _label(request: OpenInteraction, option: str | int) -> str:
-    options = request.asked.options if isinstance(request.asked, facts.InputAsked) else ()
+    options = request.asked.options if isinstance(request.asked, facts.InputRequested) else ()
     if isinstance(option, str):
         return option
     if 0 <= option < len(options):

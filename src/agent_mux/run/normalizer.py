@@ -20,6 +20,7 @@ from agent_mux.sdk.codec import (
     CloseStdin,
     Codec,
     CodecContext,
+    CodecOutput,
     Effect,
     Exit,
     Refuse,
@@ -27,7 +28,6 @@ from agent_mux.sdk.codec import (
     SignalGroup,
     Source,
     Steer,
-    Step,
     WatchesTerminal,
     WriteStdin,
 )
@@ -177,7 +177,7 @@ class Normalizer:
         if debug:
             self._assembler.show_raw(None)
 
-    def _apply(self, steps: Iterable[Step]) -> None:
+    def _apply(self, steps: Iterable[CodecOutput]) -> None:
         for step in steps:
             self._dispatch[step.__class__](step)
 

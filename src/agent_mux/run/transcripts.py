@@ -20,7 +20,7 @@ from agent_mux.journal.records import Exited, Header, Kind, Record, encode
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.sdk.adapter import Adapter, NativeProtocol
 from agent_mux.sdk.codec import CodecContext, Source
-from agent_mux.sdk.framing import Framing, framed, from_line, lines_of
+from agent_mux.sdk.framing import Framing, frame_message, from_recorded_line, split_lines
 from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.native_json import load_object
 
@@ -38,7 +38,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_transcript(data: bytes) -> Transcript:
     """Return the lines of either form. Never raises: data of neither form is treated as standard output."""
-    lines = [line for line in lines_of([data]) if line and not line.isspace()]
+    lines = [line for line in split_lines([data]) if line and not line.isspace()]
     wrapped = [_unwrap(line) for line in lines]
     if lines and all(item is not None for item in wrapped):
         return Transcript(lines=tuple(item for item in wrapped if item is not None))
@@ -141,5 +141,5 @@ def records_of(transcript: Transcript, framing: Framing = "lines") -> Iterable[R
     """Yield the transcript as the records of a run. Without times, all input of the agent comes first."""
     for source, line, at in transcript.lines:
         own = "lines" if source is Source.STDERR else framing
-        yield Record(_KIND[source], at, framed(own, from_line(own, line)))
+        yield Record(_KIND[source], at, frame_message(own, from_recorded_line(own, line)))
     yield Record(Kind.EXIT, max((at for *_, at in transcript.lines), default=0), encode(transcript.exited))

@@ -183,7 +183,7 @@ class CodecContext(msgspec.Struct, frozen=True, kw_only=True):
     debug: bool = False
 
 
-Step = Fact | Effect
+CodecOutput = Fact | Effect
 
 
 class Codec(Protocol):
@@ -193,19 +193,19 @@ class Codec(Protocol):
     without information, `Unknown` for an unknown line.
     """
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return the effects that follow the start of the process: handshakes and the first prompt."""
         ...
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Parse one native line, given without its line ending."""
         ...
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Translate an action of the consumer; return `Refuse` for one that cannot be performed."""
         ...
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002  # the standard term; exit() is not used here
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002  # the standard term; exit() is not used here
         """Handle the end of the process, after all its output. The assembler closes whatever is still open."""
         ...
 
@@ -214,10 +214,10 @@ class Codec(Protocol):
 class WatchesTerminal(Protocol):
     """A codec for a terminal program, which does not report its end but shows a screen and waits."""
 
-    def quiet(self) -> Iterable[Step]:
+    def quiet(self) -> Iterable[CodecOutput]:
         """Handle `NativeProtocol.quiet_after` seconds without output."""
         ...
 
-    def resized(self, size: "TerminalSize") -> Iterable[Step]:
+    def resized(self, size: "TerminalSize") -> Iterable[CodecOutput]:
         """Handle a change of the terminal's size."""
         ...

@@ -40,7 +40,7 @@ class AgentPaths:
 
 Scope = Literal["global", "project", "local"]
 """`global`: all work of a user; `project`: all users of a project; `local`: one user in a project."""
-Kind = Literal["string", "number", "boolean", "list", "table"]
+FieldKind = Literal["string", "number", "boolean", "list", "table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +60,15 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ConfigField:
     """A documented field of an agent's configuration."""
 
-    kind: Kind
+    kind: FieldKind
     meaning: str
     """Description, as a phrase."""
     choices: tuple[str, ...] = ()
     """All allowed values of a string; empty: any value."""
-    or_kinds: tuple[Kind, ...] = ()
+    or_kinds: tuple[FieldKind, ...] = ()
     """Other kinds that the agent accepts."""
 
 
@@ -91,14 +91,14 @@ class AgentConfig:
 
     files: tuple[ConfigFile, ...]
     """Later files override earlier ones."""
-    fields: Mapping[str, Field] = field(default_factory=dict)
+    fields: Mapping[str, ConfigField] = field(default_factory=dict)
     """Known fields by dotted name (see `documents.parse_field`). Agents always accept more."""
     model: ModelField | None = None
     check: Callable[[Path, Mapping[str, Any]], None] | None = None
     """Checks the content of a file beyond `fields`; raises CONFIG_ERROR. None: no further checks."""
 
 
-def files_that_count(files: Iterable[ConfigFile], paths: AgentPaths) -> Iterator[tuple[ConfigFile, Path]]:
+def effective_files(files: Iterable[ConfigFile], paths: AgentPaths) -> Iterator[tuple[ConfigFile, Path]]:
     """Yield the files with their paths, in order, without optional files that do not exist."""
     for file in files:
         path = file.path(paths)
@@ -111,7 +111,7 @@ def file_to_change(files: Iterable[ConfigFile], paths: AgentPaths, scope: Scope)
 
     None if the agent has no file of this scope.
     """
-    effective = files_that_count(files, paths)
+    effective = effective_files(files, paths)
     candidates = [(file, path) for file, path in effective if file.scope == scope and not file.is_shared]
     existing = [(file, path) for file, path in candidates if path.exists()]
     best = existing or candidates
@@ -119,7 +119,7 @@ def file_to_change(files: Iterable[ConfigFile], paths: AgentPaths, scope: Scope)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigSetting:
     """An effective value and the file that sets it."""
 
     value: Any

@@ -124,7 +124,7 @@ class TextEnd(Fact, frozen=True):
     """The streamed message is complete, or was abandoned; it is closed with the text received so far."""
 
 
-class Text(Fact, frozen=True):
+class WholeText(Fact, frozen=True):
     """A whole message that was not streamed."""
 
     text: str
@@ -142,7 +142,7 @@ class ThinkingEnd(Fact, frozen=True):
     """The streamed reasoning is complete, or was abandoned."""
 
 
-class Thinking(Fact, frozen=True):
+class WholeThinking(Fact, frozen=True):
     """A whole reasoning block that was not streamed."""
 
     text: str
@@ -152,7 +152,7 @@ class Thinking(Fact, frozen=True):
 # -- tools -------------------------------------------------------------------------------------------------------
 
 
-class Shell(msgspec.Struct, frozen=True, gc=False):
+class ShellInvocation(msgspec.Struct, frozen=True, gc=False):
     """The tool call runs this command."""
 
     command: str
@@ -212,7 +212,7 @@ class ToolReady(Fact, frozen=True):
     call_id: str
     name: str
     input: Any
-    shell: Shell | None = None
+    shell: ShellInvocation | None = None
     """Present when the call runs a foreground command whose exit belongs to the call."""
     permitted: bool = False
     """Whether the call can no longer be denied: then its command starts now, otherwise with its first evidence."""
@@ -370,7 +370,7 @@ class ImageProduced(Fact, frozen=True):
     file_path: str | None = None
 
 
-class ImageTaken(Fact, frozen=True):
+class ImageAccepted(Fact, frozen=True):
     """The agent accepted an input image."""
 
     mime_type: str
@@ -402,7 +402,7 @@ class RunCost(Fact, frozen=True):
 # -- interaction -------------------------------------------------------------------------------------------------
 
 
-class ApprovalAsked(Fact, frozen=True):
+class ApprovalRequested(Fact, frozen=True):
     """The agent waits for permission. `request_id` is the codec's key, repeated in the response."""
 
     request_id: str
@@ -418,7 +418,7 @@ class ApprovalAsked(Fact, frozen=True):
     """The files concerned, as far as reported: absolute, or relative to the working directory."""
 
 
-class InputAsked(Fact, frozen=True):
+class InputRequested(Fact, frozen=True):
     """The agent waits for the answer to a question."""
 
     request_id: str
@@ -428,7 +428,7 @@ class InputAsked(Fact, frozen=True):
     source: Literal["agent", "tool"] = "agent"
 
 
-class RequestSettled(Fact, frozen=True):
+class RequestResolved(Fact, frozen=True):
     """An approval or a question is closed: answered here or elsewhere, or withdrawn by the agent."""
 
     request_id: str
@@ -468,7 +468,7 @@ class Retrying(Fact, frozen=True):
     delay_ms: int = 0
 
 
-class Trouble(Fact, frozen=True):
+class RecoverableError(Fact, frozen=True):
     """A recoverable error: the agent continues on its own."""
 
     code: ErrorCode

@@ -14,11 +14,11 @@ __all__ = [
     "Framer",
     "Framing",
     "LineFramer",
-    "as_line",
-    "framed",
-    "from_line",
-    "lines_of",
+    "frame_message",
+    "from_recorded_line",
     "new_framer",
+    "split_lines",
+    "to_recorded_line",
 ]
 
 Framing = Literal["lines", "content-length", "chunks"]
@@ -178,7 +178,7 @@ def new_framer(framing: Framing) -> Framer:
     return _FRAMERS[framing]()
 
 
-def framed(framing: Framing, message: bytes) -> bytes:
+def frame_message(framing: Framing, message: bytes) -> bytes:
     """Return a message with its framing, ready to be sent."""
     match framing:
         case "lines":
@@ -189,7 +189,7 @@ def framed(framing: Framing, message: bytes) -> bytes:
             return message
 
 
-def as_line(framing: Framing, message: bytes) -> bytes:
+def to_recorded_line(framing: Framing, message: bytes) -> bytes:
     """Return a message as one line of a recording."""
     match framing:
         case "lines":
@@ -200,7 +200,7 @@ def as_line(framing: Framing, message: bytes) -> bytes:
             return json.dumps(message.decode("utf-8", "surrogateescape")).encode()
 
 
-def from_line(framing: Framing, line: bytes) -> bytes:
+def from_recorded_line(framing: Framing, line: bytes) -> bytes:
     """Return the message of a line of a recording; the inverse of `as_line`."""
     if framing != "chunks":
         return line
@@ -211,7 +211,7 @@ def from_line(framing: Framing, line: bytes) -> bytes:
         return line
 
 
-def lines_of(chunks: Iterable[bytes]) -> list[bytes]:
+def split_lines(chunks: Iterable[bytes]) -> list[bytes]:
     """Split the chunks of a finished stream into lines."""
     framer = LineFramer()
     return [line for chunk in chunks for line in framer.feed(chunk)] + framer.finish()

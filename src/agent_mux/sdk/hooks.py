@@ -25,7 +25,7 @@ HookType = Literal[
     "pre_compact",
 ]
 HOOK_TYPES: tuple[HookType, ...] = get_args(HookType)
-GUARDED: frozenset[HookType] = frozenset({"pre_tool_use", "permission_request"})
+GUARDED_HOOK_TYPES: frozenset[HookType] = frozenset({"pre_tool_use", "permission_request"})
 """Hook types that precede an action. If a policy handler fails in one of these, the action is denied."""
 ANY_AGENT = "*"
 """Agent name of a handler that applies to all agents."""
@@ -88,7 +88,7 @@ class HookOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookAnswer:
+class HookResponse:
     """The output and exit code of a hook's process, in the form that the agent expects."""
 
     stdout: str = ""
@@ -124,7 +124,7 @@ class NativeHooks:
     """Returns the command lines in the value at `place`."""
     read: Callable[[HookType, Mapping[str, Any]], HookCall]
     """Parses the hook's standard input. Never raises on input from the agent."""
-    answer: Callable[[HookCall, HookDecision], HookAnswer]
+    answer: Callable[[HookCall, HookDecision], HookResponse]
     """Formats a decision for the agent."""
     preamble: Mapping[FieldPath, Any] | None = None
     """Fields outside of the table that the file requires, for example a version; set if missing."""

@@ -16,7 +16,7 @@ from agent_mux.sdk.options import McpServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class FoundCredentials:
     """The location of credentials that were found, never the credentials themselves."""
 
     where: str
@@ -34,7 +34,7 @@ class AuthMethod:
     display_name: str
     variables: tuple[str, ...] = ()
     """Environment variables; any one that is not empty is sufficient."""
-    find: Callable[[AgentPaths], Evidence | None] | None = None
+    find: Callable[[AgentPaths], FoundCredentials | None] | None = None
     """Looks for credentials in a few small files, without network or keyring. May raise `OSError`, `ValueError`."""
 
 
@@ -80,7 +80,7 @@ class McpFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class DefinitionFolder:
     """A folder in which the agent looks for definitions."""
 
     scope: Scope
@@ -99,7 +99,7 @@ class Folder:
 class DefinitionFolders:
     """The folders and the format of an agent's skills or sub-agents."""
 
-    folders: tuple[Folder, ...]
+    folders: tuple[DefinitionFolder, ...]
     layout: Literal["folder", "file"]
     """`folder`: a definition is a folder with a main file (`<name>/SKILL.md`); `file`: one file (`<name>.md`)."""
     file: str
@@ -112,7 +112,7 @@ class DefinitionFolders:
     """Number of folder levels that the agent searches, 2 for `<group>/<name>/SKILL.md`."""
 
 
-Words = tuple[str, ...]
+CommandArguments = tuple[str, ...]
 """Arguments of the agent's program. Values are bound to their flags, or follow `--` if the agent supports that."""
 
 
@@ -137,16 +137,16 @@ class PluginCommands:
 
     word: str = "plugin"
     """The agent's word for a plugin, in the singular."""
-    list: Words | None = None
+    list: CommandArguments | None = None
     parse: Callable[[str], tuple[Plugin, ...]] | None = None
     """Parses the output of `list`. Raises `ValueError` with a phrase for output that it cannot parse."""
     is_on_stderr: bool = False
     """Whether lists are printed on standard error, possibly among other lines, instead of standard output."""
-    install: Callable[[str], Words] | None = None
-    uninstall: Callable[[str], Words] | None = None
-    update: Callable[[str | None], Words] | None = None
+    install: Callable[[str], CommandArguments] | None = None
+    uninstall: Callable[[str], CommandArguments] | None = None
+    update: Callable[[str | None], CommandArguments] | None = None
     """Returns the command for one plugin, or (None) all. Raises `ValueError` if the agent supports only the other."""
-    search: Callable[[str], Words] | None = None
+    search: Callable[[str], CommandArguments] | None = None
     parse_search: Callable[[str], tuple[Plugin, ...]] | None = None
     """Parses the output of `search`; raises `ValueError` like `parse`."""
     search_lists_all: bool = False

@@ -28,7 +28,7 @@ RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
-LONGEST_TAG = 256  # characters; indexes of databases have a limit
+MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
 
 
@@ -308,8 +308,8 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
     profile = options.profile
     problems.check(not profile or PROFILE_NAME.fullmatch(profile) is not None, "profile", profile, PROFILE_NAMES)
     for index, tag in enumerate(options.tags):
-        is_short = isinstance(tag, str) and len(tag) <= LONGEST_TAG
-        problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {LONGEST_TAG} characters")
+        is_short = isinstance(tag, str) and len(tag) <= MAX_TAG_LENGTH
+        problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {MAX_TAG_LENGTH} characters")
     _check_policy(options.policy, problems)
     _check_retry(options.retry_policy, problems)
     _check_paths_and_env(options, problems)

@@ -32,16 +32,16 @@ from pathspec import GitIgnoreSpec
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.facts import Risk
-from agent_mux.sdk.shell_commands import begins_with, mentions, named_words, simple_commands
+from agent_mux.sdk.shell_commands import begins_with, find_path_words, mentions, simple_commands
 
-__all__ = ["Decision", "Policy", "Request", "Rule", "Ruling", "read_policy"]
+__all__ = ["Decision", "Policy", "PolicyDecision", "PolicyRequest", "Rule", "read_policy"]
 
 Decision = Literal["allow", "deny", "ask"]
 _STRICTEST_FIRST: tuple[Decision, ...] = ("deny", "ask", "allow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PolicyRequest:
     """The action that an agent requests, as rules match it."""
 
     tool: str | None = None
@@ -76,9 +76,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     reason: str | None = None
     """Sent to the agent with a denial."""
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: PolicyRequest) -> bool:
         """Return whether all conditions match the request."""
-        conditions: tuple[tuple[tuple[str, ...], Callable[[Request], bool]], ...] = (
+        conditions: tuple[tuple[tuple[str, ...], Callable[[PolicyRequest], bool]], ...] = (
             (self.tools, self._matches_tool),
             (self.paths, self._matches_paths),
             (self.commands, self._matches_command),
@@ -86,10 +86,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
         return all(condition(request) for patterns, condition in conditions if patterns)
 
-    def _matches_tool(self, request: Request) -> bool:
+    def _matches_tool(self, request: PolicyRequest) -> bool:
         return request.tool is not None and any(fnmatchcase(request.tool, pattern) for pattern in self.tools)
 
-    def _matches_command(self, request: Request) -> bool:
+    def _matches_command(self, request: PolicyRequest) -> bool:
         if request.command is None:
             return False
         prefixes = [tuple(command.split()) for command in self.commands]
@@ -98,12 +98,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         commands = simple_commands(request.command) or []
         return bool(commands) and all(any(begins_with(words, prefix) for prefix in prefixes) for words in commands)
 
-    def _matches_paths(self, request: Request) -> bool:
+    def _matches_paths(self, request: PolicyRequest) -> bool:
         """Return whether the paths match; a rule that denies or asks also matches paths named in the command."""
         cwd = Path(request.cwd)
         if self.decision == "allow":
             return bool(request.paths) and all(self._matches_path(cwd / path, cwd) for path in request.paths)
-        named = [] if request.command is None else named_words(request.command)
+        named = [] if request.command is None else find_path_words(request.command)
         return any(self._matches_path(cwd / path, cwd) for path in (*request.paths, *named))
 
     def _matches_path(self, path: Path, cwd: Path) -> bool:
@@ -114,7 +114,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return any(_matches(self.paths, *spelling) for spelling in spellings)
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class PolicyDecision(msgspec.Struct, frozen=True):
     """The decision of a policy on a request."""
 
     decision: Decision
@@ -131,17 +131,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     on_timeout: Literal["allow", "deny"] = "deny"
     """Decision on an unanswered approval. An unanswered question is declined."""
 
-    def rule_on(self, request: Request) -> Ruling:
+    def rule_on(self, request: PolicyRequest) -> PolicyDecision:
         """Return the decision on a request; `ask` leaves it to the callbacks and the approval mode of the run."""
-        return self.ruled(request) or Ruling(self.default)
+        return self.ruled(request) or PolicyDecision(self.default)
 
-    def ruled(self, request: Request) -> Ruling | None:
+    def ruled(self, request: PolicyRequest) -> PolicyDecision | None:
         """Return the decision of the rules; None when no rule matches."""
         matching = [rule for rule in self.rules if rule.fits(request)]
         for decision in _STRICTEST_FIRST:
             for rule in matching:
                 if rule.decision == decision:
-                    return Ruling(decision, rule.reason)
+                    return PolicyDecision(decision, rule.reason)
         return None
 
 

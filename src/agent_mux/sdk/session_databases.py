@@ -13,34 +13,34 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from agent_mux.sdk.session_files import hidden_text
-from agent_mux.sdk.sessions import Entry, UnreadableError
+from agent_mux.sdk.session_files import redact_to_text
+from agent_mux.sdk.sessions import SessionEntry, UnreadableSessionError
 
 BUSY_TIMEOUT = 2.0  # seconds to wait for a writer
-LOG, INDEX = "-wal", "-shm"
+LOG_SUFFIX, INDEX_SUFFIX = "-wal", "-shm"
 """Suffixes of the files beside a database: the write-ahead log and its index."""
 
-Rows = Callable[[sqlite3.Connection, int], Iterable[tuple[int, Iterable[Entry]]]]
+RowReader = Callable[[sqlite3.Connection, int], Iterable[tuple[int, Iterable[SessionEntry]]]]
 """Returns the rows of a session after a position, in order: the position of each row and its entries."""
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a database read-only, with rows accessible by column name. Raises `UnreadableError`, also from the block."""
     try:
         with _open(path) as database:
             database.row_factory = sqlite3.Row
-            database.text_factory = hidden_text
+            database.text_factory = redact_to_text
             yield database
     except sqlite3.Error as error:
-        raise UnreadableError(f"the database cannot be read: {error}") from error
+        raise UnreadableSessionError(f"the database cannot be read: {error}") from error
 
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
-        raise UnreadableError("there is no such file")
-    log, index = (path.with_name(path.name + suffix) for suffix in (LOG, INDEX))
+        raise UnreadableSessionError("there is no such file")
+    log, index = (path.with_name(path.name + suffix) for suffix in (LOG_SUFFIX, INDEX_SUFFIX))
     if not log.exists() or not log.stat().st_size:
         with contextlib.closing(_connect(path, "mode=ro&immutable=1")) as database:
             yield database
@@ -61,19 +61,19 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True, timeout=BUSY_TIMEOUT, check_same_thread=False)
 
 
-class DatabaseCursor:
+class DatabaseReader:
     """Reads one session of a database by rows; implements `Cursor`."""
 
-    def __init__(self, path: Path, rows: Rows, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
+    def __init__(self, path: Path, rows: RowReader, at_end: Callable[[], Iterable[SessionEntry]] = tuple) -> None:
         """Read the rows that `rows` returns; `at_end` returns further entries whenever the last row was read."""
         self._path = path
         self._rows = rows
         self._at_end = at_end
         self._position = 0
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield the entries of rows that were not read yet, see `Cursor.read`."""
-        with reading(self._path) as database:
+        with open_database(self._path) as database:
             for position, entries in self._rows(database, self._position):
                 self._position = max(self._position, position)
                 yield from entries

@@ -20,23 +20,23 @@ from msgspec.structs import replace
 from agent_mux.redaction import Redactor, secret_values
 from agent_mux.sdk.framing import LineFramer
 from agent_mux.sdk.native_json import load_object
-from agent_mux.sdk.sessions import Entry, Found, ModelCalled, UnreadableError
+from agent_mux.sdk.sessions import FoundSession, ModelCalled, SessionEntry, UnreadableSessionError
 
 READ_SIZE = 1 << 20  # bytes
 EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # plausible times in milliseconds: the years 2000 to 2100
-LOOK_AT = 20  # a file is rejected if so many lines at its beginning are unreadable
+MAX_DAMAGED_LINES = 20  # a file is rejected if so many lines at its beginning are unreadable
 
-LineReader = Callable[[dict[str, Any]], Iterable[Entry]]
+LineParser = Callable[[dict[str, Any]], Iterable[SessionEntry]]
 """Returns the entries of a line, possibly none. Raises `UnreadableError` if the file is not a session."""
 
 
-class LineCursor:
+class JsonLinesReader:
     """Reads a session from a file of JSON lines; implements `Cursor`.
 
     Damaged lines are skipped. An incomplete last line is read once the agent has completed it.
     """
 
-    def __init__(self, path: Path, read_line: LineReader, at_end: Callable[[], Iterable[Entry]] = tuple) -> None:
+    def __init__(self, path: Path, read_line: LineParser, at_end: Callable[[], Iterable[SessionEntry]] = tuple) -> None:
         """Read the file with `read_line`; `at_end` returns further entries whenever the end of the file is reached."""
         self._path = path
         self._read_line = read_line
@@ -46,7 +46,7 @@ class LineCursor:
         self._good_lines = 0
         self._damaged_lines = 0
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield the entries of lines that were not read yet, see `Cursor.read`."""
         with self._path.open("rb") as file:
             file.seek(self._position)
@@ -55,21 +55,21 @@ class LineCursor:
                 for line in self._framer.feed(chunk):
                     yield from self._line(line)
         if not self._good_lines and self._damaged_lines:
-            raise UnreadableError("it has no line that can be read")
+            raise UnreadableSessionError("it has no line that can be read")
         yield from self._at_end()
 
-    def _line(self, line: bytes) -> Iterable[Entry]:
+    def _line(self, line: bytes) -> Iterable[SessionEntry]:
         if not line or line.isspace():
             return ()
-        native = load_object(hidden(line))
+        native = load_object(redact_bytes(line))
         if native is None:
             self._damaged_lines += 1
-            if not self._good_lines and self._damaged_lines >= LOOK_AT:
-                raise UnreadableError(f"none of its first {LOOK_AT} lines belongs to a session of this agent")
+            if not self._good_lines and self._damaged_lines >= MAX_DAMAGED_LINES:
+                raise UnreadableSessionError(f"none of its first {MAX_DAMAGED_LINES} lines belongs to a session of this agent")
             return ()
         try:
             entries = list(self._read_line(native))
-        except UnreadableError:
+        except UnreadableSessionError:
             raise
         except Exception:  # noqa: BLE001  # a failing reader skips one line, not the whole session
             self._damaged_lines += 1
@@ -78,24 +78,24 @@ class LineCursor:
         return entries
 
 
-class SubagentCalls:
+class SubagentUsageReader:
     """Reads the usage of the sub-agents of a session, each of which has its own file."""
 
-    def __init__(self, new_reader: Callable[[], LineReader]) -> None:
+    def __init__(self, new_reader: Callable[[], LineParser]) -> None:
         self._new_reader = new_reader
-        self._cursors: dict[Path, LineCursor] = {}
+        self._cursors: dict[Path, JsonLinesReader] = {}
 
-    def read(self, paths: Iterable[Path]) -> Iterator[Entry]:
+    def read(self, paths: Iterable[Path]) -> Iterator[SessionEntry]:
         """Yield model calls that were not read yet, marked as calls of sub-agents."""
         for path in paths:
             if path not in self._cursors:
-                self._cursors[path] = LineCursor(path, self._new_reader())
+                self._cursors[path] = JsonLinesReader(path, self._new_reader())
             for at, fact in self._cursors[path].read():
                 if isinstance(fact, ModelCalled):
-                    yield Entry(at, replace(fact, is_inside=True))
+                    yield SessionEntry(at, replace(fact, is_inside=True))
 
 
-def objects_of(path: Path) -> Iterator[dict[str, Any]]:
+def read_json_objects(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file, line by line; other lines are skipped."""
     framer = LineFramer()
     with path.open("rb") as file:
@@ -106,12 +106,12 @@ def objects_of(path: Path) -> Iterator[dict[str, Any]]:
                     yield native
 
 
-def files_below(root: Path, pattern: str) -> Iterator[Found]:
+def find_session_files(root: Path, pattern: str) -> Iterator[FoundSession]:
     """Yield the files that match a pattern such as `*/*.jsonl`, without those that vanish or cannot be accessed."""
     return _matching_files(root, tuple(re.compile(fnmatch.translate(part)) for part in pattern.split("/")))
 
 
-def _matching_files(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Found]:
+def _matching_files(directory: str | Path, patterns: tuple[re.Pattern[str], ...]) -> Iterator[FoundSession]:
     # There can be very many files: one `stat` for each matching name, and none for other names.
     pattern, *rest = patterns
     for entry in _list_directory(directory):
@@ -124,7 +124,7 @@ def _matching_files(directory: str | Path, patterns: tuple[re.Pattern[str], ...]
         if rest and stat.S_ISDIR(status.st_mode):
             yield from _matching_files(entry.path, tuple(rest))
         elif not rest and stat.S_ISREG(status.st_mode):
-            yield Found(Path(entry.path), "", status.st_size, status.st_mtime_ns)
+            yield FoundSession(Path(entry.path), "", status.st_size, status.st_mtime_ns)
 
 
 def _list_directory(directory: str | Path) -> list[os.DirEntry[str]]:
@@ -135,7 +135,7 @@ def _list_directory(directory: str | Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def milliseconds_of(value: Any) -> int | None:
+def parse_timestamp(value: Any) -> int | None:
     """Parse a time given as ISO 8601 text or as milliseconds since the epoch; return milliseconds.
 
     None if the value is not a time or is implausible.
@@ -153,7 +153,7 @@ def milliseconds_of(value: Any) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class RowTree:
     """The tree that the rows of a file form by referring to their predecessors."""
 
     id: str
@@ -163,7 +163,7 @@ class Tree:
     starts: Callable[[Mapping[str, Any]], bool]
     """Returns whether a row is a prompt, to which the following rows belong."""
 
-    def left_behind(self, path: Path) -> Collection[str]:
+    def abandoned_rows(self, path: Path) -> Collection[str]:
         """Return the ids of all rows whose prompt is not on the path from the last row to the first.
 
         Whole prompts are abandoned, not single rows: the results of parallel tool calls are branches too, but belong to
@@ -172,7 +172,7 @@ class Tree:
         parents: dict[str, str] = {}
         prompt_of: dict[str, str] = {}
         last = ""
-        for row in objects_of(path):
+        for row in read_json_objects(path):
             row_id, parent = row.get(self.id), row.get(self.parent)
             if isinstance(row_id, str):
                 last = row_id
@@ -185,7 +185,7 @@ class Tree:
         return {row_id for row_id, prompt in prompt_of.items() if prompt not in kept}
 
 
-def hidden(data: bytes) -> bytes:
+def redact_bytes(data: bytes) -> bytes:
     """Return the data with secrets replaced by asterisks, in the same length. JSON remains valid."""
     spans, _ = _environment_redactor().find_secrets(data)
     if not spans:  # nearly always
@@ -194,9 +194,9 @@ def hidden(data: bytes) -> bytes:
     return Redactor().hide(data, spans)
 
 
-def hidden_text(data: bytes) -> str:
+def redact_to_text(data: bytes) -> str:
     """Return the data as text with secrets hidden; invalid UTF-8 becomes U+FFFD."""
-    return hidden(data).decode("utf-8", "replace")
+    return redact_bytes(data).decode("utf-8", "replace")
 
 
 @cache

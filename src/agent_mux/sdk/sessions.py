@@ -20,13 +20,13 @@ class StoredFact(msgspec.Struct, frozen=True, gc=False):
     """Base of the facts that only session stores yield; codecs never emit them."""
 
 
-class Prompted(StoredFact, frozen=True):
+class PromptSent(StoredFact, frozen=True):
     """The user sent a prompt, which begins a turn."""
 
     text: str
 
 
-class Described(StoredFact, frozen=True):
+class SessionDescribed(StoredFact, frozen=True):
     """Properties of the whole session. None: not stated. The last stated value applies."""
 
     session_id: str | None = None
@@ -57,25 +57,25 @@ class ModelCalled(StoredFact, frozen=True):
     """Whether a sub-agent made the call: its cost counts, but it is not a call of the main agent."""
 
 
-class SpentSoFar(StoredFact, frozen=True):
+class SessionCost(StoredFact, frozen=True):
     """The agent's own total cost of the session so far. The last value applies."""
 
     usd: float
     """Cost in US dollars."""
 
 
-Told = facts.Fact | StoredFact
+SessionFact = facts.Fact | StoredFact
 
 
-class Entry(NamedTuple):
+class SessionEntry(NamedTuple):
     """One fact of a stored session with its time."""
 
     at: int | None
     """Milliseconds since the epoch; None: the store has no time for it."""
-    fact: Told
+    fact: SessionFact
 
 
-class Found(NamedTuple):
+class FoundSession(NamedTuple):
     """A stored session, found by name, size and time without reading it."""
 
     path: Path
@@ -88,10 +88,10 @@ class Found(NamedTuple):
     """Time of the last change in nanoseconds since the epoch."""
 
 
-class Cursor(Protocol):
+class SessionReader(Protocol):
     """Reads one session from its beginning, in bounded memory."""
 
-    def read(self) -> Iterator[Entry]:
+    def read(self) -> Iterator[SessionEntry]:
         """Yield the entries up to the current end; a later call continues from there.
 
         Raises `UnreadableError` if the file is not a session of this agent or has an unsupported newer format, and
@@ -100,7 +100,7 @@ class Cursor(Protocol):
         ...
 
 
-class UnreadableError(Exception):
+class UnreadableSessionError(Exception):
     """The file is not a session, or cannot be read. The message is a phrase with the reason."""
 
 
@@ -110,37 +110,37 @@ class SessionStore:
 
     root: Callable[[AgentPaths], Path]
     """Returns the directory or database of the sessions, which need not exist."""
-    find: Callable[[AgentPaths], Iterator[Found]]
+    find: Callable[[AgentPaths], Iterator[FoundSession]]
     """Yields all sessions, without reading them. Raises `OSError` if the directory cannot be read."""
-    open: Callable[[Found], Cursor]
+    open: Callable[[FoundSession], SessionReader]
     """Returns a reader that begins at the start of the session."""
 
 
 _TURN_ENDS = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit
-_TURN_BEGINS = Prompted | facts.TurnBegin
+_TURN_BEGINS = PromptSent | facts.TurnBegin
 
 
-class HeldClosing:
+class TurnEndBuffer:
     """Moves the end of each turn after all other facts of the turn."""
 
     def __init__(self) -> None:
-        self._held: Entry | None = None
+        self._held: SessionEntry | None = None
 
-    def passed_on(self, at: int | None, read: Iterable[Told]) -> Iterator[Entry]:
+    def pass_on(self, at: int | None, read: Iterable[SessionFact]) -> Iterator[SessionEntry]:
         """Yield the facts without ends of turns, which are held back until another turn begins."""
         for fact in read:
             if isinstance(fact, _TURN_ENDS):
-                self._held = Entry(at, fact)
+                self._held = SessionEntry(at, fact)
                 continue
             if isinstance(fact, _TURN_BEGINS):
                 yield from self.release()
-            yield Entry(at, fact)
+            yield SessionEntry(at, fact)
 
     def forget(self) -> None:
         """Discard the held end, because the turn continues."""
         self._held = None
 
-    def release(self) -> Iterator[Entry]:
+    def release(self) -> Iterator[SessionEntry]:
         """Yield the held end, if any: the turn is complete, or the store has no more entries for now."""
         held, self._held = self._held, None
         if held is not None:

@@ -70,7 +70,7 @@ def begins_with(command: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     return command[: len(prefix)] == prefix
 
 
-def named_words(line: str) -> list[str]:
+def find_path_words(line: str) -> list[str]:
     """Return all words of a line that may be file names, including those after a `=`."""
     return line.translate(_WORD_BREAKS).replace("=", " ").split()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agent_mux._util.version import __version__
-from agent_mux.sdk.sessions import Found
+from agent_mux.sdk.sessions import FoundSession
 from agent_mux.sessions.summary import SummarizedSession
 
 SUMMARIES = "cache/sessions.sqlite"
@@ -47,7 +47,7 @@ class SummaryCache:
             return {}
 
     def store(
-        self, agent: str, fresh: Iterable[tuple[Found, SummarizedSession]], gone: Iterable[tuple[str, str]]
+        self, agent: str, fresh: Iterable[tuple[FoundSession, SummarizedSession]], gone: Iterable[tuple[str, str]]
     ) -> None:
         """Add fresh summaries and delete those of files that are gone. Does nothing if the cache cannot be written."""
         rows: list[_Row] = [

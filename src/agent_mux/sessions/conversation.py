@@ -7,7 +7,7 @@ import msgspec
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
-from agent_mux.sdk.sessions import Cursor, Entry, ModelCalled, Prompted
+from agent_mux.sdk.sessions import ModelCalled, PromptSent, SessionEntry, SessionReader
 from agent_mux.sessions.summary import SessionSummary, Summarizer
 
 Role = Literal["user", "assistant"]
@@ -63,11 +63,11 @@ class ConversationBuilder:
         self._is_complete = True
         """Whether the last message is complete, so that further content begins another one."""
         self._handlers: dict[type, Callable[[Any], None]] = {
-            Prompted: self._add_prompt,
+            PromptSent: self._add_prompt,
             ModelCalled: self._set_model,
             facts.StepBegin: self._begin_step,
-            facts.Text: self._add_text,
-            facts.Thinking: self._add_thinking,
+            facts.WholeText: self._add_text,
+            facts.WholeThinking: self._add_thinking,
             facts.ToolReady: lambda fact: self._begin_tool(fact.call_id, fact.name, fact.input),
             facts.McpBegin: lambda fact: self._begin_tool(fact.call_id, f"{fact.server}/{fact.tool}", fact.input),
             facts.SubagentBegin: lambda fact: self._begin_tool(fact.subagent_id, fact.name, {"prompt": fact.prompt}),
@@ -77,12 +77,12 @@ class ConversationBuilder:
             facts.SubagentDone: lambda fact: self._end_tool(fact.subagent_id, fact.summary, fact.error),
         }
 
-    def read(self, cursor: Cursor) -> None:
+    def read(self, cursor: SessionReader) -> None:
         """Read all entries that the cursor yields."""
         for entry in cursor.read():
             self.receive(entry)
 
-    def receive(self, entry: Entry) -> None:
+    def receive(self, entry: SessionEntry) -> None:
         """Process one entry; entries must arrive in stored order."""
         self.summarizer.receive(entry)
         self._at = entry.at
@@ -90,7 +90,7 @@ class ConversationBuilder:
         if handler is not None:
             handler(entry.fact)
 
-    def _add_prompt(self, fact: Prompted) -> None:
+    def _add_prompt(self, fact: PromptSent) -> None:
         self._turn += 1
         self.messages.append(SessionMessage(role="user", at=self._at, text=fact.text, turn=self._turn))
         self._is_complete = True
@@ -105,11 +105,11 @@ class ConversationBuilder:
             self.messages.append(SessionMessage(role="assistant", at=self._at, turn=max(self._turn, 0), model=model))
         return self.messages[-1]
 
-    def _add_text(self, fact: facts.Text) -> None:
+    def _add_text(self, fact: facts.WholeText) -> None:
         message = self._answer()
         message.text = f"{message.text}\n\n{fact.text}" if message.text else fact.text
 
-    def _add_thinking(self, fact: facts.Thinking) -> None:
+    def _add_thinking(self, fact: facts.WholeThinking) -> None:
         message = self._answer()
         message.thinking = f"{message.thinking}\n\n{fact.text}" if message.thinking else fact.text
 

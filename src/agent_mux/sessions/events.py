@@ -15,8 +15,16 @@ from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.models import prices_of
-from agent_mux.sdk.session_databases import LOG
-from agent_mux.sdk.sessions import Cursor, Described, Entry, ModelCalled, Prompted, SpentSoFar, Told
+from agent_mux.sdk.session_databases import LOG_SUFFIX
+from agent_mux.sdk.sessions import (
+    ModelCalled,
+    PromptSent,
+    SessionCost,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    SessionReader,
+)
 from agent_mux.sessions.library import StoredSession
 from agent_mux.sessions.spending import CallCollector, UsageTotals
 from agent_mux.sessions.summary import SessionSummary
@@ -45,12 +53,12 @@ class SessionEventConverter:
         """The last model call, which the next entry may replace."""
         self._assembler.now = summary.created_at or summary.updated_at  # for entries without a time
 
-    def read(self, cursor: Cursor) -> Iterator[AgentEvent]:
+    def read(self, cursor: SessionReader) -> Iterator[AgentEvent]:
         """Yield the events of the entries that the cursor has not returned before."""
         for entry in cursor.read():
             yield from self.receive(entry)
 
-    def receive(self, entry: Entry) -> list[AgentEvent]:
+    def receive(self, entry: SessionEntry) -> list[AgentEvent]:
         """Return the events of one entry."""
         if entry.at is not None:
             self._assembler.now = entry.at
@@ -63,20 +71,20 @@ class SessionEventConverter:
         self._assembler.end(Ending(code=0))
         return self._assembler.drain()
 
-    def _convert(self, fact: Told) -> None:
+    def _convert(self, fact: SessionFact) -> None:
         receive = self._assembler.receive
         match fact:
-            case Prompted():
+            case PromptSent():
                 self._count_pending_call()
                 if self._assembler.in_turn:  # the previous turn was cut off
                     receive(facts.TurnStopped())
                 receive(facts.TurnBegin())
-            case Described(session_id):
+            case SessionDescribed(session_id):
                 if session_id is not None:
                     receive(facts.SessionKnown(session_id))
             case ModelCalled(is_inside=False) as call:
                 self._add_model_call(call)
-            case SpentSoFar(usd):
+            case SessionCost(usd):
                 self._count_pending_call()
                 receive(facts.RunCost(msgspec.structs.replace(self._spent.record(), total_usd=usd, source="native")))
             case facts.TurnDone() | facts.TurnFailed() | facts.TurnStopped() as closing:
@@ -107,7 +115,7 @@ class SessionWatcher:
     that a consumer may drop it at any point.
     """
 
-    def __init__(self, known: StoredSession, cursor: Cursor, *, from_start: bool = True) -> None:
+    def __init__(self, known: StoredSession, cursor: SessionReader, *, from_start: bool = True) -> None:
         """`cursor` is at the beginning of the session. `from_start=False` skips the events that are stored already."""
         self._path = known.found.path
         self._cursor = cursor
@@ -143,7 +151,7 @@ class SessionWatcher:
 
 
 def _state_of(path: Path) -> tuple[tuple[int, int], ...]:
-    log = path.with_name(path.name + LOG)
+    log = path.with_name(path.name + LOG_SUFFIX)
     found = [path.stat(), *([log.stat()] if log.exists() else [])]
     return tuple((status.st_size, status.st_mtime_ns) for status in found)
 

@@ -18,7 +18,7 @@ from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.sdk.sessions import Cursor, Found, SessionStore, UnreadableError
+from agent_mux.sdk.sessions import FoundSession, SessionReader, SessionStore, UnreadableSessionError
 from agent_mux.sessions.cache import SummaryCache, decode
 from agent_mux.sessions.conversation import ConversationBuilder, Session
 from agent_mux.sessions.spending import PricedCall
@@ -44,7 +44,7 @@ class StoredSession(NamedTuple):
     """A stored session: its adapter, its location and its summary with the model calls."""
 
     adapter: Adapter
-    found: Found
+    found: FoundSession
     summarized: SummarizedSession
 
     @property
@@ -68,7 +68,7 @@ class SessionLibrary:
         environ: Mapping[str, str] | None = None,
         cache: Path | None = None,
         tags: SessionTags | None = None,
-        on_read: Callable[[Found], None] | None = None,
+        on_read: Callable[[FoundSession], None] | None = None,
         on_skipped: Callable[[SkippedFile], None] | None = None,
     ) -> None:
         """Create a library without reading anything.
@@ -132,7 +132,7 @@ class SessionLibrary:
 
     def _sessions_of(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[StoredSession]:
         cached = self._cache.load(adapter.agent)
-        fresh: list[tuple[Found, SummarizedSession]] = []
+        fresh: list[tuple[FoundSession, SummarizedSession]] = []
         try:
             for found in self._find_all(adapter, store, paths):
                 size, modified, stored = cached.pop((str(found.path), found.key), (-1, -1, b""))
@@ -149,21 +149,21 @@ class SessionLibrary:
             gone = [key for key in cached if not Path(key[0]).exists()]
             self._cache.store(adapter.agent, fresh, gone)
 
-    def _find_all(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[Found]:
+    def _find_all(self, adapter: Adapter, store: SessionStore, paths: AgentPaths) -> Iterator[FoundSession]:
         try:
             yield from store.find(paths)
         except OSError as error:
             self._skip(adapter, store.root(paths), error.strerror or str(error))
-        except UnreadableError as error:
+        except UnreadableSessionError as error:
             self._skip(adapter, store.root(paths), str(error))
 
-    def _summarize(self, adapter: Adapter, store: SessionStore, found: Found) -> SummarizedSession | None:
+    def _summarize(self, adapter: Adapter, store: SessionStore, found: FoundSession) -> SummarizedSession | None:
         summarizer = Summarizer(prices_of(adapter.models()))
         try:
             summarizer.read(store.open(found))
         except OSError as error:
             reason = error.strerror or str(error)
-        except UnreadableError as error:
+        except UnreadableSessionError as error:
             reason = str(error)
         except Exception as error:  # noqa: BLE001  # an error in an adapter must not fail the whole listing
             reason = f"the adapter failed to read it: {error!r}"
@@ -211,14 +211,14 @@ class SessionLibrary:
         builder = ConversationBuilder(prices_of(known.adapter.models()))
         try:
             builder.read(self.open(known))
-        except (OSError, UnreadableError) as error:
+        except (OSError, UnreadableSessionError) as error:
             message = f"{known.summary.id} can no longer be read: {error}"
             raise AgentMuxError("SESSION_NOT_FOUND", message) from error
         summarized = builder.summarizer.result(known.adapter.agent, known.found)
         summary = structs.replace(summarized.summary, tags=known.summary.tags)
         return Session(summary=summary, messages=builder.messages)
 
-    def open(self, known: StoredSession) -> Cursor:
+    def open(self, known: StoredSession) -> SessionReader:
         """Return a cursor at the beginning of the session."""
         store = known.adapter.sessions()
         assert store is not None  # noqa: S101  # the session was found in this store

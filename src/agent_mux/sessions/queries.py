@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.sessions import Prompted, UnreadableError
+from agent_mux.sdk.sessions import PromptSent, UnreadableSessionError
 from agent_mux.sessions.conversation import Session, SessionMessage
 from agent_mux.sessions.library import SessionLibrary, StoredSession
 from agent_mux.sessions.spending import PricedCall, UsageTotals
@@ -132,7 +132,7 @@ def _search_session(library: SessionLibrary, known: StoredSession, needle: str) 
             if found and not count:
                 excerpt = _excerpt(text, needle)
             count += found
-    except (OSError, UnreadableError):
+    except (OSError, UnreadableSessionError):
         return None  # removed or damaged since it was listed
     return Hit(session=known.summary, count=count, excerpt=excerpt) if count else None
 
@@ -140,7 +140,7 @@ def _search_session(library: SessionLibrary, known: StoredSession, needle: str) 
 def _texts_of(library: SessionLibrary, known: StoredSession) -> Iterator[str]:
     for entry in library.open(known).read():
         match entry.fact:
-            case Prompted(text) | facts.Text(text) | facts.Thinking(text):
+            case PromptSent(text) | facts.WholeText(text) | facts.WholeThinking(text):
                 yield text
             case facts.ToolReady(input=value) | facts.McpBegin(input=value):
                 yield _as_text(value)

@@ -15,7 +15,15 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
-from agent_mux.sdk.sessions import Cursor, Described, Entry, Found, ModelCalled, Prompted, SpentSoFar
+from agent_mux.sdk.sessions import (
+    FoundSession,
+    ModelCalled,
+    PromptSent,
+    SessionCost,
+    SessionDescribed,
+    SessionEntry,
+    SessionReader,
+)
 from agent_mux.sessions.spending import CallCollector, PricedCall, UsageTotals
 
 MAX_TITLE_LENGTH = 120  # characters
@@ -84,22 +92,22 @@ class Summarizer:
         self._last = 0
         self._at: int | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
-            Described: self._describe,
-            Prompted: self._add_prompt,
+            SessionDescribed: self._describe,
+            PromptSent: self._add_prompt,
             ModelCalled: self._add_model_call,
-            SpentSoFar: self._set_total,
-            facts.Text: self._add_answer,
+            SessionCost: self._set_total,
+            facts.WholeText: self._add_answer,
             facts.ToolReady: self._add_tool_call,
             facts.McpBegin: self._add_tool_call,
             facts.SubagentBegin: self._add_tool_call,
         }
 
-    def read(self, cursor: Cursor) -> None:
+    def read(self, cursor: SessionReader) -> None:
         """Read all entries that the cursor yields."""
         for entry in cursor.read():
             self.receive(entry)
 
-    def receive(self, entry: Entry) -> None:
+    def receive(self, entry: SessionEntry) -> None:
         """Process one entry; entries must arrive in stored order."""
         at = self._at = entry.at
         if at is not None:
@@ -109,16 +117,16 @@ class Summarizer:
         if handler is not None:
             handler(entry.fact)
 
-    def _describe(self, fact: Described) -> None:
+    def _describe(self, fact: SessionDescribed) -> None:
         fields = msgspec.structs.asdict(fact)
         self._description.update({name: value for name, value in fields.items() if value is not None})
 
-    def _add_prompt(self, fact: Prompted) -> None:
+    def _add_prompt(self, fact: PromptSent) -> None:
         self._turns += 1
         self._messages += 1
         self._first_prompt = self._first_prompt or fact.text.strip()
 
-    def _add_answer(self, _: facts.Text) -> None:
+    def _add_answer(self, _: facts.WholeText) -> None:
         self._messages += 1
 
     def _add_tool_call(self, _: facts.Fact) -> None:
@@ -129,7 +137,7 @@ class Summarizer:
             self._models.setdefault(fact.model)
         self._calls.add(self._at, fact)
 
-    def _set_total(self, fact: SpentSoFar) -> None:
+    def _set_total(self, fact: SessionCost) -> None:
         self._calls.total = fact.usd
 
     @property
@@ -137,7 +145,7 @@ class Summarizer:
         """The agent's own session id; empty if the session contains none."""
         return self._description.get("session_id", "")
 
-    def result(self, agent: str, found: Found) -> SummarizedSession:
+    def result(self, agent: str, found: FoundSession) -> SummarizedSession:
         """Return the summary of what was read."""
         description, calls = self._description, self._calls.calls()
         parent = description.get("forked_from")

@@ -13,7 +13,7 @@ import msgspec
 
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
-from agent_mux.sdk.options import LONGEST_TAG, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
+from agent_mux.sdk.options import MAX_TAG_LENGTH, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, camel, profile_key_type
 from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
@@ -36,7 +36,7 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "cwd": {"pattern": "^/"},
     "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}},
     "name": _NAME,
-    "tags": {"items": {"type": "string", "maxLength": LONGEST_TAG}},
+    "tags": {"items": {"type": "string", "maxLength": MAX_TAG_LENGTH}},
 }
 """Constraints beyond the type, by the name of the field."""
 _ADDITIONS: Mapping[str, str] = {

@@ -39,7 +39,7 @@ def check_is_tolerant(recorded: Recorded, seed: int) -> Iterator[str]:
 def check_lines(recorded: Recorded, lines: Sequence[bytes], name: str) -> Iterator[str]:
     """Play these lines instead of the recorded ones. Yield what the codec raised and which rules are broken."""
     try:
-        played = recorded.play(recorded.chunks(map(recorded.framed, lines)))
+        played = recorded.play(recorded.chunks(map(recorded.frame_message, lines)))
     except Exception as error:  # noqa: BLE001  # a codec must not raise anything
         yield f"{name}: the codec raised {error!r}"
         return

@@ -22,7 +22,7 @@ from agent_mux.run.transcripts import observing_header
 from agent_mux.sdk.adapter import Adapter, NativeProtocol
 from agent_mux.sdk.codec import Effect, Source
 from agent_mux.sdk.facts import Fact
-from agent_mux.sdk.framing import framed, from_line
+from agent_mux.sdk.framing import frame_message, from_recorded_line
 from agent_mux_testing.fixtures import Fixture, load_fixture, split_lines
 
 RUN_ID = "0" * 26
@@ -67,7 +67,7 @@ class Recorded:
     @cached_property
     def lines(self) -> Sequence[bytes]:
         """The output as messages with the framing of the protocol."""
-        return tuple(map(self.framed, split_lines(self.fixture.stdout)))
+        return tuple(map(self.frame_message, split_lines(self.fixture.stdout)))
 
     @cached_property
     def output(self) -> bytes:
@@ -75,10 +75,10 @@ class Recorded:
         is_lines = self.protocol.framing == "lines"
         return self.fixture.stdout if is_lines else b"".join(self.lines)
 
-    def framed(self, line: bytes) -> bytes:
+    def frame_message(self, line: bytes) -> bytes:
         """Return a line of the recording with the framing of the protocol."""
         framing = self.protocol.framing
-        return framed(framing, from_line(framing, line))
+        return frame_message(framing, from_recorded_line(framing, line))
 
     def header(self, **stream: Any) -> Header:
         """Return the header of the records; `stream` are fields of the `StreamContext`."""
@@ -93,7 +93,7 @@ class Recorded:
     def records(self) -> Sequence[Record]:
         """All records by time. Input without recorded times comes first."""
         fixture = self.fixture
-        sent = _timed(Kind.STDIN, [*map(self.framed, fixture.stdin)], fixture.stdin_times)
+        sent = _timed(Kind.STDIN, [*map(self.frame_message, fixture.stdin)], fixture.stdin_times)
         printed = _timed(Kind.STDOUT, self.lines, fixture.times)
         merged = sorted([*self._quiet_records(printed), *sent, *printed], key=lambda record: record.at)
         return (*merged, *self.ending(fixture.stderr))
@@ -111,7 +111,7 @@ class Recorded:
     @property
     def sent(self) -> Sequence[Record]:
         """All input, as sent at the beginning."""
-        return _timed(Kind.STDIN, [*map(self.framed, self.fixture.stdin)], ())
+        return _timed(Kind.STDIN, [*map(self.frame_message, self.fixture.stdin)], ())
 
     def ending(self, stderr: bytes = b"", exited: Exited | None = None) -> Sequence[Record]:
         """Return the records of stderr and of the exit, by default the recorded one."""
@@ -149,10 +149,10 @@ class Recorded:
         """Yield each line of the output with the facts that the codec returns for it."""
         codec = self.protocol.codec(self.header().codec)
         for line in self.fixture.stdin:
-            codec.receive(from_line(self.protocol.framing, line), Source.STDIN)
+            codec.receive(from_recorded_line(self.protocol.framing, line), Source.STDIN)
         for line in self.fixture.stdout_lines:
             if line.strip():
-                steps = codec.receive(from_line(self.protocol.framing, line), Source.STDOUT)
+                steps = codec.receive(from_recorded_line(self.protocol.framing, line), Source.STDOUT)
                 yield line, [step for step in steps if isinstance(step, Fact)]
 
 

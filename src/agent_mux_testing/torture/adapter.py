@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Exit, Refuse, Source, Step, TerminalSize, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Exit, Refuse, Source, TerminalSize, WriteStdin
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.options import RunOptions
 
@@ -15,17 +15,20 @@ AGENT = "torture"
 PROGRAM = Path(__file__).with_name("agent.py")
 
 
-def _text(value: Any) -> Iterable[Step]:
+def _text(value: Any) -> Iterable[CodecOutput]:
     return (facts.TextDelta(value),) if isinstance(value, str) else (facts.Unknown("text", repr(value)),)
 
 
-def _permission_request(value: Any) -> Iterable[Step]:
+def _permission_request(value: Any) -> Iterable[CodecOutput]:
     if not isinstance(value, str):
         return (facts.Unknown("ask", repr(value)),)
-    return (facts.ToolReady(value, "Shell", {}, facts.Shell(value)), facts.ApprovalAsked("ask", "run", value, "high"))
+    return (
+        facts.ToolReady(value, "Shell", {}, facts.ShellInvocation(value)),
+        facts.ApprovalRequested("ask", "run", value, "high"),
+    )
 
 
-_LINES: dict[str, Callable[[Any], Iterable[Step]]] = {"text": _text, "ask": _permission_request}
+_LINES: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {"text": _text, "ask": _permission_request}
 
 
 class TortureCodec:
@@ -34,11 +37,11 @@ class TortureCodec:
     def __init__(self, context: CodecContext) -> None:
         self._interactive = context.interactive
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Return the prompt as one line."""
         return (WriteStdin(b'{"prompt": true}\n'),)
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Read one line by its first key; text that is no JSON object is kept as a log."""
         if source is Source.STDERR:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
@@ -52,20 +55,20 @@ class TortureCodec:
             return _LINES[key](value)
         return (facts.Unknown(key, line.decode("utf-8", "replace")),)
 
-    def request(self, action: codec.AnyAction) -> Iterable[Step]:
+    def request(self, action: codec.AnyAction) -> Iterable[CodecOutput]:
         """Return one line for each message, approval or denial; refuse other actions."""
         match action:
             case codec.Send(text) | codec.Steer(text):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
             case codec.ApproveAction(request_id):
-                return (WriteStdin(b'{"answer": true}\n'), facts.RequestSettled(request_id, True))
+                return (WriteStdin(b'{"answer": true}\n'), facts.RequestResolved(request_id, True))
             case codec.DenyAction(request_id, reason):
-                return (WriteStdin(b'{"answer": false}\n'), facts.RequestSettled(request_id, False, reason))
+                return (WriteStdin(b'{"answer": false}\n'), facts.RequestResolved(request_id, False, reason))
             case codec.Close():
                 return (CloseStdin(),)
         return (Refuse("CAPABILITY_ERROR", f"this agent cannot {type(action).__name__}"),)
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no fact is held back until the exit."""
         return ()
 

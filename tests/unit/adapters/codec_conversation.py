@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, CodecContext, Effect, Source, Step, WriteStdin
+from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, CodecContext, CodecOutput, Effect, Source, WriteStdin
 from agent_mux.sdk.facts import Fact, Ignored
 
 PROJECT = "/home/dev/project"
@@ -22,7 +22,7 @@ def as_line(native: Any) -> bytes:
     return native if isinstance(native, bytes) else json.dumps(native, separators=(",", ":")).encode()
 
 
-def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[CodecOutput]:
     """Return the steps of the codec for these lines; each line must have at least one."""
     steps = []
     for line in lines:
@@ -32,7 +32,7 @@ def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[S
     return steps
 
 
-def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
+def facts_of(steps: Iterable[CodecOutput], *kinds: type) -> list[Any]:
     """Return the facts of these kinds; without kinds all but `Ignored`."""
     facts = [step for step in steps if isinstance(step, Fact)]
     if kinds:
@@ -40,17 +40,17 @@ def facts_of(steps: Iterable[Step], *kinds: type) -> list[Any]:
     return [fact for fact in facts if not isinstance(fact, Ignored)]
 
 
-def without_ignored(steps: Iterable[Step]) -> list[Step]:
+def without_ignored(steps: Iterable[CodecOutput]) -> list[CodecOutput]:
     """Return all steps but `Ignored`."""
     return [step for step in steps if not isinstance(step, Ignored)]
 
 
-def effects(steps: Iterable[Step]) -> list[Effect]:
+def effects(steps: Iterable[CodecOutput]) -> list[Effect]:
     """Return the effects among the steps."""
     return [step for step in steps if isinstance(step, Effect)]
 
 
-def sent(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def sent(steps: Iterable[CodecOutput]) -> list[dict[str, Any]]:
     """Return the messages that the codec wants to write, parsed."""
     return [json.loads(step.data) for step in steps if isinstance(step, WriteStdin)]
 
@@ -60,20 +60,20 @@ class CodecConversation:
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
-        self.steps: list[Step] = []
+        self.steps: list[CodecOutput] = []
         self._read = 0
         self.collect(codec.start())
 
-    def collect(self, steps: Iterable[Step]) -> list[Step]:
+    def collect(self, steps: Iterable[CodecOutput]) -> list[CodecOutput]:
         """Append steps to those of the run, and return them as a list."""
         self.steps += (new := list(steps))
         return new
 
-    def receive(self, *lines: Any) -> list[Step]:
+    def receive(self, *lines: Any) -> list[CodecOutput]:
         """Pass lines of the agent to the codec, and return the resulting steps."""
         return self.collect(receive(self.codec, *lines))
 
-    def request(self, action: AnyAction) -> list[Step]:
+    def request(self, action: AnyAction) -> list[CodecOutput]:
         """Request an action of the codec."""
         return self.collect(self.codec.request(action))
 

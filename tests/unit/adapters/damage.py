@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from agent_mux.sdk.codec import Effect, Step
+from agent_mux.sdk.codec import CodecOutput, Effect
 from agent_mux.sdk.facts import Fact, Ignored, Unknown
 
 JSON = st.recursive(
@@ -73,7 +73,7 @@ def with_byte(line: bytes, at: int, byte: int) -> bytes:
     return line[: at % len(line)] + bytes([byte]) + line[at % len(line) + 1 :]
 
 
-def check(steps: list[Step]) -> None:
+def check(steps: list[CodecOutput]) -> None:
     """Assert that the steps of a line contain facts, and `Ignored` or `Unknown` only as the single fact."""
     assert all(isinstance(step, Fact | Effect) for step in steps)
     emitted = [step for step in steps if isinstance(step, Fact)]

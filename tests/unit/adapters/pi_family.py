@@ -6,7 +6,7 @@ from tests.unit.adapters import codec_conversation
 from tests.unit.adapters.codec_conversation import codec_of
 
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.codec import Step
+from agent_mux.sdk.codec import CodecOutput
 
 # -- messages of the agent
 
@@ -63,13 +63,13 @@ class PiConversation(codec_conversation.CodecConversation):
     def __init__(self, adapter: Adapter, **context: Any) -> None:
         super().__init__(codec_of(adapter, "rpc", **{"prompt": "hello", **context}))
 
-    def receive_response(self, request_id: str, command: str, **data: Any) -> list[Step]:
+    def receive_response(self, request_id: str, command: str, **data: Any) -> list[CodecOutput]:
         line = {"id": request_id, "type": "response", "command": command, "success": True}
         return self.receive({**line, **({"data": data} if data else {})})
 
-    def receive_error(self, request_id: str | None, command: str, error: str) -> list[Step]:
+    def receive_error(self, request_id: str | None, command: str, error: str) -> list[CodecOutput]:
         line = {"type": "response", "command": command, "success": False, "error": error}
         return self.receive(line if request_id is None else {"id": request_id, **line})
 
-    def receive_request(self, key: str, method: str, **fields: Any) -> list[Step]:
+    def receive_request(self, key: str, method: str, **fields: Any) -> list[CodecOutput]:
         return self.receive({"type": "extension_ui_request", "id": key, "method": method, **fields})

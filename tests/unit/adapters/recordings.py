@@ -12,7 +12,7 @@ from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Exited
 from agent_mux.run.transcripts import Transcript, parse_transcript
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.codec import Codec, Source, Step
+from agent_mux.sdk.codec import Codec, CodecOutput, Source
 from agent_mux.sdk.facts import LogLine
 from agent_mux.sdk.native_json import load_object
 from agent_mux_testing.fixtures import Fixture, find_fixtures, load_fixture
@@ -62,7 +62,7 @@ class Recordings:
         lines = [json.loads(line) for line in self.get(name).stdout_lines]
         return [line for line in lines if all(line.get(key) == value for key, value in wanted.items())]
 
-    def steps(self, name: str, *, with_stdin: bool = True, **context: Any) -> list[Step]:
+    def steps(self, name: str, *, with_stdin: bool = True, **context: Any) -> list[CodecOutput]:
         """Return all steps of the codec for a recording."""
         codec = self.codec(name, **context)
         steps = [*codec.start()]

@@ -7,7 +7,7 @@ from tests.unit.adapters.codec_conversation import facts_of
 from tests.unit.adapters.recordings import Recordings
 
 from agent_mux.sdk.codec import Source
-from agent_mux.sdk.facts import ApprovalAsked
+from agent_mux.sdk.facts import ApprovalRequested
 from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
@@ -16,13 +16,13 @@ SHELLS = frozenset({"Bash", "Shell", "bash", "execute", "powershell", "run_shell
 FILES = frozenset({"Edit", "Read", "Write", "apply_patch", "create", "edit", "replace", "view", "write", "write_file"})
 
 
-def requests_of(recordings: Recordings) -> Iterator[ApprovalAsked]:
+def requests_of(recordings: Recordings) -> Iterator[ApprovalRequested]:
     for name in recordings.in_known_protocols:
         codec = recordings.codec(name)
         codec.start()
         for line in recordings.get(name).stdout_lines:
             emitted = facts_of(codec.receive(line, Source.STDOUT))
-            yield from (fact for fact in emitted if isinstance(fact, ApprovalAsked))
+            yield from (fact for fact in emitted if isinstance(fact, ApprovalRequested))
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -12,7 +12,7 @@ from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents import definitions
 from agent_mux.agents.definitions import Definitions, skills, subagents
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders, Folder
+from agent_mux.sdk.installation import AgentInstallation, DefinitionFolder, DefinitionFolders
 
 HEADER = "---\nname: dig\ndescription: Digs holes\n---\nDig.\n"
 
@@ -159,7 +159,7 @@ def test_objection_of_the_folder_is_the_problem(tmp_path: Path) -> None:
     def objection(place: AgentPaths, main: Path, name: str) -> str | None:
         return None if (main.parent / "agreed").read_text("utf-8") == f"{name} in {place.project}" else "ask first"
 
-    folder = Folder(scope="global", path=lambda place: place.home / "skills", objection=objection)
+    folder = DefinitionFolder(scope="global", path=lambda place: place.home / "skills", objection=objection)
     kept = DefinitionFolders(folders=(folder,), layout="folder", file="SKILL.md")
     known = skills(sample_resolver(tmp_path, AgentInstallation(skills=kept)))
     place = tmp_path / "home" / "skills" / "dig"

@@ -89,7 +89,7 @@ ANY_FACT: st.SearchStrategy[facts.Fact] = st.sampled_from(FACTS).flatmap(facts_o
 _CONTENT = (
     facts.TextDelta, facts.TextEnd, facts.ThinkingDelta, facts.ToolBegin, facts.ToolInput, facts.ToolReady,
     facts.ToolOutput, facts.ToolDone, facts.McpBegin, facts.McpDone, facts.SubagentBegin, facts.SubagentDone,
-    facts.InSubagent, facts.StepBegin, facts.ApprovalAsked, facts.RequestSettled, facts.CommandBegan,
+    facts.InSubagent, facts.StepBegin, facts.ApprovalRequested, facts.RequestResolved, facts.CommandBegan,
     facts.CommandOutput, facts.CommandEnded, facts.FileTouched,
 )  # fmt: skip
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped, facts.TurnLimitHit)
@@ -124,11 +124,11 @@ def tool_calls(draw: st.DrawFn, call_id: str) -> list[facts.Fact]:
     if draw(st.booleans()):
         sequence.append(facts.ToolBegin(call_id, "Bash"))
         sequence += [facts.ToolInput(call_id, text) for text in draw(st.lists(TEXTS, max_size=3))]
-    shell = draw(st.none() | st.just(facts.Shell("ls")) | st.just(facts.Shell("ls", "/elsewhere")))
+    shell = draw(st.none() | st.just(facts.ShellInvocation("ls")) | st.just(facts.ShellInvocation("ls", "/elsewhere")))
     sequence.append(facts.ToolReady(call_id, "Bash", {"command": "ls"}, shell))
     if draw(st.booleans()):
-        sequence.append(facts.ApprovalAsked(f"ask-{call_id}", "run", "ls", "low", "Bash", call_id))
-        sequence.append(facts.RequestSettled(f"ask-{call_id}", draw(st.booleans())))
+        sequence.append(facts.ApprovalRequested(f"ask-{call_id}", "run", "ls", "low", "Bash", call_id))
+        sequence.append(facts.RequestResolved(f"ask-{call_id}", draw(st.booleans())))
     sequence += [facts.ToolOutput(call_id, text, draw(_STREAMS)) for text in draw(st.lists(TEXTS, max_size=3))]
     if draw(st.integers(0, 5)):
         sequence.append(draw(facts_of(facts.ToolDone).map(lambda done: _of_call(done, call_id))))
@@ -156,8 +156,8 @@ def messages(draw: st.DrawFn) -> list[facts.Fact]:
     """Draw thinking blocks and messages, streamed or whole."""
     sequence: list[facts.Fact] = []
     for delta, stop, whole in (
-        (facts.ThinkingDelta, facts.ThinkingEnd, facts.Thinking),
-        (facts.TextDelta, facts.TextEnd, facts.Text),
+        (facts.ThinkingDelta, facts.ThinkingEnd, facts.WholeThinking),
+        (facts.TextDelta, facts.TextEnd, facts.WholeText),
     ):
         texts = draw(st.lists(TEXTS, max_size=3))
         if draw(st.booleans()):

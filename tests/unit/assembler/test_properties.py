@@ -159,8 +159,10 @@ def test_text_is_emitted_exactly_once(sequence: list[facts.Fact], ending: Ending
     for buffered in (False, True):
         context = StreamContext(run_id=RUN_ID, agent="someone", buffered=buffered)
         events = assemble(context, sequence, ending)
-        text = "".join(fact.text for fact in sequence if isinstance(fact, facts.TextDelta | facts.Text))
-        thinking = "".join(fact.text for fact in sequence if isinstance(fact, facts.ThinkingDelta | facts.Thinking))
+        text = "".join(fact.text for fact in sequence if isinstance(fact, facts.TextDelta | facts.WholeText))
+        thinking = "".join(
+            fact.text for fact in sequence if isinstance(fact, facts.ThinkingDelta | facts.WholeThinking)
+        )
         assert "".join(event.text for event in of_type(events, "message_stop")) == text
         assert "".join(event.delta for event in of_type(events, "text_delta")) == text
         assert "".join(event.thinking for event in of_type(events, "thinking_stop")) == thinking
@@ -254,7 +256,7 @@ def test_pauses_and_resumptions_alternate(steps: list[Step]) -> None:
     "notice",
     [
         facts.RateLimited(5),
-        facts.Trouble("RATE_LIMITED", "slow"),
+        facts.RecoverableError("RATE_LIMITED", "slow"),
         facts.ContextFilling(1, 2),
         facts.SkillInvoked("s"),
         facts.CheckpointSaved("c"),

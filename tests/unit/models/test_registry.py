@@ -16,7 +16,7 @@ from agent_mux.models.current import CurrentModel, current_model
 from agent_mux.models.listings import CachedListing, ListingCache, merge_listing
 from agent_mux.models.registry import Models
 from agent_mux.sdk.adapter import Adapter
-from agent_mux.sdk.config import Setting
+from agent_mux.sdk.config import ConfigSetting
 from agent_mux.sdk.models import ModelCapabilities, ModelListing, Price
 from agent_mux.settings.resolver import ResolvedOptions
 
@@ -144,7 +144,7 @@ def test_default_is_the_adapters(tmp_path: Path) -> None:
 def test_current_model_and_its_source(tmp_path: Path) -> None:
     """Precedence: profile, client, our files, the agent's own files, adapter."""
     adapter = agent(default_model="big-2")
-    own = {"toy": Setting("small-1.5", "project", Path("/p/toy.json"))}
+    own = {"toy": ConfigSetting("small-1.5", "project", Path("/p/toy.json"))}
 
     def current(sources: dict[str, str], model: str | None = "x") -> CurrentModel:
         settled = ResolvedOptions(options=RunOptions(agent="toy", model=model), sources=sources)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_mux.sdk.framing import LineFramer, as_line, from_line, lines_of
+from agent_mux.sdk.framing import LineFramer, from_recorded_line, split_lines, to_recorded_line
 
 LETTERS = st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", "\u2028".encode(), b"\x85", b"\x0b", b"\x1c"])
 
@@ -26,7 +26,7 @@ def expected(data: bytes) -> list[bytes]:
 def test_lines_do_not_depend_on_chunk_boundaries(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     chunks = [data[start:end] for start, end in itertools.pairwise(places)]
-    assert lines_of(chunks) == lines_of([data]) == expected(data)
+    assert split_lines(chunks) == split_lines([data]) == expected(data)
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_lines_do_not_depend_on_chunk_boundaries(data: bytes, cuts: list[int]) -
 )
 def test_only_a_newline_ends_a_line(inside: str) -> None:
     data = f'{{"text":"a{inside}b"}}\n'.encode()
-    assert lines_of([data]) == [data[:-1]]
+    assert split_lines([data]) == [data[:-1]]
 
 
 def test_bytes_that_are_not_utf8_are_passed_on_unchanged() -> None:
-    assert lines_of([b"\xff\xfe\n", b"\xc3"]) == [b"\xff\xfe", b"\xc3"]
+    assert split_lines([b"\xff\xfe\n", b"\xc3"]) == [b"\xff\xfe", b"\xc3"]
 
 
 def test_a_line_is_returned_as_soon_as_it_is_complete() -> None:
@@ -74,11 +74,11 @@ def test_a_long_line_is_joined_once_instead_of_for_each_chunk() -> None:
 
 @given(chunk=st.binary())
 def test_a_chunk_survives_as_a_line_of_a_recording(chunk: bytes) -> None:
-    line = as_line("chunks", chunk)
+    line = to_recorded_line("chunks", chunk)
     assert b"\n" not in line
-    assert from_line("chunks", line) == chunk
+    assert from_recorded_line("chunks", line) == chunk
 
 
 @pytest.mark.parametrize("line", [b"", b"null", b"{", b"[" * 5000, b'"\\ud800"', b"\xff"])
 def test_a_line_that_is_not_a_chunk_is_passed_on_unchanged(line: bytes) -> None:
-    assert from_line("chunks", line) == line
+    assert from_recorded_line("chunks", line) == line

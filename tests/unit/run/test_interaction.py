@@ -20,14 +20,14 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 def approval(number: int) -> OpenInteraction:
-    asked = facts.ApprovalAsked(f"r{number}", "run", f"rm {number}", "high", "Bash")
+    asked = facts.ApprovalRequested(f"r{number}", "run", f"rm {number}", "high", "Bash")
     return OpenInteraction(
         interaction_id=f"i{number}", request_id=f"r{number}", kind="approval", asked=asked, created_at=5
     )
 
 
 def question(number: int) -> OpenInteraction:
-    asked = facts.InputAsked(f"r{number}", "Which?", "Colours", ("red", "blue"), "tool")
+    asked = facts.InputRequested(f"r{number}", "Which?", "Colours", ("red", "blue"), "tool")
     return OpenInteraction(
         interaction_id=f"i{number}", request_id=f"r{number}", kind="input", asked=asked, created_at=6
     )

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.sdk.policy import Policy, Request, Rule, Ruling, read_policy
+from agent_mux.sdk.policy import Policy, PolicyDecision, PolicyRequest, Rule, read_policy
 
 RM = Rule(decision="deny", commands=("rm",), reason="nothing is removed here")
 GIT = Rule(decision="allow", commands=("git status", "git log"))
 
 
 def decision_of(*rules: Rule, default: Any = "ask", **request: Any) -> str:
-    return Policy(rules=rules, default=default).rule_on(Request(**request)).decision
+    return Policy(rules=rules, default=default).rule_on(PolicyRequest(**request)).decision
 
 
 def test_default_applies_when_no_rule_matches() -> None:
@@ -74,8 +74,8 @@ def test_line_with_any_other_command_is_not_allowed(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["rm x", "sudo /bin/rm x", "git log $(rm x)", "bash -c 'rm x'", "ls; rm x"])
 def test_denied_command_matches_anywhere_in_the_line(command: str) -> None:
-    ruling = Policy(rules=(GIT, RM)).rule_on(Request(command=command))
-    assert ruling == Ruling("deny", "nothing is removed here")
+    ruling = Policy(rules=(GIT, RM)).rule_on(PolicyRequest(command=command))
+    assert ruling == PolicyDecision("deny", "nothing is removed here")
 
 
 @pytest.mark.parametrize(
@@ -96,26 +96,26 @@ def test_denied_command_matches_anywhere_in_the_line(command: str) -> None:
 )
 def test_path_patterns_are_relative_to_the_working_directory(pattern: str, path: str, fits: bool) -> None:
     rule = Rule(decision="allow", paths=(pattern,))
-    assert rule.fits(Request(paths=(path,), cwd="/work")) is fits
+    assert rule.fits(PolicyRequest(paths=(path,), cwd="/work")) is fits
 
 
 def test_path_pattern_may_begin_with_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/dev")
     rule = Rule(decision="deny", paths=("~/.ssh/**",))
-    assert rule.fits(Request(paths=("/home/dev/.ssh/id",), cwd="/work"))
+    assert rule.fits(PolicyRequest(paths=("/home/dev/.ssh/id",), cwd="/work"))
 
 
 def test_all_paths_must_be_allowed_and_one_suffices_to_deny() -> None:
-    request = Request(paths=("src/a", "b"), cwd="/work")
+    request = PolicyRequest(paths=("src/a", "b"), cwd="/work")
     assert not Rule(decision="allow", paths=("src/**",)).fits(request)
     assert Rule(decision="deny", paths=("src/**",)).fits(request)
-    assert not Rule(decision="allow", paths=("**",)).fits(Request(cwd="/work"))
+    assert not Rule(decision="allow", paths=("**",)).fits(PolicyRequest(cwd="/work"))
 
 
 def test_symbolic_links_are_resolved(tmp_path: Path) -> None:
     (tmp_path / "work" / "src").mkdir(parents=True)
     (tmp_path / "work" / "src" / "out").symlink_to(tmp_path)
-    request = Request(paths=("src/out/secret",), cwd=str(tmp_path / "work"))
+    request = PolicyRequest(paths=("src/out/secret",), cwd=str(tmp_path / "work"))
     assert not Rule(decision="allow", paths=("src/**",)).fits(request)
     assert Rule(decision="deny", paths=("src/**",)).fits(request)
 

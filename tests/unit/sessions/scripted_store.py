@@ -13,17 +13,17 @@ from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
 from agent_mux.sdk.models import ModelCapabilities, Price
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux.sdk.session_files import LineCursor, files_below
+from agent_mux.sdk.session_files import JsonLinesReader, find_session_files
 from agent_mux.sdk.sessions import (
-    Described,
-    Entry,
-    Found,
+    FoundSession,
     ModelCalled,
-    Prompted,
+    PromptSent,
+    SessionCost,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
     SessionStore,
-    SpentSoFar,
-    Told,
-    UnreadableError,
+    UnreadableSessionError,
 )
 from agent_mux.sessions.client import Sessions
 
@@ -35,17 +35,17 @@ MODELS = (
 )
 
 
-def _read(row: dict[str, Any]) -> Iterable[Entry]:
+def _read(row: dict[str, Any]) -> Iterable[SessionEntry]:
     fields: Mapping[str, Any] = row
     match fields:
         case {"foreign": why}:
-            raise UnreadableError(str(why))
+            raise UnreadableSessionError(str(why))
         case {"session": name}:
-            fact: Told = Described(session_id=name, cwd=fields.get("cwd"), title=fields.get("title"))
+            fact: SessionFact = SessionDescribed(session_id=name, cwd=fields.get("cwd"), title=fields.get("title"))
         case {"prompt": text}:
-            fact = Prompted(text)
+            fact = PromptSent(text)
         case {"text": text}:
-            fact = facts.Text(text)
+            fact = facts.WholeText(text)
         case {"tool": name, "input": given}:
             fact = facts.ToolReady(name, name, given)
         case {"result": name, "output": output}:
@@ -53,23 +53,23 @@ def _read(row: dict[str, Any]) -> Iterable[Entry]:
         case {"call": key, "model": model, "tokens": [into, out]}:
             fact = ModelCalled(key, model, facts.Usage(into, out), fields.get("usd"))
         case {"spent": usd}:
-            fact = SpentSoFar(usd)
+            fact = SessionCost(usd)
         case {"done": _}:
             fact = facts.TurnDone()
         case _:
             fact = facts.Ignored("row", "it has no content")
-    return (Entry(fields.get("at"), fact),)
+    return (SessionEntry(fields.get("at"), fact),)
 
 
 def _root(place: AgentPaths) -> Path:
     return place.directory or Path(place.environ["HOME"])
 
 
-def _find(place: AgentPaths) -> Iterator[Found]:
-    return files_below(_root(place), "*.jsonl")
+def _find(place: AgentPaths) -> Iterator[FoundSession]:
+    return find_session_files(_root(place), "*.jsonl")
 
 
-STORE = SessionStore(root=_root, find=_find, open=lambda found: LineCursor(found.path, _read))
+STORE = SessionStore(root=_root, find=_find, open=lambda found: JsonLinesReader(found.path, _read))
 ADAPTER = replace(scripted_adapter(""), aliases=("by-hand",), models=lambda: MODELS, sessions=lambda: STORE)
 
 

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
-from agent_mux.sdk.session_files import LineCursor
+from agent_mux.sdk.session_files import JsonLinesReader
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return a list that collects the files that are read."""
     read: list[Path] = []
-    original = LineCursor.read
+    original = JsonLinesReader.read
 
-    def counted(self: LineCursor) -> Any:
+    def counted(self: JsonLinesReader) -> Any:
         read.append(self._path)
         return original(self)
 
-    monkeypatch.setattr(LineCursor, "read", counted)
+    monkeypatch.setattr(JsonLinesReader, "read", counted)
     return read
 
 

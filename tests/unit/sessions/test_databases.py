@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.session_databases import DatabaseCursor, reading
-from agent_mux.sdk.sessions import Entry, UnreadableError
+from agent_mux.sdk.session_databases import DatabaseReader, open_database
+from agent_mux.sdk.sessions import SessionEntry, UnreadableSessionError
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def path_of(database: sqlite3.Connection) -> Path:
 
 
 def texts(path: Path) -> list[str]:
-    with reading(path) as database:
+    with open_database(path) as database:
         return [row["text"] for row in database.execute("SELECT text FROM messages ORDER BY id")]
 
 
@@ -70,7 +70,7 @@ def test_a_write_ahead_log_left_by_a_crash_is_read(writer: sqlite3.Connection, t
 
 
 def test_the_database_is_read_only(writer: sqlite3.Connection) -> None:
-    with pytest.raises(UnreadableError, match="readonly"), reading(path_of(writer)) as database:
+    with pytest.raises(UnreadableSessionError, match="readonly"), open_database(path_of(writer)) as database:
         database.execute("DELETE FROM messages")
 
 
@@ -79,18 +79,18 @@ def test_an_invalid_database_is_unreadable(tmp_path: Path, content: bytes | None
     path = tmp_path / "a.db"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UnreadableError, match=r"no such file|no such table|not a database"):
+    with pytest.raises(UnreadableSessionError, match=r"no such file|no such table|not a database"):
         texts(path)
 
 
 def test_a_cursor_continues_after_the_last_row(writer: sqlite3.Connection) -> None:
-    def rows(database: sqlite3.Connection, after: int) -> Iterator[tuple[int, list[Entry]]]:
+    def rows(database: sqlite3.Connection, after: int) -> Iterator[tuple[int, list[SessionEntry]]]:
         for row in database.execute("SELECT * FROM messages WHERE id > ? ORDER BY id", (after,)):
-            yield row["id"], [Entry(None, facts.Text(row["text"]))]
+            yield row["id"], [SessionEntry(None, facts.WholeText(row["text"]))]
 
-    cursor = DatabaseCursor(path_of(writer), rows)
-    assert [entry.fact for entry in cursor.read()] == [facts.Text("one")]
+    cursor = DatabaseReader(path_of(writer), rows)
+    assert [entry.fact for entry in cursor.read()] == [facts.WholeText("one")]
     assert list(cursor.read()) == []
     writer.execute("INSERT INTO messages (text) VALUES ('two')")
     writer.commit()
-    assert [entry.fact for entry in cursor.read()] == [facts.Text("two")]
+    assert [entry.fact for entry in cursor.read()] == [facts.WholeText("two")]

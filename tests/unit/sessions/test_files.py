@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from agent_mux.sdk import facts, session_files
-from agent_mux.sdk.session_files import LineCursor, Tree, milliseconds_of
-from agent_mux.sdk.sessions import Entry
+from agent_mux.sdk.session_files import JsonLinesReader, RowTree, parse_timestamp
+from agent_mux.sdk.sessions import SessionEntry
 
-TREE = Tree(id="id", parent="parent", starts=lambda row: row.get("prompt") is True)
-
-
-def texts(cursor: LineCursor) -> list[str]:
-    return [entry.fact.text for entry in cursor.read() if isinstance(entry.fact, facts.Text)]
+TREE = RowTree(id="id", parent="parent", starts=lambda row: row.get("prompt") is True)
 
 
-def cursor_of(path: Path) -> LineCursor:
-    return LineCursor(path, lambda row: (Entry(None, facts.Text(row["text"])),))
+def texts(cursor: JsonLinesReader) -> list[str]:
+    return [entry.fact.text for entry in cursor.read() if isinstance(entry.fact, facts.WholeText)]
+
+
+def cursor_of(path: Path) -> JsonLinesReader:
+    return JsonLinesReader(path, lambda row: (SessionEntry(None, facts.WholeText(row["text"])),))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1 << 20])
@@ -61,7 +61,7 @@ def test_a_damaged_line_is_skipped(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_time_becomes_milliseconds_or_none(value: Any, expected: int | None) -> None:
-    assert milliseconds_of(value) == expected
+    assert parse_timestamp(value) == expected
 
 
 def tree(path: Path, *rows: tuple[str, str | None, bool]) -> Path:
@@ -79,7 +79,7 @@ def test_a_rewound_prompt_is_dropped_with_everything_after_it(tmp_path: Path) ->
         ("p2", "a1", True), ("a2", "p2", False), ("r2", "a2", False),
         ("p3", "a1", True), ("a3", "p3", False),
     )  # fmt: skip
-    assert TREE.left_behind(path) == {"p2", "a2", "r2"}
+    assert TREE.abandoned_rows(path) == {"p2", "a2", "r2"}
 
 
 def test_results_that_branch_within_a_turn_are_kept(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_results_that_branch_within_a_turn_are_kept(tmp_path: Path) -> None:
         ("p1", None, True), ("call1", "p1", False), ("call2", "call1", False),
         ("result2", "call2", False), ("result1", "call1", False), ("a1", "result1", False),
     )  # fmt: skip
-    assert TREE.left_behind(path) == set()
+    assert TREE.abandoned_rows(path) == set()
 
 
 def test_a_cyclic_tree_does_not_hang(tmp_path: Path) -> None:
     path = tree(tmp_path / "a.jsonl", ("a", "b", True), ("b", "a", True), ("c", "nowhere", True))
-    assert TREE.left_behind(path) == {"a", "b"}
-    assert TREE.left_behind(tree(tmp_path / "b.jsonl", ("a", "b", True), ("b", "a", True))) == set()
+    assert TREE.abandoned_rows(path) == {"a", "b"}
+    assert TREE.abandoned_rows(tree(tmp_path / "b.jsonl", ("a", "b", True), ("b", "a", True))) == set()

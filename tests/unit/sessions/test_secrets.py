@@ -8,7 +8,7 @@ from tests.unit.sessions.scripted_store import START, sessions_in, write_session
 
 from agent_mux import encode_event
 from agent_mux.sdk import session_files
-from agent_mux.sdk.session_databases import reading
+from agent_mux.sdk.session_databases import open_database
 from agent_mux.sessions.export import Format
 
 KEY = "sk-ant-api03-" + "Zq7Lw9" * 8
@@ -41,7 +41,7 @@ def test_a_key_in_a_database_is_hidden(tmp_path: Path) -> None:
         database.execute("CREATE TABLE messages (text TEXT)")
         database.execute("INSERT INTO messages VALUES (?), (CAST(x'FF61' AS TEXT))", (f'{{"key": "{KEY}"}}',))
     database.close()
-    with reading(path) as database:
+    with open_database(path) as database:
         key, damaged = (row["text"] for row in database.execute("SELECT text FROM messages"))
     assert KEY not in key
     assert len(key) == len(f'{{"key": "{KEY}"}}')

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
-from agent_mux.sdk.codec import CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.codec import CodecContext, CodecOutput, Exit, Source, WriteStdin
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.options import RunOptions
 from agent_mux_testing.fixtures import Fixture, save_fixture
@@ -40,21 +40,21 @@ class ToyCodec:
     def __init__(self, context: CodecContext) -> None:
         self.context = context
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         return ()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         native = load_object(line) if source is Source.STDOUT else None
         if native is None:
             return (facts.LogLine(line.decode("utf-8", "replace")),)
         return self.read(native) or (facts.Unknown(next(iter(native), "empty"), line.decode("utf-8", "replace")),)
 
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:  # one line each
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:  # one line each
         match native:
             case {"session": str(session)}:
                 return (facts.SessionKnown(session),)
             case {"inside": str(agent), "text": str(text)}:
-                return (facts.InSubagent(agent, facts.Text(text)),)
+                return (facts.InSubagent(agent, facts.WholeText(text)),)
             case {"text": str(text)}:
                 return (facts.TextDelta(text),)
             case {"call": str(call), "input": value}:
@@ -71,10 +71,10 @@ class ToyCodec:
                 return (facts.TurnDone(),)
         return ()
 
-    def request(self, *_: object) -> Iterable[Step]:
+    def request(self, *_: object) -> Iterable[CodecOutput]:
         return ()
 
-    def finish(self, *_: object) -> Iterable[Step]:
+    def finish(self, *_: object) -> Iterable[CodecOutput]:
         return ()
 
 
@@ -122,44 +122,44 @@ def _spawn(options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
 
 
 class Drops(ToyCodec):
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         return () if "heartbeat" in native else super().read(native)
 
 
 class ReturnsNothing(ToyCodec):
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         return () if b"heartbeat" in line else super().receive(line, source)
 
 
 class Duplicates(ToyCodec):
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         facts = super().read(native)
         return (*facts, *facts) if "text" in native else facts
 
 
 class Miscounts(ToyCodec):
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         return (*super().read(native), facts.Ignored("text", "why not")) if "text" in native else super().read(native)
 
 
 class IgnoresForNoReason(ToyCodec):
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         return (facts.Ignored("heartbeat", ""),) if "heartbeat" in native else super().read(native)
 
 
 class Raises(ToyCodec):
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         return self.read(json.loads(line)) if line.startswith(b"{") else super().receive(line, source)
 
 
 class RaisesAtTheEnd(ToyCodec):
     spoke = False
 
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         self.spoke = self.spoke or "text" in native
         return super().read(native)
 
-    def finish(self, *_: object) -> Iterable[Step]:
+    def finish(self, *_: object) -> Iterable[CodecOutput]:
         if self.spoke:
             raise LookupError("no end")
         return ()
@@ -170,24 +170,24 @@ class Remembers(ToyCodec):
 
     times = count()
 
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         return (facts.TextDelta(f"{next(self.times)}"),) if "text" in native else super().read(native)
 
 
 class Acts(ToyCodec):
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
         return (*super().read(native), WriteStdin(b"ok\n")) if "session" in native else super().read(native)
 
 
 class MixesUp(ToyCodec):
     """Reports text of a sub-agent as the main agent's."""
 
-    def read(self, native: dict[str, Any]) -> tuple[Step, ...]:
-        return (facts.Text(native["text"]),) if "inside" in native else super().read(native)
+    def read(self, native: dict[str, Any]) -> tuple[CodecOutput, ...]:
+        return (facts.WholeText(native["text"]),) if "inside" in native else super().read(native)
 
 
 class LeavesInside(ToyCodec):
     """Reports a torn line as an unknown one."""
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         return super().receive(line if line.endswith(b"}") else b'{"torn": 1}', source)

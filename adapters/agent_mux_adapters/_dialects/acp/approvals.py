@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step, WriteStdin
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, RequestSettled, Risk
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, RequestResolved, Risk
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.acp.questions import (
     ELICITATION_CANCELLED,
@@ -53,7 +53,9 @@ class AcpApprovals:
 
     # -- requests of the agent
 
-    def permission(self, raw_id: Any, fields: Mapping[str, Any], call: AcpCall, *, is_inside: bool) -> tuple[Step, ...]:
+    def permission(
+        self, raw_id: Any, fields: Mapping[str, Any], call: AcpCall, *, is_inside: bool
+    ) -> tuple[CodecOutput, ...]:
         """Emit the approval or the questions of a `session/request_permission` for this call.
 
         `is_inside` is true for a call of a sub-agent; the approval then names no call of the main agent.
@@ -69,7 +71,7 @@ class AcpApprovals:
         self._open[key] = _OpenRequest(raw_id, waiting, options, call, question)
         return *shown, *self._already_answered(key)
 
-    def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[Step, ...]:
+    def elicitation(self, raw_id: Any, fields: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Emit the questions or the approval of an `elicitation/create`."""
         key = key_of(raw_id)
         if fields.get("mode") == "url" or "url" in fields:
@@ -82,7 +84,7 @@ class AcpApprovals:
 
     # -- our responses
 
-    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[Step]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> Iterable[CodecOutput]:
         """Send a decision or an answer of the consumer, or refuse it when no request waits for it."""
         found = next(((k, request) for k, request in self._open.items() if action.request_id in request.waiting), None)
         if found is None:
@@ -98,7 +100,7 @@ class AcpApprovals:
                 return self._deny(key, request, reason)
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
-    def _approve(self, key: str, request: _OpenRequest, *, always: bool) -> Iterable[Step]:
+    def _approve(self, key: str, request: _OpenRequest, *, always: bool) -> Iterable[CodecOutput]:
         if request.is_elicitation:
             return self._send(key, {"action": "accept"}, granted=True)
         result = allow_result(request.options, always=always)
@@ -107,7 +109,7 @@ class AcpApprovals:
             return self._send(key, PERMISSION_CANCELLED, granted=False, reason=why)
         return self._send(key, result, granted=True)
 
-    def _deny(self, key: str, request: _OpenRequest, reason: str | None) -> Iterable[Step]:
+    def _deny(self, key: str, request: _OpenRequest, reason: str | None) -> Iterable[CodecOutput]:
         result: Mapping[str, Any] = ELICITATION_DECLINED
         if not request.is_elicitation:
             result = reject_result(request.options)
@@ -117,7 +119,7 @@ class AcpApprovals:
 
     def _answer(
         self, key: str, request: _OpenRequest, question: AcpQuestion, action: ApproveAction | DenyAction | AnswerAction
-    ) -> Iterable[Step]:
+    ) -> Iterable[CodecOutput]:
         request_id = action.request_id
         match action:
             case DenyAction(reason=reason) if request_id not in question.optional:
@@ -131,23 +133,23 @@ class AcpApprovals:
             case ApproveAction():
                 return (Refuse("VALIDATION_ERROR", f"{request_id} is a question: answer it"),)
         request.waiting.discard(request_id)
-        settled = RequestSettled(request_id, isinstance(action, AnswerAction))
+        settled = RequestResolved(request_id, isinstance(action, AnswerAction))
         if request.waiting:
             return (settled,)
         return settled, *self._send(key, question.reply(request.answers), granted=True)
 
-    def _send(self, key: str, result: Any, *, granted: bool, reason: str | None = None) -> tuple[Step, ...]:
+    def _send(self, key: str, result: Any, *, granted: bool, reason: str | None = None) -> tuple[CodecOutput, ...]:
         request = self._open.pop(key)
         return WriteStdin(self._rpc.respond(request.raw_id, result)), *self._settled_facts(request, granted, reason)
 
     # -- cancellation and the end of a turn
 
-    def cancel(self, reason: str) -> tuple[Step, ...]:
+    def cancel(self, reason: str) -> tuple[CodecOutput, ...]:
         """Settle all open requests as denied.
 
         Unless the run is only observed, the agent gets a cancelled result for each.
         """
-        effects: list[Step] = []
+        effects: list[CodecOutput] = []
         for request in self._open.values():
             result = ELICITATION_CANCELLED if request.is_elicitation else PERMISSION_CANCELLED
             if not self._is_observed:
@@ -158,7 +160,7 @@ class AcpApprovals:
             fact for request in gone for fact in self._settled_facts(request, granted=False, reason=reason)
         )
 
-    def refuse(self, raw_id: Any, method: str) -> tuple[Step, ...]:
+    def refuse(self, raw_id: Any, method: str) -> tuple[CodecOutput, ...]:
         """Cancel a request that arrives while the turn is being cancelled."""
         result = PERMISSION_CANCELLED if method == PERMISSION else ELICITATION_CANCELLED
         return WriteStdin(self._rpc.respond(raw_id, result)), Ignored(method, "the turn is being cancelled")
@@ -203,7 +205,7 @@ class AcpApprovals:
         return self._settled_facts(request, granted=_grants(request, mapping(result)))
 
     def _settled_facts(self, request: _OpenRequest, granted: bool, reason: str | None = None) -> tuple[Fact, ...]:
-        settled = tuple(RequestSettled(request_id, granted, reason) for request_id in sorted(request.waiting))
+        settled = tuple(RequestResolved(request_id, granted, reason) for request_id in sorted(request.waiting))
         if not granted and request.call is not None:
             request.call.deny(reason)
         return settled
@@ -237,7 +239,7 @@ PermissionOptions = Sequence[Mapping[str, Any]]
 """The offered options, each with its `optionId`, `name` and `kind`."""
 
 
-def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | None) -> ApprovalAsked:
+def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | None) -> ApprovalRequested:
     """Return the approval to emit for a permission request.
 
     `call_id` is the waiting call; None when that call was not emitted.
@@ -247,7 +249,7 @@ def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | 
     if command is not None:
         risk = risk_of_command(command)
     name = call.name or tools.name(call)
-    return ApprovalAsked(key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools))
+    return ApprovalRequested(key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools))
 
 
 def _command(call: AcpCall, tools: ToolReader) -> str | None:

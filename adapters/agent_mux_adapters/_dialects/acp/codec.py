@@ -3,7 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import STDOUT, AnyAction, Cancel, CodecContext, Exit, Interrupt, Source, Step, WriteStdin
+from agent_mux.sdk.codec import (
+    STDOUT,
+    AnyAction,
+    Cancel,
+    CodecContext,
+    CodecOutput,
+    Exit,
+    Interrupt,
+    Source,
+    WriteStdin,
+)
 from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unknown
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp.approvals import ELICITATION, PERMISSION, AcpApprovals
@@ -34,17 +44,17 @@ class AcpCodec:
         self._after_fragment = False
         """Whether the last line was a streamed fragment, so that the next one probably is, too."""
         self._responses = AcpResponses(session, self._turns, self._approvals, self._updates)
-        self._sources: dict[Source, Callable[[bytes], Iterable[Step]]] = {
+        self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {
             Source.STDOUT: self._receive,
             Source.STDERR: lambda line: (LogLine(line.decode("utf-8", "replace"), "stderr"),),
             Source.STDIN: self._receive_from_client,
         }
 
-    def start(self) -> Iterable[Step]:
+    def start(self) -> Iterable[CodecOutput]:
         """Begin the handshake with `initialize`, unless the run is only observed."""
         return self._turns.start()
 
-    def receive(self, line: bytes, source: Source) -> Iterable[Step]:
+    def receive(self, line: bytes, source: Source) -> Iterable[CodecOutput]:
         """Return the steps of one line."""
         chunk = self.chunk(line) if source is STDOUT else None
         facts = self._updates.fragment(chunk) if chunk is not None else None
@@ -63,18 +73,18 @@ class AcpCodec:
         params = decoded.params
         return params.update if params.session == self._session.id and decoded.method == "session/update" else None
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Carry out an action of the consumer."""
         steps = dispatch_action(action, self._turns, self._approvals.reply)
         return (*steps, *self._cancel_approvals()) if isinstance(action, Interrupt | Cancel) else steps
 
-    def finish(self, exit: Exit) -> Iterable[Step]:  # noqa: A002, ARG002  # as in the contract
+    def finish(self, exit: Exit) -> Iterable[CodecOutput]:  # noqa: A002, ARG002  # as in the contract
         """Return nothing: no facts are held back."""
         return ()
 
     # -- lines of the agent
 
-    def _receive(self, line: bytes) -> Iterable[Step]:
+    def _receive(self, line: bytes) -> Iterable[CodecOutput]:
         message = load_object(line)
         if message is None:
             return (LogLine(line.decode("utf-8", "replace")),)
@@ -89,7 +99,7 @@ class AcpCodec:
             return _without_redundant_ignored(self._responses.read(message))
         return _unknown("message", line)
 
-    def _notification(self, method: str, params: Any, line: bytes) -> tuple[Step, ...]:
+    def _notification(self, method: str, params: Any, line: bytes) -> tuple[CodecOutput, ...]:
         fields = mapping(params)
         if method == "session/update":
             update = mapping(fields.get("update"))
@@ -99,10 +109,10 @@ class AcpCodec:
             return self._approvals.withdraw(fields["requestId"])
         return self._known_method(method) or _unknown(method, line)
 
-    def _update(self, session_id: str, update: Mapping[str, Any]) -> tuple[Step, ...] | None:
+    def _update(self, session_id: str, update: Mapping[str, Any]) -> tuple[CodecOutput, ...] | None:
         session = self._session
         was_history = session.in_history
-        named: tuple[Step, ...] = ()
+        named: tuple[CodecOutput, ...] = ()
         decided = self._inferred_decision(update)
         facts = self._updates.read(session_id, update)
         if facts is None:
@@ -113,14 +123,14 @@ class AcpCodec:
             named = (SessionKnown(session_id),)
         return *named, *decided, *facts, *(self._turns.next() if was_history and not session.in_history else ())
 
-    def _inferred_decision(self, update: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _inferred_decision(self, update: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Settle approvals by the status of their call, where the replies are not recorded."""
         status = update.get("status")
         if self._session.has_client_side or status not in ("in_progress", "completed", "failed"):
             return ()
         return self._approvals.settle_call(text(update.get("toolCallId")), granted=status != "failed")
 
-    def _agent_request(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[Step, ...]:
+    def _agent_request(self, method: str, raw_id: Any, params: Any, line: bytes) -> tuple[CodecOutput, ...]:
         if method in (PERMISSION, ELICITATION):
             if self._session.is_stopping and not self._session.is_observed:
                 return self._approvals.refuse(raw_id, method)
@@ -129,7 +139,7 @@ class AcpCodec:
         known = (Ignored(method, why),) if why else self._known_method(method)
         return *(known or _unknown(method, line)), *self._refusal(method, raw_id)
 
-    def _interaction(self, method: str, raw_id: Any, params: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _interaction(self, method: str, raw_id: Any, params: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         scope, attribute = self._updates.scope_of(mapping(params.get("toolCall")))
         is_inside = scope is not self._updates
         begun = scope.permission_requested(params.get("toolCall"))
@@ -140,7 +150,7 @@ class AcpCodec:
         asked = self._approvals.permission(raw_id, params, call, is_inside=is_inside)
         return *(attribute(facts) if facts else ()), *asked
 
-    def _refusal(self, method: str, raw_id: Any) -> tuple[Step, ...]:
+    def _refusal(self, method: str, raw_id: Any) -> tuple[CodecOutput, ...]:
         if self._session.is_observed:
             return ()
         if method in self._session.quirks.acknowledged:
@@ -155,14 +165,14 @@ class AcpCodec:
             why = "an extension of the agent's own"
         return (Ignored(method, why),) if why else ()
 
-    def _cancel_approvals(self) -> tuple[Step, ...]:
+    def _cancel_approvals(self) -> tuple[CodecOutput, ...]:
         if not self._session.is_stopping:
             return ()
         return self._approvals.cancel("the turn was cancelled")
 
     # -- lines of another client
 
-    def _receive_from_client(self, line: bytes) -> Iterable[Step]:
+    def _receive_from_client(self, line: bytes) -> Iterable[CodecOutput]:
         self._session.has_client_side = True
         message = load_object(line)
         if message is None:
@@ -189,15 +199,15 @@ class AcpCodec:
             session.is_stopping = True
 
 
-def _has_content(steps: Iterable[Step]) -> bool:
+def _has_content(steps: Iterable[CodecOutput]) -> bool:
     return any(not isinstance(step, Ignored) for step in steps)
 
 
-def _unknown(kind: str, line: bytes) -> tuple[Step, ...]:
+def _unknown(kind: str, line: bytes) -> tuple[CodecOutput, ...]:
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
-def _without_redundant_ignored(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _without_redundant_ignored(steps: tuple[CodecOutput, ...]) -> tuple[CodecOutput, ...]:
     """Drop `Ignored` facts from a line that has other facts."""
     if len(steps) == 1 or sum(isinstance(step, Fact) for step in steps) < 2:  # a single one may be `Ignored`
         return steps

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_mux.sdk.facts import ApprovalAsked, InputAsked
+from agent_mux.sdk.facts import ApprovalRequested, InputRequested
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 
 
@@ -13,7 +13,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 class AcpQuestion:
     """A request with one or more questions; the response is sent when the last of them is answered."""
 
-    asked: tuple[InputAsked, ...]
+    asked: tuple[InputRequested, ...]
     reply: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     """Builds the result for the agent from the answers by request id."""
     decline: Mapping[str, Any] | None = None
@@ -36,7 +36,7 @@ def choice_question(
         return {"outcome": {"outcome": "selected", "optionId": answers[request_id]}}
 
     return AcpQuestion(
-        asked=(InputAsked(request_id, question, context, tuple(options.values())),),
+        asked=(InputRequested(request_id, question, context, tuple(options.values())),),
         reply=reply,
         parse=lambda _, answer: ids.get(answer),
         describe=lambda _: ", ".join(options.values()),
@@ -50,10 +50,10 @@ ELICITATION_CANCELLED = {"action": "cancel"}
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no": False, "n": False, "0": False}
 
 
-def link_approval(key: str, params: Mapping[str, Any]) -> ApprovalAsked:
+def link_approval(key: str, params: Mapping[str, Any]) -> ApprovalRequested:
     """Return the approval that asks whether to open a link."""
     detail = f"{text(params.get('message'))}\n{text(params.get('url'))}".strip()
-    return ApprovalAsked(key, "Open a link", detail, "medium")
+    return ApprovalRequested(key, "Open a link", detail, "medium")
 
 
 def form_question(key: str, params: Mapping[str, Any]) -> AcpQuestion:
@@ -81,16 +81,18 @@ def form_question(key: str, params: Mapping[str, Any]) -> AcpQuestion:
     )
 
 
-def _field_asked(key: str, name: str, fields: Mapping[str, Any], message: str) -> InputAsked:
+def _field_asked(key: str, name: str, fields: Mapping[str, Any], message: str) -> InputRequested:
     schema, is_only = mapping(fields[name]), len(fields) == 1
     question = text(schema.get("title")) or (message if is_only else name) or name
     context = text(schema.get("description")) or message
-    return InputAsked(f"{key}/{name}", question, context if context != question else None, tuple(field_choices(schema)))
+    return InputRequested(
+        f"{key}/{name}", question, context if context != question else None, tuple(field_choices(schema))
+    )
 
 
 def _consent_asked(key: str, message: str) -> AcpQuestion:
     return AcpQuestion(
-        asked=(InputAsked(key, message, None, ("yes", "no")),),
+        asked=(InputRequested(key, message, None, ("yes", "no")),),
         reply=lambda answers: {"action": "accept", "content": {}} if answers[key] else ELICITATION_DECLINED,
         decline=ELICITATION_DECLINED,
         parse=lambda _, answer: parse_answer({"type": "boolean"}, answer),

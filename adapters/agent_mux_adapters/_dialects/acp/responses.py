@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk.codec import Step
+from agent_mux.sdk.codec import CodecOutput
 from agent_mux.sdk.facts import Fact, Ignored, Note, RunCost, TurnFailed, TurnStopped
 from agent_mux_adapters._dialects.acp.approvals import TURN_OVER, AcpApprovals
 from agent_mux_adapters._dialects.acp.outcome import closing_of, failure_of, session_failure_of
@@ -28,7 +28,7 @@ class AcpResponses:
         self._approvals = approvals
         self._updates = updates
 
-    def read(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
+    def read(self, message: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Return the steps of one response."""
         result = message.get("result")
         request = self._session.rpc.take_request(message["id"]) or self._recognized(result)
@@ -38,7 +38,7 @@ class AcpResponses:
             return self._refused(request, RpcError.read(message["error"]))
         return self._succeeded(request, result)
 
-    def _succeeded(self, request: PendingRequest, result: Any) -> tuple[Step, ...]:
+    def _succeeded(self, request: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:
         kind = f"response:{request.method}"
         match request.method:
             case "initialize":
@@ -69,7 +69,7 @@ class AcpResponses:
         before = self._session.replayed_session()
         return PendingRequest("session/load", {"sessionId": before}) if before is not None else None
 
-    def _unmatched(self, message: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _unmatched(self, message: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         if self._session.has_client_side or message.get("error") is None:
             return (Ignored("response", "a response without a known request"),)
         error = RpcError.read(message["error"])
@@ -78,7 +78,7 @@ class AcpResponses:
             PendingRequest("session/new" if self._session.id is None else "session/prompt", params), error
         )
 
-    def _opened(self, request: PendingRequest, result: Any) -> tuple[Step, ...]:
+    def _opened(self, request: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:
         if self._session.id is not None:
             return (Ignored(f"response:{request.method}", "not the session of the run"),)
         known = session_fact(self._session, request.method, request.params, result, model_of(result))
@@ -88,7 +88,7 @@ class AcpResponses:
             self._usage_total.resume_session()
         return self._turns.opened(known, result)
 
-    def _prompt_answered(self, request: PendingRequest, result: Mapping[str, Any]) -> tuple[Step, ...]:
+    def _prompt_answered(self, request: PendingRequest, result: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         if not self._is_ours(request):
             return (Ignored("response:session/prompt", "another session"),)
         failure, spoke = self._updates.failure, self._updates.spoke
@@ -100,7 +100,7 @@ class AcpResponses:
         usage_facts = (*([usage] if usage is not None else []), *([RunCost(run_cost)] if run_cost is not None else []))
         return *self._turn_over(usage_facts), closing, *self._turns.next()
 
-    def _refused(self, request: PendingRequest, error: RpcError) -> tuple[Step, ...]:
+    def _refused(self, request: PendingRequest, error: RpcError) -> tuple[CodecOutput, ...]:
         failure = self._quirks.failure(error)
         if request.method == "session/prompt" and self._is_ours(request):
             was_stopping = self._session.is_stopping
@@ -125,7 +125,7 @@ class AcpResponses:
     def _is_ours(self, request: PendingRequest) -> bool:
         return self._session.id is not None and mapping(request.params).get("sessionId") in (None, self._session.id)
 
-    def _turn_over(self, usage_facts: tuple[Fact, ...]) -> tuple[Step, ...]:
+    def _turn_over(self, usage_facts: tuple[Fact, ...]) -> tuple[CodecOutput, ...]:
         self._session.prompts = max(self._session.prompts - 1, 0)
         self._session.is_stopping = False
         closed = self._approvals.cancel(TURN_OVER)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, Shell
+from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, ShellInvocation
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp.questions import AcpQuestion
 from agent_mux_adapters._dialects.acp.wire import text_of
@@ -191,7 +191,7 @@ class ToolReader:
             return {"path": diff.path, "content": diff.new}
         return {"path": call.paths[0]} if call.paths else {"title": call.title}
 
-    def shell(self, call: AcpCall) -> Shell | None:
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
         """Return the foreground command that the call runs; None for other calls."""
         if call.kind != "execute":
             return None
@@ -199,7 +199,7 @@ class ToolReader:
         command = self._command(call.raw_input)
         if not command and call.raw_input is None:
             command = call.title.removeprefix("$ ").strip("`")
-        return Shell(command, directory or None) if command else None
+        return ShellInvocation(command, directory or None) if command else None
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
         """Return the MCP server and its tool; None for a native tool. `servers` are the known ones of the session."""

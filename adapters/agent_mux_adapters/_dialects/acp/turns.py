@@ -17,7 +17,7 @@ Some agents cancel a prompt when another one arrives, so the next prompt waits f
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Refuse, SignalGroup, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Refuse, SignalGroup, WriteStdin
 from agent_mux.sdk.facts import Failure, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.acp.quirks import AcpQuirks
 from agent_mux_adapters._dialects.acp.requests import (
@@ -110,7 +110,7 @@ class AcpTurns(PromptQueue):
 
     # -- actions of the consumer
 
-    def start(self) -> tuple[Step, ...]:
+    def start(self) -> tuple[CodecOutput, ...]:
         """Queue the prompt of the run and begin the handshake with `initialize`."""
         if self._is_observed:
             return ()
@@ -119,14 +119,14 @@ class AcpTurns(PromptQueue):
         asks = self._quirks.asks_questions and self._context.approval_mode == "prompt"
         return (self._request("initialize", initialize_params(self._quirks.client_capabilities, asks_questions=asks)),)
 
-    def steer(self, prompt: str) -> tuple[Step, ...]:
+    def steer(self, prompt: str) -> tuple[CodecOutput, ...]:
         """Refuse a message into the running turn, which ACP does not have; between turns, send it as a prompt."""
         if not self._session.prompts:
             return self.send(prompt)
         message = f"{self._quirks.agent} takes no message into a running turn: send it as the next prompt"
         return (Refuse("CAPABILITY_ERROR", message),)
 
-    def interrupt(self) -> tuple[Step, ...]:
+    def interrupt(self) -> tuple[CodecOutput, ...]:
         """Cancel the running turn, or the one that is about to start."""
         if self._session.prompts:
             return self._cancel_turn()
@@ -135,7 +135,7 @@ class AcpTurns(PromptQueue):
             return ()
         return (Note(f"nothing to interrupt: {self._quirks.agent} waits for a prompt"),)
 
-    def cancel(self) -> tuple[Step, ...]:
+    def cancel(self) -> tuple[CodecOutput, ...]:
         """Drop the queued prompts and cancel the running turn, because the run is being aborted."""
         self._prompts.clear()
         self._closing = True
@@ -143,7 +143,7 @@ class AcpTurns(PromptQueue):
 
     # -- responses of the agent
 
-    def initialized(self, result: Any) -> tuple[Step, ...]:
+    def initialized(self, result: Any) -> tuple[CodecOutput, ...]:
         """Continue after the handshake: log in if needed, then open the session."""
         self._session.capabilities = mapping(mapping(result).get("agentCapabilities"))
         if self._is_observed:
@@ -154,7 +154,7 @@ class AcpTurns(PromptQueue):
             return (self._request("authenticate", {"methodId": method}),)
         return self.open()
 
-    def open(self) -> tuple[Step, ...]:
+    def open(self) -> tuple[CodecOutput, ...]:
         """Open the session: new, loaded, resumed or forked."""
         if self._is_observed:
             return ()
@@ -169,7 +169,7 @@ class AcpTurns(PromptQueue):
         before = self._context.session_id or self._context.fork_session_id
         return *notes, self._request(method, session_params(self._context, servers, before))
 
-    def opened(self, known: SessionKnown, result: Any) -> tuple[Step, ...]:
+    def opened(self, known: SessionKnown, result: Any) -> tuple[CodecOutput, ...]:
         """Record the open session and request its settings."""
         session = self._session
         session.id = known.session_id
@@ -183,12 +183,12 @@ class AcpTurns(PromptQueue):
         asked = (one if isinstance(one, Note) else self._request(one.method, one.params) for one in settings)
         return known, *asked, *self.next()
 
-    def setting_answered(self) -> tuple[Step, ...]:
+    def setting_answered(self) -> tuple[CodecOutput, ...]:
         """Count a response to one of our settings, whether accepted or refused."""
         self._settings = max(self._settings - 1, 0)
         return self.next()
 
-    def next(self) -> tuple[Step, ...]:
+    def next(self) -> tuple[CodecOutput, ...]:
         """Return the next prompt or the end of our input, if one is due."""
         session = self._session
         if self._is_observed or self._closed or session.id is None or session.prompts or self._settings:
@@ -199,7 +199,7 @@ class AcpTurns(PromptQueue):
             return self.end_input() if self._closing else ()
         return self._prompt(session.id, self._prompts.popleft())
 
-    def end_input(self) -> tuple[Step, ...]:
+    def end_input(self) -> tuple[CodecOutput, ...]:
         """End our input, and signal an agent that would not exit by itself."""
         if self._is_observed or self._closed:
             return ()
@@ -213,7 +213,7 @@ class AcpTurns(PromptQueue):
     def _request(self, method: str, params: Mapping[str, Any]) -> WriteStdin:
         return WriteStdin(self._rpc.request(method, dict(params)))
 
-    def _prompt(self, session_id: str, prompt: str) -> tuple[Step, ...]:
+    def _prompt(self, session_id: str, prompt: str) -> tuple[CodecOutput, ...]:
         blocks: Sequence[Mapping[str, Any]] = ()
         notes: tuple[Note, ...] = ()
         if self._is_first:
@@ -229,7 +229,7 @@ class AcpTurns(PromptQueue):
             return *notes, asked, *self._cancel_turn()
         return *notes, asked
 
-    def _cancel_turn(self) -> tuple[Step, ...]:
+    def _cancel_turn(self) -> tuple[CodecOutput, ...]:
         if self._is_observed or self._session.is_stopping:
             return ()
         self._session.is_stopping = True

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.agent_events.approvals import AgentEventsApprovals
@@ -12,7 +12,7 @@ from agent_mux_adapters._dialects.agent_events.reader import AgentEventsReader
 from agent_mux_adapters._dialects.agent_events.turns import AgentEventsTurns
 from agent_mux_adapters._dialects.tolerant import text
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 
 
 class AgentEventsCodec:
@@ -35,7 +35,7 @@ class AgentEventsCodec:
             return (facts.LogLine(line.decode("utf-8", "replace"), "stderr"),)
         return _client_line(line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Carry out an action of the consumer."""
         return dispatch_action(action, self._turns, self._approvals.reply)
 
@@ -79,5 +79,5 @@ def _client_line(line: bytes) -> tuple[facts.Fact, ...]:
         return (facts.Note("a line to the program is not a JSON object", "warn"),)
     kind = text(native.get("type"))
     if kind == "answer":  # events do not report answers
-        return (facts.RequestSettled(text(native.get("requestId")), granted=True),)
+        return (facts.RequestResolved(text(native.get("requestId")), granted=True),)
     return (facts.Ignored(f"stdin/{kind}", "our own side"),)

@@ -87,14 +87,14 @@ class EventContent:
 
     def _message_stop(self, event: MessageStopEvent) -> Facts:
         had_fragments, self._has_fragments = self._has_fragments, False
-        return (facts.TextEnd(),) if had_fragments or not event.text else (facts.Text(event.text),)
+        return (facts.TextEnd(),) if had_fragments or not event.text else (facts.WholeText(event.text),)
 
     def _thinking_stop(self, event: ThinkingStopEvent) -> Facts:
         had_fragments, self._has_fragments = self._has_fragments, False
         return (
             (facts.ThinkingEnd(),)
             if had_fragments or not event.thinking
-            else (facts.Thinking(event.thinking, self._effort),)
+            else (facts.WholeThinking(event.thinking, self._effort),)
         )
 
     def _call_start(self, event: ToolCallStartEvent) -> Facts:

@@ -50,7 +50,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _approval(event: ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
     return (
-        facts.ApprovalAsked(
+        facts.ApprovalRequested(
             event.interaction_id,
             event.action,
             event.detail,
@@ -65,7 +65,7 @@ def _approval(event: ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
 
 def _question(event: InputRequiredEvent, native: Mapping[str, Any]) -> Facts:
     options = _texts(native.get("options"))
-    return (facts.InputAsked(event.interaction_id, event.question, event.context, options, event.source),)
+    return (facts.InputRequested(event.interaction_id, event.question, event.context, options, event.source),)
 
 
 def _silent(*_: Any) -> Facts:
@@ -85,13 +85,13 @@ NOTICES: Mapping[type, Callable[[Any, Mapping[str, Any]], Facts]] = {
     SkillInvokedEvent: lambda event, _: (facts.SkillInvoked(event.skill_name),),
     AgentdocReadEvent: lambda event, _: (facts.AgentdocRead(event.path),),
     ImageOutputEvent: lambda event, _: (facts.ImageProduced(event.mime_type, event.base64, event.file_path),),
-    ImageInputAckEvent: lambda event, _: (facts.ImageTaken(event.mime_type),),
+    ImageInputAckEvent: lambda event, _: (facts.ImageAccepted(event.mime_type),),
     TokenUsageEvent: _usage,
     InputRequiredEvent: _question,
     ApprovalRequestEvent: _approval,
-    ApprovalGrantedEvent: lambda event, _: (facts.RequestSettled(event.interaction_id, granted=True),),
+    ApprovalGrantedEvent: lambda event, _: (facts.RequestResolved(event.interaction_id, granted=True),),
     ApprovalDeniedEvent: lambda event, _: (
-        facts.RequestSettled(event.interaction_id, granted=False, reason=event.reason),
+        facts.RequestResolved(event.interaction_id, granted=False, reason=event.reason),
     ),
     RateLimitedEvent: lambda event, _: (facts.RateLimited(event.retry_after_ms),),
     ContextLimitWarningEvent: lambda event, _: (facts.ContextFilling(event.used_tokens, event.max_tokens),),

@@ -71,7 +71,7 @@ class AgentEventsOutcome:
 
     def _error(self, event: ErrorEvent, _: Mapping[str, Any]) -> Facts:
         if event.recoverable:
-            return (facts.Trouble(event.code, event.message),)
+            return (facts.RecoverableError(event.code, event.message),)
         return self._failed(facts.Failure(event.code, event.message))
 
     def _failed(self, failure: facts.Failure) -> Facts:

@@ -102,7 +102,7 @@ class AgentEventsReader:
             return denied
         # A program that denies every request reports no request; the assembler needs one before the denial.
         detail = "the program does not report the action"
-        return facts.ApprovalAsked(event.interaction_id, "something", detail, "high"), *denied
+        return facts.ApprovalRequested(event.interaction_id, "something", detail, "high"), *denied
 
     # -- the session
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from agent_mux.sdk import ERROR_CODES, facts
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, WriteStdin
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.agent_events.wire import control_line, start_line
 from agent_mux_adapters._dialects.tolerant import text
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 _ACCEPTED = (facts.Ignored("response", "its effect is reported by other lines"),)
 
 
@@ -71,7 +71,7 @@ class AgentEventsTurns(PromptQueue):
         self._closed = True
         return (CloseStdin(),)
 
-    def track(self, facts_read: Iterable[Step]) -> Steps:
+    def track(self, facts_read: Iterable[CodecOutput]) -> Steps:
         """Update the turn from these facts and return what is due."""
         steps: Steps = ()
         for fact in facts_read:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Effect, Refuse, Step, WriteStdin
-from agent_mux.sdk.facts import ApprovalAsked, Fact, Ignored, InputAsked, Note, RequestSettled
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Effect, Refuse, WriteStdin
+from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, Note, RequestResolved
 from agent_mux_adapters._dialects.tolerant import as_json, text
 
 YES = ("yes", "no")
@@ -29,7 +29,7 @@ CANCEL: Mapping[str, Any] = MappingProxyType({"cancelled": True})
 class PiDialog(msgspec.Struct, frozen=True, kw_only=True):
     """An open dialog and the responses it accepts; a response is a mapping of fields of `extension_ui_response`."""
 
-    request: ApprovalAsked | InputAsked
+    request: ApprovalRequested | InputRequested
     accept: Mapping[str, Any] = CANCEL
     accept_always: Mapping[str, Any] | None = None
     decline: Callable[[str | None], Mapping[str, Any]] = lambda _: CANCEL
@@ -42,7 +42,7 @@ class PiDialog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ApprovalReader = Callable[[str, Mapping[str, Any]], PiDialog | None]
-CallFinder = Callable[[ApprovalAsked], tuple[str, Mapping[str, Any]] | None]
+CallFinder = Callable[[ApprovalRequested], tuple[str, Mapping[str, Any]] | None]
 """The id and the input of the call that an approval is about."""
 
 
@@ -68,7 +68,7 @@ class PiDialogs:
 
     # -- requests of the agent
 
-    def read_request(self, line: Mapping[str, Any], *, live: bool) -> tuple[Step, ...] | None:
+    def read_request(self, line: Mapping[str, Any], *, live: bool) -> tuple[CodecOutput, ...] | None:
         """Read `extension_ui_request`; return None for an unknown method."""
         method = text(line.get("method"))
         if method in IGNORED_METHODS:
@@ -83,7 +83,7 @@ class PiDialogs:
                 return self._withdraw(text(line.get("targetId")))
         return self._dialog(method, line, live=live)
 
-    def _dialog(self, method: str, line: Mapping[str, Any], *, live: bool) -> tuple[Step, ...] | None:
+    def _dialog(self, method: str, line: Mapping[str, Any], *, live: bool) -> tuple[CodecOutput, ...] | None:
         key = text(line.get("id"))
         if method == "editor" and self._editor_answer is not None:
             editor_answer, self._editor_answer = self._editor_answer, None
@@ -93,9 +93,9 @@ class PiDialogs:
         dialog = self._read_approval(key, line) or _question(key, method, line, self._free_text_option)
         return self._open_dialog(key, dialog, live=live) if key and dialog is not None else None
 
-    def _open_dialog(self, key: str, dialog: PiDialog, *, live: bool) -> tuple[Step, ...]:
+    def _open_dialog(self, key: str, dialog: PiDialog, *, live: bool) -> tuple[CodecOutput, ...]:
         request = dialog.request
-        if isinstance(request, ApprovalAsked):
+        if isinstance(request, ApprovalRequested):
             request = self._with_call(request)
             if live and request.tool_name in self._granted_tools:
                 return Note(f"{request.tool_name} was allowed for the rest of the run", "verbose"), _response(
@@ -103,11 +103,11 @@ class PiDialogs:
                 )
         if key in self._observed:
             granted = dialog.grants(self._observed.pop(key))
-            return request, RequestSettled(key, granted)
+            return request, RequestResolved(key, granted)
         self._open[key] = msgspec.structs.replace(dialog, request=request)
         return (request,)
 
-    def _with_call(self, request: ApprovalAsked) -> ApprovalAsked:
+    def _with_call(self, request: ApprovalRequested) -> ApprovalRequested:
         found = self._find_call(request) if request.call_id is None else None
         if found is None:
             return request
@@ -119,7 +119,7 @@ class PiDialogs:
     def _withdraw(self, key: str) -> tuple[Fact, ...]:
         if self._open.pop(key, None) is None:
             return (Ignored("extension_ui_request/cancel", "already settled"),)
-        return (RequestSettled(key, granted=False, reason="the agent withdrew the request"),)
+        return (RequestResolved(key, granted=False, reason="the agent withdrew the request"),)
 
     def end_turn(self) -> None:
         """Forget the open dialogs: the agent waits for no response after the end of a turn."""
@@ -128,13 +128,13 @@ class PiDialogs:
 
     # -- our responses
 
-    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[Step, ...]:
+    def reply(self, action: ApproveAction | DenyAction | AnswerAction) -> tuple[CodecOutput, ...]:
         """Respond with the decision of the consumer; refuse an action that does not fit the dialog."""
         key = action.request_id
         dialog = self._open.get(key)
         if dialog is None:
             return (Refuse("INTERACTION_NOT_FOUND", f"the agent is not waiting for {key}"),)
-        is_approval = isinstance(dialog.request, ApprovalAsked)
+        is_approval = isinstance(dialog.request, ApprovalRequested)
         match action:
             case ApproveAction(always=always) if is_approval:
                 return self._send(key, self._accept_response(dialog, always=always), granted=True)
@@ -151,7 +151,7 @@ class PiDialogs:
         expected = "an approval: approve or deny it" if is_approval else "a question: answer it"
         return (Refuse("VALIDATION_ERROR", f"{key} is {expected}"),)
 
-    def cancel_all(self) -> tuple[Step, ...]:
+    def cancel_all(self) -> tuple[CodecOutput, ...]:
         """Cancel all open dialogs: an interrupted agent would wait for them forever."""
         return tuple(
             step for key in tuple(self._open) for step in self._send(key, CANCEL, granted=False, reason="interrupted")
@@ -162,15 +162,15 @@ class PiDialogs:
             return dialog.accept
         if dialog.accept_always is not None:
             return dialog.accept_always
-        if isinstance(dialog.request, ApprovalAsked) and dialog.request.tool_name is not None:
+        if isinstance(dialog.request, ApprovalRequested) and dialog.request.tool_name is not None:
             self._granted_tools.add(dialog.request.tool_name)
         return dialog.accept
 
     def _send(
         self, key: str, answer: Mapping[str, Any], *, granted: bool, reason: str | None = None
-    ) -> tuple[Step, ...]:
+    ) -> tuple[CodecOutput, ...]:
         del self._open[key]
-        return _response(key, answer), RequestSettled(key, granted, reason)
+        return _response(key, answer), RequestResolved(key, granted, reason)
 
     # -- responses of another client
 
@@ -184,7 +184,7 @@ class PiDialogs:
         if dialog is None:
             self._observed[key] = line
             return (Ignored("stdin/extension_ui_response", "its request comes later"),)
-        return (RequestSettled(key, dialog.grants(line)),)
+        return (RequestResolved(key, dialog.grants(line)),)
 
 
 def _response(key: str, answer: Mapping[str, Any]) -> Effect:
@@ -199,18 +199,18 @@ def _question(key: str, method: str, line: Mapping[str, Any], free_text_option: 
             raw = line.get("options")
             labels = tuple(text(option) for option in raw) if isinstance(raw, list) else ()
             options = tuple(option for option in labels if option != free_text_option)
-            request = InputAsked(key, title, options=options, source="tool")
+            request = InputRequested(key, title, options=options, source="tool")
             choose = lambda response: {"value": response} if response in labels else None  # noqa: E731  # one line of a table
             return PiDialog(request=request, answer=choose, accepts_free_text=options != labels)
         case "confirm":
-            request = InputAsked(key, title, text(line.get("message")) or None, YES, "tool")
+            request = InputRequested(key, title, text(line.get("message")) or None, YES, "tool")
             return PiDialog(
                 request=request, answer=_confirm_response, grants=lambda response: response.get("confirmed") is True
             )
         case "input":
-            return PiDialog(request=InputAsked(key, title, text(line.get("placeholder")) or None, source="tool"))
+            return PiDialog(request=InputRequested(key, title, text(line.get("placeholder")) or None, source="tool"))
         case "editor":
-            return PiDialog(request=InputAsked(key, title, text(line.get("prefill")) or None, source="tool"))
+            return PiDialog(request=InputRequested(key, title, text(line.get("prefill")) or None, source="tool"))
     return None
 
 
@@ -220,4 +220,4 @@ def _confirm_response(response: str) -> Mapping[str, Any] | None:
 
 
 def _allowed_answers(dialog: PiDialog) -> str:
-    return ", ".join(dialog.request.options) if isinstance(dialog.request, InputAsked) else ""
+    return ", ".join(dialog.request.options) if isinstance(dialog.request, InputRequested) else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_mux.sdk.facts import FileEffect, Shell
+from agent_mux.sdk.facts import FileEffect, ShellInvocation
 from agent_mux_adapters._dialects.pi.approvals import PiDialog
 
 Arguments = Mapping[str, Any]
@@ -34,7 +34,7 @@ class Flavor:
     """The differences of one agent."""
 
     agent: str
-    shell_of: Callable[[str, Arguments], Shell | None]
+    shell_of: Callable[[str, Arguments], ShellInvocation | None]
     """Returns the foreground command of a tool call; None for other calls. Takes the tool's name and its input."""
     read_shell_result: Callable[[str, Details, bool], ShellResult]
     """Splits a shell tool's result, partial or final; takes the shown text, the details, whether the call failed."""

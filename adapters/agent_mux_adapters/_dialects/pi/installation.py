@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_mux.sdk.config import AgentPaths, Scope
 from agent_mux.sdk.documents import Format, open_document
-from agent_mux.sdk.installation import DefinitionFolders, Evidence, Folder
+from agent_mux.sdk.installation import DefinitionFolder, DefinitionFolders, FoundCredentials
 from agent_mux_adapters._dialects.tolerant import mapping, text
 
 KEY_VARIABLES = (
@@ -48,9 +48,9 @@ _AWS_PAIR = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _REFERENCE = re.compile(r"\$(?:[$!]|\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))", re.ASCII)
 
 
-def aws_keys(place: AgentPaths) -> Evidence | None:
+def aws_keys(place: AgentPaths) -> FoundCredentials | None:
     """Return evidence of AWS keys, which are a pair of variables; None unless both are set."""
-    return Evidence(where=_AWS_PAIR[0]) if all(place.environ.get(name) for name in _AWS_PAIR) else None
+    return FoundCredentials(where=_AWS_PAIR[0]) if all(place.environ.get(name) for name in _AWS_PAIR) else None
 
 
 def is_key(value: Any, environ: Mapping[str, str]) -> bool:
@@ -62,7 +62,7 @@ def is_key(value: Any, environ: Mapping[str, str]) -> bool:
     return bool(key) and all(environ.get(name) for name in named if name)
 
 
-def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Evidence | None:
+def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> FoundCredentials | None:
     """Find a key in a list of providers (`{"providers": {name: {"apiKey": ...}}}`). Raises `OSError`, `ValueError`."""
     try:
         settings = open_document(path.read_text("utf-8-sig"), form).data()
@@ -70,7 +70,7 @@ def provider_key(path: Path, form: Format, environ: Mapping[str, str]) -> Eviden
         return None
     for name, provider in mapping(settings.get("providers")).items():
         if is_key(mapping(provider).get("apiKey"), environ):
-            return Evidence(where=f"{path} (providers.{name}.apiKey)")
+            return FoundCredentials(where=f"{path} (providers.{name}.apiKey)")
     return None
 
 
@@ -82,14 +82,14 @@ def skill_folders(
     These agents do not load a skill without a description; a skill without a name has the name of its folder.
     """
     folders = (
-        Folder(scope="global", path=lambda place: own(place) / "skills"),
-        Folder(scope="project", path=lambda place: place.project_file(project, "skills")),
+        DefinitionFolder(scope="global", path=lambda place: own(place) / "skills"),
+        DefinitionFolder(scope="project", path=lambda place: place.project_file(project, "skills")),
         *(_shared(scope, name) for scope, name in shared),
     )
     return DefinitionFolders(folders=folders, layout="folder", file="SKILL.md", required=("description",), depth=depth)
 
 
-def _shared(scope: Scope, name: str) -> Folder:
+def _shared(scope: Scope, name: str) -> DefinitionFolder:
     if scope == "global":
-        return Folder(scope=scope, path=lambda place: place.home / name / "skills", is_shared=True)
-    return Folder(scope=scope, path=lambda place: place.project_file(name, "skills"), is_shared=True)
+        return DefinitionFolder(scope=scope, path=lambda place: place.home / name / "skills", is_shared=True)
+    return DefinitionFolder(scope=scope, path=lambda place: place.project_file(name, "skills"), is_shared=True)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import PiReader
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 BLANK = (facts.Ignored("blank", "an empty line"),)
 
 
@@ -43,7 +43,7 @@ class PiJsonCodec:
             return (facts.LogLine(line.decode("utf-8", "replace")),) if line.strip() else BLANK
         return self._reader.read_object(native, line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Interrupt by a signal; refuse further prompts."""
         return one_shot_action(action, f"this run of {self._flavor.agent}")
 

@@ -123,4 +123,4 @@ class PiMessages:
 def _whole_text(kind: str, content: str) -> Facts:
     if not content:
         return ()
-    return (facts.Text(content),) if kind == "text" else (facts.Thinking(content),)
+    return (facts.WholeText(content),) if kind == "text" else (facts.WholeThinking(content),)

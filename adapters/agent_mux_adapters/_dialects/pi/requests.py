@@ -18,14 +18,14 @@ from typing import Any, Literal
 import msgspec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Step, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, WriteStdin
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.reader import PiReader, model_name
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 _CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped)
 _DATA_URL = "data:"
 _STATS = "get_session_stats"
@@ -105,9 +105,9 @@ class PiRequests(PromptQueue):
 
     # -- what the agent prints
 
-    def react(self, emitted: Iterable[Step]) -> Steps:
+    def react(self, emitted: Iterable[CodecOutput]) -> Steps:
         """Return the steps that the facts of a line call for."""
-        steps: list[Step] = []
+        steps: list[CodecOutput] = []
         for fact in emitted:
             if isinstance(fact, facts.TurnBegin):
                 self._turn = "running"

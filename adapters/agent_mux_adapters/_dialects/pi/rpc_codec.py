@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, Exit, Source, Step
-from agent_mux.sdk.facts import ApprovalAsked, Fact
+from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source
+from agent_mux.sdk.facts import ApprovalRequested, Fact
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.pi.approvals import PiDialogs
@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.pi.requests import PiRequests
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START, LineChunks
 from agent_mux_adapters._dialects.tolerant import text
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 
 
 class PiRpcCodec:
@@ -51,7 +51,7 @@ class PiRpcCodec:
             return self._react_to(emitted) if emitted is not None else self._receive(line)
         return self._reader.read_stderr(line) if source is Source.STDERR else self._observe(line)
 
-    def request(self, action: AnyAction) -> Iterable[Step]:
+    def request(self, action: AnyAction) -> Iterable[CodecOutput]:
         """Carry out an action of the consumer."""
         return dispatch_action(action, self._requests, self._dialogs.reply)
 
@@ -92,7 +92,7 @@ class PiRpcCodec:
         self._requests.observe(native)
         return (facts.Ignored(f"stdin/{kind}", "our own side"),)
 
-    def _find_pending_call(self, request: ApprovalAsked) -> tuple[str, Mapping[str, Any]] | None:
+    def _find_pending_call(self, request: ApprovalRequested) -> tuple[str, Mapping[str, Any]] | None:
         """Find the call of an approval whose dialog names only the tool: the tool's first call that did not start."""
         for call_id, call in self._reader.calls.pending():
             if call.name == request.tool_name and call_id not in self._matched_calls:

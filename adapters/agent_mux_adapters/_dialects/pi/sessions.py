@@ -10,17 +10,17 @@ from typing import Any
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.session_files import LineCursor, Tree, files_below, milliseconds_of
+from agent_mux.sdk.session_files import JsonLinesReader, RowTree, find_session_files, parse_timestamp
 from agent_mux.sdk.sessions import (
-    Described,
-    Entry,
-    Found,
-    HeldClosing,
+    FoundSession,
     ModelCalled,
-    Prompted,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
     SessionStore,
-    Told,
-    UnreadableError,
+    TurnEndBuffer,
+    UnreadableSessionError,
 )
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.messages import PiMessages
@@ -40,12 +40,12 @@ def session_store(flavor: Flavor, directory: Callable[[AgentPaths], Path]) -> Se
     def root(place: AgentPaths) -> Path:
         return directory(place) / "sessions"
 
-    def find(place: AgentPaths) -> Iterator[Found]:
-        return files_below(root(place), "*/*.jsonl")
+    def find(place: AgentPaths) -> Iterator[FoundSession]:
+        return find_session_files(root(place), "*/*.jsonl")
 
-    def open_session(found: Found) -> LineCursor:
+    def open_session(found: FoundSession) -> JsonLinesReader:
         entries = PiStoredEntries(found.path, flavor)
-        return LineCursor(found.path, entries.read, entries.close)
+        return JsonLinesReader(found.path, entries.read, entries.close)
 
     return SessionStore(root=root, find=find, open=open_session)
 
@@ -55,14 +55,14 @@ class PiStoredEntries:
 
     def __init__(self, path: Path, flavor: Flavor) -> None:
         self._flavor = flavor
-        self._abandoned = Tree(id="id", parent="parentId", starts=_is_prompt).left_behind(path)
+        self._abandoned = RowTree(id="id", parent="parentId", starts=_is_prompt).abandoned_rows(path)
         self._set_directory("")
-        self._closing = HeldClosing()
-        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Told]]] = {
+        self._closing = TurnEndBuffer()
+        self._readers: Mapping[str, Callable[[Mapping[str, Any]], Iterable[SessionFact]]] = {
             "session": self._read_header,
             "message": self._read_message,
-            "title": lambda row: (Described(title=text(row.get("title")) or None),),
-            "session_info": lambda row: (Described(title=text(row.get("name")) or None),),
+            "title": lambda row: (SessionDescribed(title=text(row.get("title")) or None),),
+            "session_info": lambda row: (SessionDescribed(title=text(row.get("name")) or None),),
             "compaction": lambda row: (facts.ContextCompacted(text(row.get("summary"))),),
         }
 
@@ -70,26 +70,28 @@ class PiStoredEntries:
         self._calls = PiToolCalls(self._flavor, CodecContext(agent=self._flavor.agent, protocol="stored", cwd=cwd))
         self._messages = PiMessages(self._calls)
 
-    def read(self, row: Mapping[str, Any]) -> Iterator[Entry]:
+    def read(self, row: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Read one entry of the file."""
-        at = milliseconds_of(row.get("timestamp"))
+        at = parse_timestamp(row.get("timestamp"))
         reader = self._readers.get(text(row.get("type")))
-        return self._closing.passed_on(at, reader(row) if reader is not None else ())
+        return self._closing.pass_on(at, reader(row) if reader is not None else ())
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[SessionEntry]:
         """Return the closing entry that waits for a successor: the file has no more entries for now."""
         return self._closing.release()
 
-    def _read_header(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_header(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         version = whole(row.get("version"))
         if version > NEWEST_VERSION:
-            raise UnreadableError(f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}")
+            raise UnreadableSessionError(
+                f"its format has version {version}; agent-mux reads versions up to {NEWEST_VERSION}"
+            )
         cwd = text(row.get("cwd"))
         self._set_directory(cwd)
         parent = PurePath(text(row.get("parentSession"))).stem.rpartition("_")[2]
-        yield Described(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
+        yield SessionDescribed(session_id=text(row.get("id")) or None, cwd=cwd or None, forked_from=parent or None)
 
-    def _read_message(self, row: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_message(self, row: Mapping[str, Any]) -> Iterable[SessionFact]:
         message = mapping(row.get("message"))
         is_abandoned = row.get("id") in self._abandoned
         match message.get("role"):
@@ -100,9 +102,9 @@ class PiStoredEntries:
             case "toolResult" if not is_abandoned:
                 yield from self._calls.execution_ended({**message, "result": message})
             case "user" if not is_abandoned and _is_prompt(row):
-                yield Prompted(_plain_text(message.get("content")))
+                yield PromptSent(_plain_text(message.get("content")))
 
-    def _read_answer(self, message: Mapping[str, Any]) -> Iterable[Told]:
+    def _read_answer(self, message: Mapping[str, Any]) -> Iterable[SessionFact]:
         self._closing.forget()
         yield facts.StepBegin()
         yield from self._messages.end(message.get("content"))
@@ -115,7 +117,7 @@ class PiStoredEntries:
             yield facts.TurnDone()
 
 
-def _model_call(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[Told]:
+def _model_call(row: Mapping[str, Any], message: Mapping[str, Any]) -> Iterable[SessionFact]:
     cost = cost_record(message.get("usage"))
     if cost is None:
         return

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Refuse, Step
+from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse
 from agent_mux_adapters._dialects.stream_json import wire
 from agent_mux_adapters._dialects.stream_json.tools import ToolTable
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, need_text, rows, text
 
 DENIED = "The user denied this."
 WITHDRAWN = "withdrawn by the agent"
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 
 
 class PendingPermission:
@@ -125,7 +125,7 @@ class StreamJsonApprovals:
 
     # -- inside
 
-    def _reply(self, effect: Step) -> Steps:
+    def _reply(self, effect: CodecOutput) -> Steps:
         return (effect,) if self._live else ()
 
     def _may_use(self, request_id: str, request: Mapping[str, Any]) -> Steps:
@@ -144,7 +144,7 @@ class StreamJsonApprovals:
         action, detail = self._tools.action_of(tool), self._tools.detail_of(tool, arguments)
         risk, command = self._tools.risk_of(tool, arguments), self._tools.command_of(tool, arguments)
         paths = self._tools.paths_of(arguments)
-        return facts.ApprovalAsked(ask.request_id, action, detail, risk, tool, call_id, command, paths)
+        return facts.ApprovalRequested(ask.request_id, action, detail, risk, tool, call_id, command, paths)
 
     def _answer(self, ask: PendingPermission, key: str, answer_text: str) -> Steps:
         if key not in ask.open:
@@ -152,7 +152,7 @@ class StreamJsonApprovals:
         ask.open.discard(key)
         number = list(ask.questions).index(key)
         ask.answers[self._tools.answer_key(number, ask.questions[key])] = answer_text
-        settled = facts.RequestSettled(key, granted=True)
+        settled = facts.RequestResolved(key, granted=True)
         if ask.open:
             return (settled,)
         self._forget(ask)
@@ -167,7 +167,7 @@ class StreamJsonApprovals:
     def _settle(self, ask: PendingPermission, *, granted: bool, reason: str | None = None) -> Steps:
         keys = sorted(ask.open)
         self._forget(ask)
-        return tuple(facts.RequestSettled(key, granted=granted, reason=reason) for key in keys)
+        return tuple(facts.RequestResolved(key, granted=granted, reason=reason) for key in keys)
 
     def _forget(self, ask: PendingPermission) -> None:
         self._asks.pop(ask.request_id, None)
@@ -177,4 +177,4 @@ class StreamJsonApprovals:
 
 def _question(key: str, row: Mapping[str, Any]) -> facts.Fact:
     labels = tuple(text(option.get("label")) for option in rows(row.get("options")))
-    return facts.InputAsked(key, text(row.get("question")), text(row.get("header")) or None, labels, "tool")
+    return facts.InputRequested(key, text(row.get("question")), text(row.get("header")) or None, labels, "tool")

@@ -22,6 +22,7 @@ from agent_mux.sdk.codec import (
     Close,
     CloseStdin,
     CodecContext,
+    CodecOutput,
     DenyAction,
     Exit,
     Interrupt,
@@ -30,7 +31,6 @@ from agent_mux.sdk.codec import (
     SignalGroup,
     Source,
     Steer,
-    Step,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.stream_json import wire
@@ -78,7 +78,7 @@ TWO_WAY = "stream-json-two-way"
 HELLO: Mapping[str, Any] = {"hooks": None}
 """The fields of `initialize` when the adapter has none of its own."""
 
-Steps = tuple[Step, ...]
+Steps = tuple[CodecOutput, ...]
 Facts = tuple[facts.Fact, ...]
 
 
@@ -229,7 +229,7 @@ class StreamJsonCodec:
         # The agent also answers SIGINT with a closing message.
         return (SignalGroup(int(signal.SIGINT)),)
 
-    def _control(self, subtype: str, **fields: Any) -> Step:
+    def _control(self, subtype: str, **fields: Any) -> CodecOutput:
         self._controls += 1
         return wire.control_request(f"mux-{self._controls}", subtype, **fields)
 

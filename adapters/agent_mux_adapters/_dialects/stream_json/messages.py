@@ -223,7 +223,7 @@ class MessageReader:
             return ()
         self.handed_back = kind == "text"
         content = text(block.get(kind))
-        return () if not content else (facts.Text(content) if kind == "text" else facts.Thinking(content),)
+        return () if not content else (facts.WholeText(content) if kind == "text" else facts.WholeThinking(content),)
 
     def _was_streamed(self, kind: str) -> bool:
         for block in self._blocks.values():

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.facts import Fact, Risk, Shell
+from agent_mux.sdk.facts import Fact, Risk, ShellInvocation
 from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 
@@ -112,7 +112,7 @@ class ToolTable:
     """Tools that start a sub-agent."""
     question: str
     """The tool that asks the user; its permission request carries the questions."""
-    shell_of: Callable[[str, Mapping[str, Any]], Shell | None]
+    shell_of: Callable[[str, Mapping[str, Any]], ShellInvocation | None]
     """Returns the command of a foreground shell call; None for other calls."""
     done: Callable[[OpenCall | None, ToolResultBlock], tuple[Fact, ...]]
     """Returns the facts that end a native call. The call is None when its start was not seen."""

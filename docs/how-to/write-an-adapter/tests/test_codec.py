@@ -7,7 +7,7 @@ import pytest
 from amux_qwen.codec import QwenCodec
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import AnswerAction, CodecContext, Exit, Source, Step, WriteStdin
+from agent_mux.sdk.codec import AnswerAction, CodecContext, CodecOutput, Exit, Source, WriteStdin
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/w", "permission_mode": "yolo"}
 TOKENS = {"input_tokens": 150, "output_tokens": 12, "cache_read_input_tokens": 30}
@@ -19,7 +19,7 @@ def new_codec(protocol: str = "stream-json", **context: Any) -> QwenCodec:
     return QwenCodec(CodecContext(agent="qwen", protocol=protocol, **context))
 
 
-def receive(codec: QwenCodec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+def receive(codec: QwenCodec, *lines: Any, source: Source = Source.STDOUT) -> list[CodecOutput]:
     return [step for line in lines for step in codec.receive(json.dumps(line).encode(), source)]
 
 
@@ -54,7 +54,7 @@ def retry(**data: Any) -> dict[str, Any]:
     return {"type": "system", "subtype": "retry", "data": {"reason": "retry", **data}}
 
 
-def of(kind: type, steps: list[Step]) -> list[Any]:
+def of(kind: type, steps: list[CodecOutput]) -> list[Any]:
     return [step for step in steps if isinstance(step, kind)]
 
 
@@ -78,7 +78,7 @@ def test_api_error_emits_no_message() -> None:
     words = "[API Error: 401 Incorrect API key provided: dummy]"
     delta = event(type="content_block_delta", index=0, delta={"type": "text_delta", "text": words})
     steps = receive(new_codec(), INIT, delta, assistant(text(words)), result(error=words))
-    assert of(facts.Text, steps) == of(facts.TextDelta, steps) == []
+    assert of(facts.WholeText, steps) == of(facts.TextDelta, steps) == []
     [failed] = of(facts.TurnFailed, steps)
     assert (failed.failure.code, failed.failure.message) == ("AUTH_ERROR", "401 Incorrect API key provided: dummy")
     assert "OPENAI_API_KEY" in failed.failure.guidance
@@ -199,7 +199,7 @@ def test_answers_are_keyed_by_number() -> None:
     questions = [{"question": "Which?", "header": "Colour", "options": [{"label": "red"}, {"label": "blue"}]}]
     asked = {"subtype": "can_use_tool", "tool_name": "ask_user_question", "tool_use_id": "c"}
     line = {"type": "control_request", "request_id": "r", "request": {**asked, "input": {"questions": questions}}}
-    [question] = of(facts.InputAsked, receive(codec, INIT, assistant(use("ask_user_question"), usage=TOKENS), line))
+    [question] = of(facts.InputRequested, receive(codec, INIT, assistant(use("ask_user_question"), usage=TOKENS), line))
     steps = codec.request(AnswerAction(question.request_id, "blue"))
     written = json.loads(next(step.data for step in steps if isinstance(step, WriteStdin)))
     assert written["response"]["response"]["updatedInput"]["answers"] == {"0": "blue"}

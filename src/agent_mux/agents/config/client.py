@@ -13,12 +13,12 @@ from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError, FieldError, ValidationError
 from agent_mux.sdk.config import (
     AgentConfig,
+    ConfigField,
     ConfigFile,
-    Field,
+    ConfigSetting,
     Scope,
-    Setting,
+    effective_files,
     file_to_change,
-    files_that_count,
     read_document,
 )
 from agent_mux.sdk.documents import FieldPath, open_document, parse_field, with_field, without_field
@@ -53,7 +53,7 @@ class AgentConfigs:
         """Return the merged content of all files. May contain secrets. Raises like `sources`."""
         return reduce(_merge, (source.data for source in self.sources(agent, scope)), {})
 
-    def get_field(self, agent: str, field: str, *, scope: Scope | None = None) -> Setting | None:
+    def get_field(self, agent: str, field: str, *, scope: Scope | None = None) -> ConfigSetting | None:
         """Return one value, and the file with the highest precedence that sets it; None if no file does.
 
         A table is merged from all files. Raises like `sources`, and VALIDATION_ERROR for an invalid name.
@@ -63,7 +63,7 @@ class AgentConfigs:
         if not sources:
             return None
         merged: dict[str, Any] = reduce(_merge, (source.data for source in sources), {})
-        return Setting(value_at(merged, path), sources[-1].scope, sources[-1].path)
+        return ConfigSetting(value_at(merged, path), sources[-1].scope, sources[-1].path)
 
     def set_field(
         self, agent: str, field: str, value: Any, *, scope: Scope = "global", dry_run: bool = False
@@ -100,7 +100,7 @@ class AgentConfigs:
             "agent-mux" if agent == OWN else self._installations.adapters.get(agent).display_name, config
         )
 
-    def fields(self, agent: str) -> Mapping[str, Field]:
+    def fields(self, agent: str) -> Mapping[str, ConfigField]:
         """Return the known fields, by name."""
         return self._config_of(agent).fields
 
@@ -118,7 +118,7 @@ class AgentConfigs:
             found += problems or _check(config, scope, path, data)
         return found
 
-    def model(self, agent: str) -> Setting | None:
+    def model(self, agent: str) -> ConfigSetting | None:
         """Return the model that the files set; None if they set none, or cannot set one."""
         config = self._installations.adapters.get(agent).home().config
         if config is None or config.model is None:
@@ -126,7 +126,7 @@ class AgentConfigs:
         last = None
         for source in self._read(config):
             name = config.model.read(source.data)
-            last = Setting(name, source.scope, source.path) if name is not None else last
+            last = ConfigSetting(name, source.scope, source.path) if name is not None else last
         return last
 
     def set_model(self, agent: str, model: str, *, scope: Scope = "global", dry_run: bool = False) -> FileChange:
@@ -172,7 +172,7 @@ class AgentConfigs:
     def _file_setting(self, config: AgentConfig, scope: Scope, field: FieldPath) -> tuple[ConfigFile, Path] | None:
         """Return the file of a scope with the highest precedence that sets a field, or None."""
         last = None
-        for file, path in files_that_count(config.files, self._installations.paths()):
+        for file, path in effective_files(config.files, self._installations.paths()):
             document = read_document(path, file.format) if file.scope == scope else None
             if document is not None and value_at(document.data(), field) is not MISSING:
                 last = file, path
@@ -185,7 +185,7 @@ class AgentConfigs:
                 yield ConfigSource(file_scope, path, document is not None, {} if document is None else document.data())
 
     def _files(self, config: AgentConfig) -> Iterator[tuple[Scope, Path, ConfigFile]]:
-        for file, path in files_that_count(config.files, self._installations.paths()):
+        for file, path in effective_files(config.files, self._installations.paths()):
             yield file.scope, path, file
 
     def _config_of(self, agent: str) -> AgentConfig:

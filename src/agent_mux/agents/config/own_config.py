@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from agent_mux._util.paths import OWN_NAME, config_dir, is_global, project_dir
-from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Field, Kind
+from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigField, ConfigFile, FieldKind
 from agent_mux.sdk.options import ApprovalMode, Isolation, RunOptions, SystemPromptMode, ThinkingEffort
 from agent_mux.settings.config import CONFIG_KEYS, FILE, parse_config
 from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS
@@ -19,7 +19,7 @@ _HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "R
 _CHOICES: Mapping[Any, tuple[str, ...]] = {
     kind: tuple(map(str, get_args(kind))) for kind in (ApprovalMode, Isolation, SystemPromptMode, ThinkingEffort)
 }
-_KINDS: tuple[tuple[frozenset[Any], Kind], ...] = (
+_KINDS: tuple[tuple[frozenset[Any], FieldKind], ...] = (
     (frozenset({bool}), "boolean"),
     (frozenset({int, float}), "number"),
     (frozenset({str}), "string"),
@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
     "defaultAgent": "the agent of runs that name none",
     "defaultModel": "the model of runs that name none",
 }
-_SPECIAL_KINDS: Mapping[str, Kind] = {
+_SPECIAL_KINDS: Mapping[str, FieldKind] = {
     "agents": "table",
     "command": "list",
     "journal": "boolean",
@@ -58,18 +58,18 @@ def _project_path(paths: AgentPaths) -> Path | None:
     return None if is_global(found) or found == config_dir() else found / FILE
 
 
-def _field(key: str) -> Field | None:
+def _field(key: str) -> ConfigField | None:
     """Describe a key; None if values of several kinds are allowed."""
     name = PROFILE_KEYS.get(key, key)
     hint = _HINTS.get(name)
     choices = next((values for kind, values in _CHOICES.items() if hint in (kind, kind | None)), ())
     description = _DESCRIPTIONS.get(key) or f"as `RunOptions.{name}`"
     description += ", in milliseconds" if name in DURATIONS else ""
-    kind: Kind | None = "string" if choices else _SPECIAL_KINDS.get(key) or _kind_of(hint)
-    return None if kind is None else Field(kind=kind, meaning=description, choices=choices)
+    kind: FieldKind | None = "string" if choices else _SPECIAL_KINDS.get(key) or _kind_of(hint)
+    return None if kind is None else ConfigField(kind=kind, meaning=description, choices=choices)
 
 
-def _kind_of(hint: Any) -> Kind | None:
+def _kind_of(hint: Any) -> FieldKind | None:
     """Return the kind of a type annotation; None if several kinds are possible."""
     if hint is None:  # not a field of `RunOptions`
         return "string"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_mux.sdk.config import AgentConfig, Field, Kind, Scope
+from agent_mux.sdk.config import AgentConfig, ConfigField, FieldKind, Scope
 from agent_mux.sdk.documents import parse_field
 from agent_mux.sdk.documents.document import MISSING, value_at
 
-_TYPES: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
+_TYPES: Mapping[FieldKind, tuple[str, tuple[type, ...]]] = {
     "string": ("string", (str,)),
     "number": ("number", (int, float)),
     "boolean": ("boolean", (bool,)),
@@ -58,21 +58,21 @@ def find_problems(config: AgentConfig, scope: Scope, path: Path, data: Mapping[s
     return found
 
 
-def _field_schema(field: Field) -> dict[str, Any]:
+def _field_schema(field: ConfigField) -> dict[str, Any]:
     first = {"type": _TYPES[field.kind][0], **({"enum": list(field.choices)} if field.choices else {})}
     others = [{"type": _TYPES[kind][0]} for kind in field.or_kinds]
     return {"anyOf": [first, *others]} if others else first
 
 
-def _is_allowed(field: Field, value: Any) -> bool:
+def _is_allowed(field: ConfigField, value: Any) -> bool:
     is_choice = not field.choices or value in field.choices
     return (_has_kind(field.kind, value) and is_choice) or any(_has_kind(kind, value) for kind in field.or_kinds)
 
 
-def _has_kind(kind: Kind, value: Any) -> bool:
+def _has_kind(kind: FieldKind, value: Any) -> bool:
     return isinstance(value, _TYPES[kind][1]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def _describe_allowed(field: Field) -> str:
+def _describe_allowed(field: ConfigField) -> str:
     first = f"one of {', '.join(field.choices)}" if field.choices else f"a {field.kind}"
     return " or ".join((first, *(f"a {kind}" for kind in field.or_kinds)))

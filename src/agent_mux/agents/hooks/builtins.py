@@ -14,7 +14,7 @@ from agent_mux.agents.hooks.encoding import call_to_plain
 from agent_mux.agents.hooks.registrations import Builtin, HandlerFailedError, Registration
 from agent_mux.errors import AgentMuxError
 from agent_mux.redaction import HIDDEN, is_secret_name, redact_text
-from agent_mux.sdk.hooks import GUARDED, NO_OPINION, HookCall, HookDecision
+from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES, NO_OPINION, HookCall, HookDecision
 
 LONGEST_TEXT = 4000
 """Characters of a logged value, and items of a logged table or list; the rest is cut off."""
@@ -66,9 +66,9 @@ def _record_span(name: str, attributes: Mapping[str, str]) -> bool:
 
 def _policy(registration: Registration, call: HookCall) -> HookDecision:
     """Decide by the rules of a policy file. If no rule applies, a `default` of `deny` denies."""
-    if call.hook_type not in GUARDED:
+    if call.hook_type not in GUARDED_HOOK_TYPES:
         return NO_OPINION
-    from agent_mux.sdk.policy import Request, read_policy  # noqa: PLC0415  # needed for some calls only
+    from agent_mux.sdk.policy import PolicyRequest, read_policy  # noqa: PLC0415  # needed for some calls only
     from agent_mux.sdk.shell_commands import risk_of_command  # noqa: PLC0415
 
     file = registration.file()
@@ -77,7 +77,9 @@ def _policy(registration: Registration, call: HookCall) -> HookDecision:
         policy = read_policy(file)
         risk = None if call.command is None else risk_of_command(call.command)
         cwd = call.cwd or str(Path.cwd())
-        ruling = policy.ruled(Request(tool=call.tool_name, command=call.command, paths=call.paths, risk=risk, cwd=cwd))
+        ruling = policy.ruled(
+            PolicyRequest(tool=call.tool_name, command=call.command, paths=call.paths, risk=risk, cwd=cwd)
+        )
     except (AgentMuxError, ValueError, OSError) as error:
         raise HandlerFailedError(str(error)) from error
     if ruling is None:

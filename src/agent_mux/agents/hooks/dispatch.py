@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_mux.agents.hooks.registrations import HandlerFailedError, Registration
-from agent_mux.sdk.hooks import GUARDED, HookCall, HookDecision, HookOutcome
+from agent_mux.sdk.hooks import GUARDED_HOOK_TYPES, HookCall, HookDecision, HookOutcome
 
 
 def dispatch_call(call: HookCall, registrations: Iterable[Registration]) -> HookOutcome:
@@ -35,7 +35,7 @@ def _call_handler(registration: Registration, call: HookCall, warnings: list[str
         return _handler(registration)(registration, call)
     except HandlerFailedError as error:
         failure = f"the hook {registration.id!r} failed: {error}"
-    if registration.is_policy and call.hook_type in GUARDED:
+    if registration.is_policy and call.hook_type in GUARDED_HOOK_TYPES:
         return HookDecision(behavior="deny", reason=failure)
     warnings.append(failure)
     return HookDecision()

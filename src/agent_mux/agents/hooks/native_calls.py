@@ -16,10 +16,18 @@ from agent_mux.agents.hooks.dispatch import dispatch_call
 from agent_mux.agents.hooks.hooks_json import HookFiles
 from agent_mux.agents.hooks.registrations import Registration
 from agent_mux.errors import AgentMuxError
-from agent_mux.sdk.hooks import ANY_AGENT, CALLED_FROM_EVENTS, GUARDED, HOOK_TYPES, HookCall, HookDecision, HookType
+from agent_mux.sdk.hooks import (
+    ANY_AGENT,
+    CALLED_FROM_EVENTS,
+    GUARDED_HOOK_TYPES,
+    HOOK_TYPES,
+    HookCall,
+    HookDecision,
+    HookType,
+)
 
 if TYPE_CHECKING:
-    from agent_mux.sdk.hooks import HookAnswer, NativeHooks
+    from agent_mux.sdk.hooks import HookResponse, NativeHooks
 
 LARGEST_INPUT = 64 << 20
 """Bytes that an agent may write to a hook."""
@@ -67,14 +75,14 @@ def has_no_handlers(agent: str, hook_type: str, stdin: bytes, own: Path | None =
         return False
 
 
-def answer_native_call(native_call: NativeHookCall, stdin: bytes) -> "HookAnswer":
+def answer_native_call(native_call: NativeHookCall, stdin: bytes) -> "HookResponse":
     """Parse the agent's input, call the handlers, and return the answer in the agent's format. Never raises."""
-    from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
+    from agent_mux.sdk.hooks import HookResponse  # noqa: PLC0415
 
     agent, _, types = native_call.environ.get(CALLED_FROM_EVENTS, "").partition(":")
     caller = native_call.native.caller(native_call.environ) or native_call.agent
     if agent == caller and native_call.hook_type in types.split(","):
-        return HookAnswer()  # the run calls this hook itself
+        return HookResponse()  # the run calls this hook itself
     content = _parse_object(stdin)
     registrations: tuple[Registration, ...] | None = None
     try:
@@ -84,7 +92,7 @@ def answer_native_call(native_call: NativeHookCall, stdin: bytes) -> "HookAnswer
         notes = [] if untrusted is None else [f"the hooks of {untrusted} are not trusted; see `amux hooks trust`"]
         call = _parse_call(native_call, content)
         if call is None:
-            return HookAnswer()
+            return HookResponse()
         outcome = dispatch_call(call, registrations)
         answer = native_call.native.answer(call, outcome.decision)
         return _with_warnings(answer, [*notes, *outcome.warnings])
@@ -128,24 +136,24 @@ def _working_directory(content: Mapping[str, Any] | None) -> Path:
 
 def _failure_answer(
     native_call: NativeHookCall, registrations: tuple[Registration, ...] | None, error: Exception
-) -> "HookAnswer":
-    from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
+) -> "HookResponse":
+    from agent_mux.sdk.hooks import HookResponse  # noqa: PLC0415
 
     reason = str(error) if isinstance(error, AgentMuxError) else f"agent-mux failed: {error!r}"
     call = HookCall(agent=native_call.agent, hook_type=native_call.hook_type)
     may_be_denied = registrations is None or any(one.is_policy and one.applies_to(call) for one in registrations)
-    if native_call.hook_type in GUARDED and may_be_denied:
+    if native_call.hook_type in GUARDED_HOOK_TYPES and may_be_denied:
         denial = HookDecision(behavior="deny", reason=reason)
         return _with_warnings(native_call.native.answer(call, denial), [reason])
-    return _with_warnings(HookAnswer(), [reason])
+    return _with_warnings(HookResponse(), [reason])
 
 
-def _with_warnings(answer: "HookAnswer", warnings: list[str]) -> "HookAnswer":
-    from agent_mux.sdk.hooks import HookAnswer  # noqa: PLC0415
+def _with_warnings(answer: "HookResponse", warnings: list[str]) -> "HookResponse":
+    from agent_mux.sdk.hooks import HookResponse  # noqa: PLC0415
 
     if not warnings:
         return answer
     from agent_mux.redaction import redact_text  # noqa: PLC0415
 
     lines = "".join(f"warning: {redact_text(' '.join(warning.split()))}\n" for warning in warnings)
-    return HookAnswer(stdout=answer.stdout, stderr=answer.stderr + lines, exit_code=answer.exit_code)
+    return HookResponse(stdout=answer.stdout, stderr=answer.stderr + lines, exit_code=answer.exit_code)

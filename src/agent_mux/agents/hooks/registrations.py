@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.documents import DocumentError, open_document
-from agent_mux.sdk.hooks import ANY_AGENT, GUARDED, HOOK_TYPES, HookCall
+from agent_mux.sdk.hooks import ANY_AGENT, GUARDED_HOOK_TYPES, HOOK_TYPES, HookCall
 
 Handler = Literal["builtin", "command", "script"]
 HANDLERS: tuple[Handler, ...] = get_args(Handler)
@@ -65,7 +65,7 @@ class Registration:
     def can_decide(self) -> bool:
         """Whether the handler may allow or deny an action of an agent."""
         only_observes = self.handler == "builtin" and not self.is_policy
-        return self.enabled and not only_observes and self.hook_type in (ANY_AGENT, *GUARDED)
+        return self.enabled and not only_observes and self.hook_type in (ANY_AGENT, *GUARDED_HOOK_TYPES)
 
     def file(self) -> Path | None:
         """Return the path of the file that a builtin or script uses; None if it has none."""

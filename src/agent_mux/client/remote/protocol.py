@@ -22,9 +22,9 @@ class PendingSnapshot(msgspec.Struct, rename="camel"):
     def to_open_interaction(self) -> OpenInteraction:
         """Return the interaction as the local classes represent it; the service's id also serves as request id."""
         detail = self.detail
-        asked: facts.ApprovalAsked | facts.InputAsked
+        asked: facts.ApprovalRequested | facts.InputRequested
         if self.type == "approval":
-            asked = facts.ApprovalAsked(
+            asked = facts.ApprovalRequested(
                 self.id,
                 detail.get("action", ""),
                 detail.get("detail", ""),
@@ -34,7 +34,7 @@ class PendingSnapshot(msgspec.Struct, rename="camel"):
                 paths=tuple(detail.get("paths", ())),
             )
         else:
-            asked = facts.InputAsked(
+            asked = facts.InputRequested(
                 self.id,
                 detail.get("question", ""),
                 detail.get("context"),

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.base import TERMINAL_STATES
-from agent_mux.sdk.options import LONGEST_TAG
+from agent_mux.sdk.options import MAX_TAG_LENGTH
 from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, SchemaRef, described
 from agent_mux.service.routes.requests import (
     CurrentCaller,
@@ -114,7 +114,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
         str | None, Query(max_length=LONGEST_NAME, description="Name of the token that created the run.")
     ] = None,
     tag: Annotated[
-        list[Annotated[str, Query(max_length=LONGEST_TAG)]] | None,
+        list[Annotated[str, Query(max_length=MAX_TAG_LENGTH)]] | None,
         Query(max_length=MAX_TAGS, description="Runs with all of these tags."),
     ] = None,
     since: Annotated[int | None, Query(ge=0, le=LATEST, description="Created at or after: ms since the epoch.")] = None,

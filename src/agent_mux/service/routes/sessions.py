@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
-from agent_mux.sdk.options import LONGEST_TAG
+from agent_mux.sdk.options import MAX_TAG_LENGTH
 from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef, described
 from agent_mux.service.routes.requests import CurrentService, RawPathRoute, json_answer
 from agent_mux.service.service import in_thread
@@ -27,7 +27,7 @@ LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096
 MAX_TAGS = 32
 LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
-Tag = Annotated[str, Query(max_length=LONGEST_TAG)]
+Tag = Annotated[str, Query(max_length=MAX_TAG_LENGTH)]
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPathRoute)
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000

@@ -7,7 +7,7 @@ from pydantic import BaseModel, TypeAdapter
 from tests.unit.adapters import codec_conversation
 from tests.unit.adapters.codec_conversation import PROJECT, as_line, facts_of
 
-from agent_mux.sdk.codec import Codec, CodecContext, Effect, Source, Step, WriteStdin
+from agent_mux.sdk.codec import Codec, CodecContext, CodecOutput, Effect, Source, WriteStdin
 from agent_mux_adapters._dialects.acp import AcpCodec, AcpQuirks
 
 OWN = "session-1"
@@ -47,7 +47,7 @@ def new_codec(quirks: AcpQuirks | None = None, **context: Any) -> Codec:
     return AcpCodec(CodecContext(**settings), quirks or AcpQuirks(agent="x"))
 
 
-def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+def receive(codec: Codec, *lines: Any, source: Source = Source.STDOUT) -> list[CodecOutput]:
     """Return the steps of these lines; anything but bytes is sent as a message."""
     return codec_conversation.receive(codec, *map(spelled, lines), source=source)
 
@@ -65,29 +65,29 @@ class AcpConversation(codec_conversation.CodecConversation):
 
     # -- the agent
 
-    def receive(self, *lines: Any) -> list[Step]:
+    def receive(self, *lines: Any) -> list[CodecOutput]:
         return super().receive(*map(spelled, lines))
 
-    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+    def receive_response(self, request_id: int, result: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "result": result})
 
-    def receive_error(self, request_id: int, message: str, code: int = -32603, **more: Any) -> list[Step]:
+    def receive_error(self, request_id: int, message: str, code: int = -32603, **more: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "error": {"code": code, "message": message, **more}})
 
-    def receive_update(self, kind: str, session: str = OWN, /, **fields: Any) -> list[Step]:
+    def receive_update(self, kind: str, session: str = OWN, /, **fields: Any) -> list[CodecOutput]:
         return self.receive(update(kind, session, **fields))
 
-    def speaks(self, text: str, **fields: Any) -> list[Step]:
+    def speaks(self, text: str, **fields: Any) -> list[CodecOutput]:
         return self.receive_update("agent_message_chunk", content={"type": "text", "text": text}, **fields)
 
-    def thinks(self, text: str, **fields: Any) -> list[Step]:
+    def thinks(self, text: str, **fields: Any) -> list[CodecOutput]:
         return self.receive_update("agent_thought_chunk", content={"type": "text", "text": text}, **fields)
 
-    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[CodecOutput]:
         self._asked[request_id] = method
         return self.receive({"id": request_id, "method": method, "params": {"sessionId": OWN, **params}})
 
-    def asks_permission(self, request_id: Any, call: str, **fields: Any) -> list[Step]:
+    def asks_permission(self, request_id: Any, call: str, **fields: Any) -> list[CodecOutput]:
         options = fields.pop("options", ALLOW_OR_NOT)
         tool_call = {"toolCallId": call, **fields}
         return self.receive_request(request_id, "session/request_permission", toolCall=tool_call, options=list(options))

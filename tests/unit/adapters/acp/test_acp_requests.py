@@ -11,7 +11,7 @@ from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interru
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, AcpQuirks, ToolReader, choice_question
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
-ASKED = facts.ApprovalAsked("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
+ASKED = facts.ApprovalRequested("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
 END = {"stopReason": "end_turn"}
 
 
@@ -28,7 +28,7 @@ def test_a_permission_is_shown_with_its_call() -> None:
     talk.asks_permission(0, "call-1", **SHELL)
     assert talk.facts() == [
         facts.StepBegin(),
-        facts.ToolReady("call-1", "execute", {"command": "rm x"}, facts.Shell("rm x")),
+        facts.ToolReady("call-1", "execute", {"command": "rm x"}, facts.ShellInvocation("rm x")),
         ASKED,
     ]
 
@@ -47,7 +47,7 @@ def test_the_reply_is_the_option_of_its_kind(action: Any, option: str) -> None:
     talk.request(action)
     assert talk.sent() == [selected(0, option)]
     is_yes = isinstance(action, ApproveAction)
-    assert talk.facts(facts.RequestSettled) == [facts.RequestSettled("0", is_yes, None if is_yes else "no")]
+    assert talk.facts(facts.RequestResolved) == [facts.RequestResolved("0", is_yes, None if is_yes else "no")]
     [refusal] = talk.request(action)
     assert isinstance(refusal, Refuse)
     assert refusal.code == "INTERACTION_NOT_FOUND"
@@ -69,7 +69,7 @@ def test_without_an_option_for_it_approval_falls_back_and_denial_cancels() -> No
     ):
         talk.request(action)
     assert talk.sent() == [selected(0, "once"), selected(1, "always"), cancelled(2), selected(3, "go"), cancelled(4)]
-    assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, False, True, False]
+    assert [settled.granted for settled in talk.facts(facts.RequestResolved)] == [True, True, False, True, False]
 
 
 def test_the_agents_ids_are_its_own_whatever_they_are() -> None:
@@ -85,7 +85,7 @@ def test_a_change_is_shown_as_its_diff() -> None:
     talk = AcpConversation().prompted()
     diff = {"type": "diff", "path": "/home/dev/project/a.txt", "oldText": "one\n", "newText": "two\n"}
     talk.asks_permission(0, "call-1", title="Edit a.txt", kind="edit", content=[diff])
-    [asked] = talk.facts(facts.ApprovalAsked)
+    [asked] = talk.facts(facts.ApprovalRequested)
     assert asked.action == "Change files"
     assert asked.detail.splitlines()[0] == "Edit a.txt"
     assert asked.detail.endswith("@@ -1,1 +1,1 @@\n-one\n+two\n")
@@ -104,7 +104,7 @@ def test_a_change_is_shown_as_its_diff() -> None:
 def test_other_permissions_show_the_reported_fields(call: Any, detail: str, risk: str) -> None:
     talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **call)
-    [asked] = talk.facts(facts.ApprovalAsked)
+    [asked] = talk.facts(facts.ApprovalRequested)
     assert (asked.detail, asked.risk) == (detail, risk)
 
 
@@ -112,7 +112,9 @@ def test_permission_extends_a_known_call() -> None:
     talk = AcpConversation().prompted()
     talk.receive_update("tool_call", toolCallId="call-1", title="bash", kind="execute", status="pending", rawInput={})
     talk.asks_permission(0, "call-1", **SHELL)
-    assert talk.facts(facts.ToolReady) == [facts.ToolReady("call-1", "bash", {"command": "rm x"}, facts.Shell("rm x"))]
+    assert talk.facts(facts.ToolReady) == [
+        facts.ToolReady("call-1", "bash", {"command": "rm x"}, facts.ShellInvocation("rm x"))
+    ]
     assert len(talk.facts(facts.StepBegin)) == 1
 
 
@@ -142,16 +144,16 @@ def test_an_interruption_answers_what_is_open_and_what_comes_after_it() -> None:
     talk.asks_permission(1, "call-2", **SHELL)
     talk.receive_request(2, "elicitation/create", mode="form", message="?", requestedSchema={"type": "object"})
     assert talk.sent() == [cancelled(1), {"id": 2, "result": {"action": "cancel"}}]
-    assert len(talk.facts(facts.ApprovalAsked)) == 1
+    assert len(talk.facts(facts.ApprovalRequested)) == 1
     talk.receive_response(3, {"stopReason": "cancelled"})
-    assert [type(fact) for fact in talk.facts()[-3:]] == [facts.RequestSettled, facts.ToolDone, facts.TurnStopped]
+    assert [type(fact) for fact in talk.facts()[-3:]] == [facts.RequestResolved, facts.ToolDone, facts.TurnStopped]
 
 
 def test_open_requests_are_settled_when_the_turn_ends() -> None:
     talk = AcpConversation(interactive=True).prompted()
     talk.asks_permission(0, "call-1", **SHELL)
     talk.receive_response(3, END)
-    assert talk.facts(facts.RequestSettled) == [facts.RequestSettled("0", granted=False, reason="the turn ended")]
+    assert talk.facts(facts.RequestResolved) == [facts.RequestResolved("0", granted=False, reason="the turn ended")]
     assert talk.sent() == [cancelled(0)]
 
 
@@ -159,7 +161,7 @@ def test_the_agent_can_withdraw_a_request() -> None:
     talk = AcpConversation().prompted()
     talk.asks_permission(0, "call-1", **SHELL)
     talk.receive({"method": "$/cancel_request", "params": {"requestId": 0}})
-    [settled] = talk.facts(facts.RequestSettled)
+    [settled] = talk.facts(facts.RequestResolved)
     assert (settled.granted, settled.reason) == (False, "x withdrew the request")
     emitted = talk.receive({"method": "$/cancel_request", "params": {"requestId": 0}})
     assert isinstance(emitted[0], facts.Ignored)
@@ -181,9 +183,9 @@ FORM = {
 def test_a_form_is_one_question_for_each_field_answered_together() -> None:
     talk = AcpConversation().prompted()
     talk.receive_request(7, "elicitation/create", mode="form", message="Tell me", requestedSchema=FORM)
-    assert talk.facts(facts.InputAsked)[:2] == [
-        facts.InputAsked("7/color", "Color", "Tell me", ("Red",)),
-        facts.InputAsked("7/count", "count", "how many"),
+    assert talk.facts(facts.InputRequested)[:2] == [
+        facts.InputRequested("7/color", "Color", "Tell me", ("Red",)),
+        facts.InputRequested("7/count", "count", "how many"),
     ]
     for name, answer in (("color", "Red"), ("count", "3"), ("sure", "yes"), ("tags", "a, b")):
         talk.request(AnswerAction(f"7/{name}", answer))
@@ -191,7 +193,7 @@ def test_a_form_is_one_question_for_each_field_answered_together() -> None:
     talk.request(DenyAction("7/note"))
     content = {"color": "r", "count": 3, "sure": True, "tags": ["a", "b"]}
     assert talk.sent() == [{"id": 7, "result": {"action": "accept", "content": content}}]
-    assert [settled.granted for settled in talk.facts(facts.RequestSettled)] == [True, True, True, True, False]
+    assert [settled.granted for settled in talk.facts(facts.RequestResolved)] == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_form_can_be_declined_and_cannot_be_approved() -> None:
     assert isinstance(refusal, Refuse)
     talk.request(DenyAction("7/color"))
     assert talk.sent()[1:] == [{"id": 7, "result": {"action": "decline"}}]
-    assert len(talk.facts(facts.RequestSettled)) == len(FORM["properties"])  # type: ignore[arg-type]
+    assert len(talk.facts(facts.RequestResolved)) == len(FORM["properties"])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("answer", "result"), [("yes", {"action": "accept", "content": {}}),
@@ -221,7 +223,7 @@ def test_a_form_can_be_declined_and_cannot_be_approved() -> None:
 def test_a_form_without_fields_asks_for_consent(answer: str, result: Any) -> None:
     talk = AcpConversation().prompted()
     talk.receive_request(7, "elicitation/create", mode="form", message="Sure?", requestedSchema={"type": "object"})
-    assert talk.facts(facts.InputAsked) == [facts.InputAsked("7", "Sure?", None, ("yes", "no"))]
+    assert talk.facts(facts.InputRequested) == [facts.InputRequested("7", "Sure?", None, ("yes", "no"))]
     talk.request(AnswerAction("7", answer))
     assert talk.sent() == [{"id": 7, "result": result}]
 
@@ -232,7 +234,7 @@ def test_a_link_is_an_approval() -> None:
         talk.receive_request(
             number, "elicitation/create", mode="url", message="Log in", url="https://x/", elicitationId="e"
         )
-    assert talk.facts(facts.ApprovalAsked)[0].detail == "Log in\nhttps://x/"
+    assert talk.facts(facts.ApprovalRequested)[0].detail == "Log in\nhttps://x/"
     talk.request(ApproveAction("7"))
     talk.request(DenyAction("8"))
     assert talk.sent() == [{"id": 7, "result": {"action": "accept"}}, {"id": 8, "result": {"action": "decline"}}]
@@ -247,7 +249,7 @@ def test_a_question_in_the_shape_of_a_permission_is_a_question() -> None:
     options = [{"optionId": "r", "kind": "allow_once", "name": "Red"}, *ALLOW_OR_NOT[2:]]
     talk = AcpConversation(AcpQuirks(tools=AsksByPermission())).prompted()
     talk.asks_permission(0, "call-1", title="Which color?", kind="think", options=options)
-    assert talk.facts(facts.InputAsked) == [facts.InputAsked("0", "Which color?", None, ("Red", "Reject"))]
+    assert talk.facts(facts.InputRequested) == [facts.InputRequested("0", "Which color?", None, ("Red", "Reject"))]
     [refusal] = talk.request(AnswerAction("0", "Blue"))
     assert isinstance(refusal, Refuse)
     talk.request(AnswerAction("0", "Red"))
@@ -287,7 +289,7 @@ def test_replies_of_another_client_settle_in_any_order() -> None:
                               ((Source.STDOUT, request), (Source.STDIN, reply))):  # fmt: skip
             codec = new_codec()
             steps = receive(codec, first[1], source=first[0]) + receive(codec, second[1], source=second[0])
-            assert [settled.granted for settled in facts_of(steps, facts.RequestSettled)] == [granted]
+            assert [settled.granted for settled in facts_of(steps, facts.RequestResolved)] == [granted]
 
 
 def test_transcript_without_stdin_infers_the_reply_from_the_call() -> None:
@@ -301,4 +303,4 @@ def test_transcript_without_stdin_infers_the_reply_from_the_call() -> None:
             {"method": "session/update", "params": {"sessionId": OWN, "update": {
                 "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": status}}},
         )  # fmt: skip
-        assert [settled.granted for settled in facts_of(steps, facts.RequestSettled)] == [granted]
+        assert [settled.granted for settled in facts_of(steps, facts.RequestResolved)] == [granted]

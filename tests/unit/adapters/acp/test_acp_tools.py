@@ -14,7 +14,7 @@ from agent_mux.sdk.facts import (
     FilePatched,
     FileRead,
     FileWritten,
-    Shell,
+    ShellInvocation,
     TextDelta,
     ToolDone,
     ToolOutput,
@@ -51,7 +51,7 @@ def test_a_command() -> None:
         {"status": "completed", "content": shown("a\nb\nc\n"), "rawOutput": {"exitCode": 0}},
     )
     assert emitted == [
-        ToolReady("t", "bash", {"command": "ls", "cwd": "/x"}, Shell("ls", "/x")),
+        ToolReady("t", "bash", {"command": "ls", "cwd": "/x"}, ShellInvocation("ls", "/x")),
         ToolOutput("t", "a\n"),
         ToolOutput("t", "b\n"),
         ToolDone("t", "a\nb\nc\n", stdout="a\nb\nc\n", exit_code=0, name="bash"),
@@ -89,7 +89,7 @@ def test_announcement_content_is_not_output() -> None:
     emitted = called(start, {"status": "in_progress", "content": shown("$ ls", "a\n")},
                   {"status": "completed", "content": shown("$ ls", "a\n")})  # fmt: skip
     assert emitted == [
-        ToolReady("t", "execute", {"command": "$ ls"}, Shell("ls")),
+        ToolReady("t", "execute", {"command": "$ ls"}, ShellInvocation("ls")),
         ToolOutput("t", "a\n"),
         ToolDone("t", "a\n", stdout="a\n", name="execute"),
     ]
@@ -98,7 +98,7 @@ def test_announcement_content_is_not_output() -> None:
 @pytest.mark.parametrize("command", [{"command": ["echo", "a b"]}, {"cmd": "echo 'a b'"}])
 def test_command_is_read_from_lists_and_alternative_fields(command: Any) -> None:
     [ready] = called({"kind": "execute", "rawInput": command})
-    assert ready.shell == Shell("echo 'a b'")
+    assert ready.shell == ShellInvocation("echo 'a b'")
 
 
 @pytest.mark.parametrize(("kind", "first"), [("execute", {"cwd": "/x"}), ("edit", {}), ("other", {})])
@@ -275,8 +275,8 @@ def test_acp_adapter_reads_habits_of_common_agents() -> None:
     questions = [{"question": "Red or blue?", "header": "Color", "options": [{"label": "Red"}]}, {"question": "Why?"}]
     talk.receive_update("tool_call", toolCallId="t", title="Ask", kind="think", status="pending", rawInput={})
     talk.asks_permission(0, "t", title="Ask user", kind="think", _meta={"qwenQuestions": questions})
-    assert talk.facts(facts.InputAsked) == [
-        facts.InputAsked("0/0", "Red or blue?", "Color", ("Red",)), facts.InputAsked("0/1", "Why?"),
+    assert talk.facts(facts.InputRequested) == [
+        facts.InputRequested("0/0", "Red or blue?", "Color", ("Red",)), facts.InputRequested("0/1", "Why?"),
     ]  # fmt: skip
     talk.request(AnswerAction("0/0", "Red"))
     [*_, write] = talk.request(AnswerAction("0/1", "because"))
@@ -303,9 +303,9 @@ def test_subagent_facts_are_attributed() -> None:
         facts.SubagentBegin("t", "reviewer", "look"),
         facts.InSubagent("t", TextDelta("I look.")),
         facts.InSubagent("t", facts.TextEnd()),
-        facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, Shell("ls"))),
-        facts.ApprovalAsked("0", "Run a command", "ls", "low", "bash", command="ls"),
-        facts.RequestSettled("0", granted=False, reason="no"),
+        facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, ShellInvocation("ls"))),
+        facts.ApprovalRequested("0", "Run a command", "ls", "low", "bash", command="ls"),
+        facts.RequestResolved("0", granted=False, reason="no"),
         facts.InSubagent("t", ToolDone("u", error="no", name="bash")),
         facts.InSubagent("t", TextDelta("Fine.")),
         facts.InSubagent("t", facts.Usage(1, 1)),

@@ -90,12 +90,12 @@ def test_prompt_is_always_one_line() -> None:
 def test_a_tool_asks_for_permission_and_gets_it() -> None:
     codec = started()
     (asked,) = receive(codec, ask(input={"command": "rm -rf /"}))
-    assert asked == facts.ApprovalAsked("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /")
+    assert asked == facts.ApprovalRequested("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /")
     steps = codec.request(ApproveAction("r1"))
     (answer,) = sent(steps)
     assert answer["response"]["request_id"] == "r1"
     assert answer["response"]["response"] == {"behavior": "allow", "updatedInput": {"command": "rm -rf /"}}
-    assert only(steps, facts.RequestSettled) == [facts.RequestSettled("r1", granted=True)]
+    assert only(steps, facts.RequestResolved) == [facts.RequestResolved("r1", granted=True)]
 
 
 def test_a_denial_gives_its_reason_to_the_model() -> None:
@@ -103,7 +103,7 @@ def test_a_denial_gives_its_reason_to_the_model() -> None:
     receive(codec, ask(input={}))
     steps = codec.request(DenyAction("r1", "not today"))
     assert sent(steps)[0]["response"]["response"] == {"behavior": "deny", "message": "not today"}
-    assert only(steps, facts.RequestSettled) == [facts.RequestSettled("r1", granted=False, reason="not today")]
+    assert only(steps, facts.RequestResolved) == [facts.RequestResolved("r1", granted=False, reason="not today")]
 
 
 def test_always_allows_the_narrowest_suggestion_and_for_this_session_only() -> None:
@@ -149,28 +149,28 @@ def test_our_answer_printed_again_settles_nothing_twice() -> None:
     codec = started()
     receive(codec, ask(input={}))
     receive_again = sent(codec.request(ApproveAction("r1")))
-    assert not only(receive(codec, *receive_again), facts.RequestSettled)
+    assert not only(receive(codec, *receive_again), facts.RequestResolved)
 
 
 def test_a_withdrawn_request_is_not_granted() -> None:
-    (settled,) = only(recorded_facts("interrupt_during_permission"), facts.RequestSettled)
+    (settled,) = only(recorded_facts("interrupt_during_permission"), facts.RequestResolved)
     assert (settled.granted, settled.reason) == (False, "withdrawn by the agent")
 
 
 def test_leaving_plan_mode_is_an_approval() -> None:
-    asked = only(recorded_facts("exit_plan_mode_stdio"), facts.ApprovalAsked)
+    asked = only(recorded_facts("exit_plan_mode_stdio"), facts.ApprovalRequested)
     assert [fact.tool_name for fact in asked] == ["Write", "ExitPlanMode"]
 
 
 def test_a_denial_without_asking_is_shown_as_one() -> None:
-    (asked,) = only(recorded_facts("allowed_tools"), facts.ApprovalAsked)
-    (settled,) = only(recorded_facts("allowed_tools"), facts.RequestSettled)
+    (asked,) = only(recorded_facts("allowed_tools"), facts.ApprovalRequested)
+    (settled,) = only(recorded_facts("allowed_tools"), facts.RequestResolved)
     assert (settled.request_id, settled.granted) == (asked.request_id, False)
     assert settled.reason
 
 
 def test_a_permission_inside_a_sub_agent_is_asked_like_any_other() -> None:
-    (asked,) = only(recorded_facts("perm_in_subagent"), facts.ApprovalAsked)
+    (asked,) = only(recorded_facts("perm_in_subagent"), facts.ApprovalRequested)
     assert asked.tool_name == "Bash"
 
 
@@ -180,10 +180,10 @@ def test_a_permission_inside_a_sub_agent_is_asked_like_any_other() -> None:
 def test_a_question_is_answered_with_its_text() -> None:
     codec = started()
     (asked,) = receive(codec, questions("Which?"))
-    assert asked == facts.InputAsked("r1", "Which?", "H", ("A", "B"), "tool")
+    assert asked == facts.InputRequested("r1", "Which?", "H", ("A", "B"), "tool")
     steps = codec.request(AnswerAction("r1", "B"))
     assert sent(steps)[0]["response"]["response"]["updatedInput"]["answers"] == {"Which?": "B"}
-    assert only(steps, facts.RequestSettled)[0].granted
+    assert only(steps, facts.RequestResolved)[0].granted
 
 
 def test_several_questions_are_answered_together_when_all_are_answered() -> None:
@@ -191,7 +191,7 @@ def test_several_questions_are_answered_together_when_all_are_answered() -> None
     first, second = receive(codec, questions("Which?", "How many?"))
     early = codec.request(AnswerAction(first.request_id, "A"))
     assert effects(early) == []
-    assert only(early, facts.RequestSettled)[0].request_id == first.request_id
+    assert only(early, facts.RequestResolved)[0].request_id == first.request_id
     late = codec.request(AnswerAction(second.request_id, "2"))
     assert sent(late)[0]["response"]["response"]["updatedInput"]["answers"] == {"Which?": "A", "How many?": "2"}
 
@@ -202,7 +202,7 @@ def test_declining_one_of_several_questions_declines_them_all() -> None:
     codec.request(AnswerAction(first.request_id, "A"))
     steps = codec.request(DenyAction(second.request_id))
     assert sent(steps)[0]["response"]["response"]["behavior"] == "deny"
-    assert [fact.request_id for fact in only(steps, facts.RequestSettled)] == [second.request_id]
+    assert [fact.request_id for fact in only(steps, facts.RequestResolved)] == [second.request_id]
     assert only(codec.request(AnswerAction(first.request_id, "B")), Refuse)
 
 
@@ -215,7 +215,7 @@ def test_an_answer_to_a_permission_and_a_yes_to_a_question_are_refused() -> None
 
 
 def test_questions_come_even_where_everything_is_allowed() -> None:
-    asked = only(recorded_facts("ask_two_questions"), facts.InputAsked)
+    asked = only(recorded_facts("ask_two_questions"), facts.InputRequested)
     assert [(fact.question, fact.options) for fact in asked] == [("Which?", ("A", "B")), ("How many?", ("1", "2"))]
 
 
@@ -249,7 +249,7 @@ def test_the_answers_of_a_transcript_settle_its_requests_in_any_order(*, ours_fi
         for line in lines
         for step in codec.receive(line, source)
     ]
-    (settled,) = only(steps, facts.RequestSettled)
+    (settled,) = only(steps, facts.RequestResolved)
     assert (settled.granted, settled.reason) == (False, "User said no")
     assert effects(steps) == []
 
@@ -258,7 +258,7 @@ def test_an_error_as_an_answer_denies() -> None:
     fixture = recording("perm_error_response")
     codec = new_codec(TWO_WAY)
     steps = receive(codec, *fixture.stdin, source=Source.STDIN) + receive(codec, *fixture.stdout_lines)
-    assert [(fact.granted, fact.reason) for fact in only(steps, facts.RequestSettled)] == [(False, "host blew up")]
+    assert [(fact.granted, fact.reason) for fact in only(steps, facts.RequestResolved)] == [(False, "host blew up")]
 
 
 # -- when standard input is closed

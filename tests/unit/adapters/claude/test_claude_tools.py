@@ -76,7 +76,7 @@ def test_a_structured_result_that_is_a_string_does_no_harm() -> None:
 def test_a_foreground_command_has_a_shell_and_a_background_one_has_none() -> None:
     (foreground,) = only(recorded_facts("tool_bash"), facts.ToolReady)
     (background,) = only(recorded_facts("tool_bash_background"), facts.ToolReady)
-    assert foreground.shell == facts.Shell("echo hi")
+    assert foreground.shell == facts.ShellInvocation("echo hi")
     assert background.shell is None
 
 
@@ -257,7 +257,7 @@ def test_what_happens_inside_is_marked_with_the_call_that_began_it() -> None:
 def test_forwarded_text_of_a_synchronous_subagent_is_emitted() -> None:
     def texts(name: str) -> list[str]:
         inside = [fact.fact for fact in only(recorded_facts(name), facts.InSubagent)]
-        return [fact.text for fact in only(inside, facts.Text, facts.Thinking)]
+        return [fact.text for fact in only(inside, facts.WholeText, facts.WholeThinking)]
 
     assert texts("subagent_sync") == []
     assert texts("subagent_sync_forward") == ["sub think", "sub text", "Subagent result: 3 files."]

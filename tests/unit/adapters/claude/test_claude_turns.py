@@ -14,7 +14,7 @@ CLOSING = (facts.TurnDone, facts.TurnFailed, facts.TurnStopped, facts.TurnLimitH
 
 
 def recorded_text(name: str) -> str:
-    return "".join(fact.text for fact in only(recorded_facts(name), facts.TextDelta, facts.Text))
+    return "".join(fact.text for fact in only(recorded_facts(name), facts.TextDelta, facts.WholeText))
 
 
 # -- turns: init and result repeat
@@ -59,7 +59,9 @@ def test_late_result_with_an_error_is_emitted() -> None:
     failed = json.loads(late) | {"is_error": True, "result": "it broke"}
     codec = new_codec()
     receive(codec, *before)
-    assert only(receive(codec, failed), facts.Trouble, *CLOSING) == [facts.Trouble("AGENT_CRASH", "it broke")]
+    assert only(receive(codec, failed), facts.RecoverableError, *CLOSING) == [
+        facts.RecoverableError("AGENT_CRASH", "it broke")
+    ]
 
 
 def test_a_run_that_dies_between_two_turns_is_not_completed() -> None:
@@ -121,7 +123,7 @@ def test_an_error_is_a_failed_turn_whatever_subtype_it_has(name: str, code: Erro
 
 @pytest.mark.parametrize("name", ["err_401", "err_403", "err_no_key", "err_500_final", "err_conn_refused"])
 def test_an_error_text_is_no_message_of_the_assistant(name: str) -> None:
-    assert not only(recorded_facts(name), facts.Text, facts.TextDelta, facts.StepBegin)
+    assert not only(recorded_facts(name), facts.WholeText, facts.TextDelta, facts.StepBegin)
 
 
 def test_a_session_that_could_not_be_resumed_is_not_announced() -> None:
@@ -191,12 +193,12 @@ def test_a_killed_agent_has_no_closing_message(name: str) -> None:
 def test_whole_line_does_not_repeat_streamed_text(name: str) -> None:
     facts_told = recorded_facts(name)
     assert only(facts_told, facts.TextDelta)
-    assert not only(facts_told, facts.Text, facts.Thinking)
+    assert not only(facts_told, facts.WholeText, facts.WholeThinking)
 
 
 def test_without_partial_messages_the_whole_line_emits_the_text() -> None:
     facts_told = recorded_facts("plain_text")
-    assert [text.text for text in only(facts_told, facts.Text)] == ["Hello from the fake model."]
+    assert [text.text for text in only(facts_told, facts.WholeText)] == ["Hello from the fake model."]
     assert len(only(facts_told, facts.StepBegin)) == 1
 
 
@@ -209,7 +211,7 @@ def test_a_message_ends_after_its_last_fragment_although_the_whole_line_comes_be
 def test_a_dropped_stream_and_its_repetition_without_streaming_are_three_messages() -> None:
     facts_told = recorded_facts("err_drop_always")
     assert len(only(facts_told, facts.TextEnd)) == 2
-    assert [text.text for text in only(facts_told, facts.Text)] == ["partial text that will be cut"]
+    assert [text.text for text in only(facts_told, facts.WholeText)] == ["partial text that will be cut"]
     assert len(only(facts_told, facts.StepBegin)) == 3
     messages = [e.text for e in events_of("err_drop_always") if e.type == "message_stop"]
     assert messages == ["partial text that will be cut"] * 3
@@ -234,7 +236,7 @@ def test_same_text_in_the_next_message_is_emitted() -> None:
     line = native("plain_text", type="assistant")[0]
     again = json.loads(json.dumps(line))
     again["message"]["id"] = "msg_other"
-    assert len(only(receive(new_codec(), line, again), facts.Text)) == 2
+    assert len(only(receive(new_codec(), line, again), facts.WholeText)) == 2
 
 
 def test_one_line_per_content_block_is_one_step_per_message() -> None:
@@ -243,7 +245,7 @@ def test_one_line_per_content_block_is_one_step_per_message() -> None:
 
 
 def test_the_output_of_a_local_command_is_a_message() -> None:
-    (text,) = only(recorded_facts("slash_context"), facts.Text)
+    (text,) = only(recorded_facts("slash_context"), facts.WholeText)
     assert text.text.startswith("## Context Usage")
 
 
@@ -263,7 +265,7 @@ def test_a_refused_message_leaves_a_note_and_no_empty_message() -> None:
 
 def test_json_output_is_a_whole_run_in_one_line() -> None:
     kinds = [type(fact) for fact in recorded_facts("json_output")]
-    assert kinds == [facts.SessionKnown, facts.Text, facts.Usage, facts.RunCost, facts.TurnDone]
+    assert kinds == [facts.SessionKnown, facts.WholeText, facts.Usage, facts.RunCost, facts.TurnDone]
 
 
 def test_the_answer_is_not_repeated_by_the_result() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from codex_recordings import APP_SERVER, OWN_THREAD, new_codec
 from tests.unit.adapters import codec_conversation
 
-from agent_mux.sdk.codec import Step
+from agent_mux.sdk.codec import CodecOutput
 
 
 class CodexConversation(codec_conversation.CodecConversation):
@@ -14,22 +14,22 @@ class CodexConversation(codec_conversation.CodecConversation):
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(APP_SERVER, **{"prompt": "hello", **context}))
 
-    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+    def receive_response(self, request_id: int, result: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "result": result})
 
-    def receive_error(self, request_id: int, message: str) -> list[Step]:
+    def receive_error(self, request_id: int, message: str) -> list[CodecOutput]:
         return self.receive({"id": request_id, "error": {"code": -32600, "message": message}})
 
-    def receive_notification(self, method: str, **params: Any) -> list[Step]:
+    def receive_notification(self, method: str, **params: Any) -> list[CodecOutput]:
         return self.receive({"method": method, "params": {"threadId": OWN_THREAD, **params}})
 
-    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[CodecOutput]:
         return self.receive({"method": method, "id": request_id, "params": {"threadId": OWN_THREAD, **params}})
 
-    def begins(self, turn: str) -> list[Step]:
+    def begins(self, turn: str) -> list[CodecOutput]:
         return self.receive_notification("turn/started", turn={"id": turn, "status": "inProgress"})
 
-    def ends(self, turn: str, status: str = "completed", **fields: Any) -> list[Step]:
+    def ends(self, turn: str, status: str = "completed", **fields: Any) -> list[CodecOutput]:
         return self.receive_notification("turn/completed", turn={"id": turn, "status": status, **fields})
 
     def opened(self) -> "CodexConversation":

@@ -70,7 +70,7 @@ def test_results_of_other_requests_are_ignored() -> None:
 
 
 def test_text_and_thoughts_stream_and_the_completed_items_repeat_nothing() -> None:
-    kinds = recorded_facts("as_plain", facts.ThinkingDelta, facts.TextDelta, facts.Thinking, facts.Text)
+    kinds = recorded_facts("as_plain", facts.ThinkingDelta, facts.TextDelta, facts.WholeThinking, facts.WholeText)
     assert "".join(fact.text for fact in kinds if isinstance(fact, facts.ThinkingDelta)) == "**Think** first."
     assert "".join(fact.text for fact in kinds if isinstance(fact, facts.TextDelta)) == "Hello from app-server."
     assert {type(fact) for fact in kinds} == {facts.ThinkingDelta, facts.TextDelta}
@@ -84,7 +84,7 @@ def test_a_completed_message_adds_what_its_fragments_missed() -> None:
 
 def test_a_message_without_fragments_is_emitted_whole() -> None:
     steps = receive(in_turn(), item("completed", type="agentMessage", id="m", text="Hello"))
-    assert without_ignored(steps) == [facts.StepBegin(), facts.Text("Hello")]
+    assert without_ignored(steps) == [facts.StepBegin(), facts.WholeText("Hello")]
 
 
 def test_a_message_that_contradicts_its_fragments_is_not_repeated() -> None:
@@ -129,7 +129,7 @@ def test_a_raw_thought_without_a_summary_is_emitted() -> None:
 
 
 def test_a_message_cut_off_by_steering_is_closed() -> None:
-    kinds = recorded_facts("as_steer", facts.TextDelta, facts.TextEnd, facts.Text, facts.StepBegin)
+    kinds = recorded_facts("as_steer", facts.TextDelta, facts.TextEnd, facts.WholeText, facts.StepBegin)
     assert kinds[:5] == [
         facts.StepBegin(),
         facts.TextDelta("first "),
@@ -295,7 +295,7 @@ def test_a_filling_context_and_its_compaction_are_emitted() -> None:
 def test_failures_are_classified_by_their_name_and_status(name: str, code: str) -> None:
     [failed] = recorded_facts(name, facts.TurnFailed)
     assert failed.failure.code == code
-    assert recorded_facts(name, facts.Trouble) == []
+    assert recorded_facts(name, facts.RecoverableError) == []
 
 
 def test_an_exceeded_context_has_its_token_counts() -> None:
@@ -318,7 +318,7 @@ def test_an_error_without_a_closing_message_is_emitted_at_the_end() -> None:
     codec = in_turn()
     error = {"message": "no", "codexErrorInfo": "unauthorized"}
     receive(codec, note("error", error=error, willRetry=False))
-    assert list(codec.finish(Exit(code=1))) == [facts.Trouble("AUTH_ERROR", "no")]
+    assert list(codec.finish(Exit(code=1))) == [facts.RecoverableError("AUTH_ERROR", "no")]
 
 
 @pytest.mark.parametrize("name", ["as_sigint", "as_sigterm", "as_stdin_eof_midturn", "as_stdin_eof_tool"])

@@ -24,7 +24,7 @@ def kinds(steps: list[Any]) -> list[str]:
 
 
 def test_a_command_is_shown_whole_with_the_reason() -> None:
-    [asked] = recorded_facts("as_approval_accept", facts.ApprovalAsked)
+    [asked] = recorded_facts("as_approval_accept", facts.ApprovalRequested)
     [ready] = recorded_facts("as_approval_accept", facts.ToolReady)
     assert asked.detail == ready.shell.command
     assert (asked.action, asked.risk, asked.tool_name) == ("Run a command: need it", "high", "exec_command")
@@ -47,12 +47,12 @@ def test_a_command_that_only_reads_is_a_low_risk() -> None:
 
 
 def test_a_patch_is_shown_as_its_diff() -> None:
-    [asked] = recorded_facts("as_file_change_approval", facts.ApprovalAsked)
+    [asked] = recorded_facts("as_file_change_approval", facts.ApprovalRequested)
     assert (asked.detail, asked.risk) == ("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n", "medium")
 
 
 def test_an_mcp_tool_is_shown_with_its_arguments_and_call() -> None:
-    asked = recorded_facts("as_mcp", facts.ApprovalAsked)[0]
+    asked = recorded_facts("as_mcp", facts.ApprovalRequested)[0]
     begun = recorded_facts("as_mcp", facts.McpBegin)[0]
     assert (asked.call_id, asked.tool_name) == (begun.call_id, "echo")
     assert '{"text": "ping"}' in asked.detail
@@ -71,7 +71,7 @@ def test_a_command_is_decided(action: ApproveAction | DenyAction, result: dict[s
     talk.receive_request(0, RUN, itemId="c", command="rm x")
     settled = talk.request(action)[-1]
     assert talk.sent() == [{"id": 0, "result": result}]
-    assert settled == facts.RequestSettled("0", granted, getattr(action, "reason", None))
+    assert settled == facts.RequestResolved("0", granted, getattr(action, "reason", None))
     assert kinds(talk.receive_notification("serverRequest/resolved", requestId=0)) == ["Ignored"]
 
 
@@ -145,8 +145,8 @@ def test_permissions_are_granted_as_they_were_asked() -> None:
 
 def test_an_approval_inside_a_sub_agent_is_asked_of_the_run() -> None:
     [asked], [settled] = (
-        recorded_facts("as_agent_approval", facts.ApprovalAsked),
-        recorded_facts("as_agent_approval", facts.RequestSettled),
+        recorded_facts("as_agent_approval", facts.ApprovalRequested),
+        recorded_facts("as_agent_approval", facts.RequestResolved),
     )
     assert asked.call_id is None  # no call of the main stream waits for it
     assert settled.granted
@@ -172,11 +172,11 @@ def test_answering_an_approval_is_refused() -> None:
 
 def test_open_requests_are_settled_before_the_turn_ends() -> None:
     # The server resolves the request only after turn/completed.
-    assert kinds(recorded_facts("as_interrupt_approval", facts.RequestSettled, facts.TurnStopped)) == [
+    assert kinds(recorded_facts("as_interrupt_approval", facts.RequestResolved, facts.TurnStopped)) == [
         "RequestSettled",
         "TurnStopped",
     ]
-    [settled] = recorded_facts("as_interrupt_approval", facts.RequestSettled)
+    [settled] = recorded_facts("as_interrupt_approval", facts.RequestResolved)
     assert not settled.granted
 
 
@@ -195,10 +195,10 @@ def ask_two(talk: CodexConversation) -> list[Any]:
 def test_questions_are_asked_one_by_one_and_answered_together() -> None:
     talk = CodexConversation().running()
     assert ask_two(talk) == [
-        facts.InputAsked("0/q1", "Which?", "Pick\nA: the first", ("A", "B")),
-        facts.InputAsked("0/q2", "Why?"),
+        facts.InputRequested("0/q1", "Which?", "Pick\nA: the first", ("A", "B")),
+        facts.InputRequested("0/q2", "Why?"),
     ]
-    assert talk.request(AnswerAction("0/q2", "because")) == [facts.RequestSettled("0/q2", granted=True)]
+    assert talk.request(AnswerAction("0/q2", "because")) == [facts.RequestResolved("0/q2", granted=True)]
     assert talk.sent() == []
     talk.request(AnswerAction("0/q1", "B"))
     answers = {"q2": {"answers": ["because"]}, "q1": {"answers": ["B"]}}
@@ -236,7 +236,7 @@ FORM = {
 def test_a_form_of_an_mcp_server_is_filled_in_with_the_right_types() -> None:
     talk = CodexConversation().running()
     asked = talk.receive_request(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
-    assert asked[0] == facts.InputAsked("0/name", "Your name", "as in the passport", source="tool")
+    assert asked[0] == facts.InputRequested("0/name", "Your name", "as in the passport", source="tool")
     assert asked[3].options == ("red", "blue")
     for field, text in (("name", "Ada"), ("age", " 36 "), ("size", "1.7"), ("color", "red"), ("sure", "Yes")):
         talk.request(AnswerAction(f"0/{field}", text))
@@ -309,7 +309,7 @@ def test_a_request_of_an_unknown_shape_is_refused() -> None:
 def test_another_clients_decision_follows_from_its_reply_or_from_the_item(
     name: str, granted: bool, with_stdin: bool
 ) -> None:
-    [settled] = recorded_facts(name, facts.RequestSettled, with_stdin=with_stdin)
+    [settled] = recorded_facts(name, facts.RequestResolved, with_stdin=with_stdin)
     assert settled.granted is granted
 
 
@@ -319,10 +319,10 @@ def test_another_clients_reply_settles_the_request() -> None:
     assert kinds(receive(codec, asked)) == ["ApprovalAsked"]
     reply = {"id": 0, "error": {"code": -32000, "message": "host blew up"}}
     assert receive(codec, reply, source=Source.STDIN) == [
-        facts.RequestSettled("0", granted=False, reason="host blew up"),
+        facts.RequestResolved("0", granted=False, reason="host blew up"),
     ]
 
 
 def test_another_clients_answers_settle_a_question() -> None:
-    [settled] = recorded_facts("as_request_user_input", facts.RequestSettled)
-    assert settled == facts.RequestSettled("0/q1", granted=True)
+    [settled] = recorded_facts("as_request_user_input", facts.RequestResolved)
+    assert settled == facts.RequestResolved("0/q1", granted=True)

@@ -31,16 +31,20 @@ def test_the_session_is_known_from_the_first_line() -> None:
 
 
 def test_messages_and_thoughts_come_whole() -> None:
-    assert recorded_facts("reasoning", facts.Text, facts.Thinking) == [
-        facts.Thinking("**Thinking** about it."),
-        facts.Text("Answer 42"),
+    assert recorded_facts("reasoning", facts.WholeText, facts.WholeThinking) == [
+        facts.WholeThinking("**Thinking** about it."),
+        facts.WholeText("Answer 42"),
     ]
 
 
 def test_a_command_is_shown_as_it_was_executed() -> None:
     command = "/bin/bash -lc 'echo hi; pwd'"
     [ready], [done] = recorded_facts("exec_ok", facts.ToolReady), recorded_facts("exec_ok", facts.ToolDone)
-    assert (ready.name, ready.input, ready.shell) == ("exec_command", {"command": command}, facts.Shell(command))
+    assert (ready.name, ready.input, ready.shell) == (
+        "exec_command",
+        {"command": command},
+        facts.ShellInvocation(command),
+    )
     assert (done.output, done.stdout, done.exit_code, done.error) == ("hi\n/home/dev/project\n",) * 2 + (0, None)
 
 
@@ -211,14 +215,14 @@ def test_an_error_item_is_a_warning() -> None:
 
 def test_the_error_before_turn_failed_is_emitted_once() -> None:
     assert [type(fact) for fact in recorded_facts("err_400")][-1:] == [facts.TurnFailed]
-    assert recorded_facts("err_400", facts.Trouble) == []
+    assert recorded_facts("err_400", facts.RecoverableError) == []
 
 
 def test_an_error_without_turn_failed_is_emitted_at_the_end() -> None:
     codec = new_codec(EXEC)
     receive(codec, {"type": "turn.started"}, {"type": "error", "message": "unexpected status 401 Unauthorized: no"})
     assert list(codec.finish(Exit(code=1))) == [
-        facts.Trouble("AUTH_ERROR", "unexpected status 401 Unauthorized: no"),
+        facts.RecoverableError("AUTH_ERROR", "unexpected status 401 Unauthorized: no"),
     ]
 
 
@@ -246,13 +250,13 @@ def test_the_answer_to_a_schema_is_parsed() -> None:
 
 
 def test_a_step_begins_with_a_message_after_a_tool() -> None:
-    kinds = [type(fact) for fact in recorded_facts("exec_ok", facts.StepBegin, facts.Text, facts.ToolReady)]
-    assert kinds == [facts.StepBegin, facts.Text, facts.ToolReady, facts.StepBegin, facts.Text]
+    kinds = [type(fact) for fact in recorded_facts("exec_ok", facts.StepBegin, facts.WholeText, facts.ToolReady)]
+    assert kinds == [facts.StepBegin, facts.WholeText, facts.ToolReady, facts.StepBegin, facts.WholeText]
     assert len(recorded_facts("web_search", facts.StepBegin)) == 1  # the search is part of the model call
 
 
 def test_a_line_separator_inside_a_text_splits_nothing() -> None:
-    assert recorded_facts("unicode", facts.Text)[0] == facts.Text("日本語 😀 \u2028 end")
+    assert recorded_facts("unicode", facts.WholeText)[0] == facts.WholeText("日本語 😀 \u2028 end")
 
 
 def test_noise_is_a_log_line() -> None:

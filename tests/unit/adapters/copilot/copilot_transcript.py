@@ -7,7 +7,7 @@ from tests.unit.adapters import codec_conversation
 from tests.unit.adapters.codec_conversation import PROJECT, facts_of, receive
 from tests.unit.adapters.recordings import Recordings
 
-from agent_mux.sdk.codec import Codec, CodecContext, Effect, Exit, Step, WriteStdin
+from agent_mux.sdk.codec import Codec, CodecContext, CodecOutput, Effect, Exit, WriteStdin
 from agent_mux_adapters.copilot import ADAPTER
 from agent_mux_adapters.copilot.argv import HEADLESS, JSON
 from agent_mux_adapters.copilot.requests import HeadlessContext
@@ -32,7 +32,7 @@ def event(kind: str, agent: str | None = None, /, **data: Any) -> dict[str, Any]
     return {"type": kind, "data": data, **envelope, **({"agentId": agent} if agent else {})}
 
 
-def facts_from(*events: dict[str, Any], **context: Any) -> list[Step]:
+def facts_from(*events: dict[str, Any], **context: Any) -> list[CodecOutput]:
     """Return the facts of these events."""
     return facts_of(receive(new_codec(JSON, **context), *events))
 
@@ -59,17 +59,17 @@ class CopilotConversation(codec_conversation.CodecConversation):
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(**{"prompt": "hello", **context}))
 
-    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+    def receive_response(self, request_id: int, result: Any) -> list[CodecOutput]:
         return self.receive({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def receive_error(self, request_id: int, message: str) -> list[Step]:
+    def receive_error(self, request_id: int, message: str) -> list[CodecOutput]:
         return self.receive({"jsonrpc": "2.0", "id": request_id, "error": {"code": -32603, "message": message}})
 
-    def receive_notification(self, kind: str, agent: str | None = None, /, **data: Any) -> list[Step]:
+    def receive_notification(self, kind: str, agent: str | None = None, /, **data: Any) -> list[CodecOutput]:
         params = {"sessionId": SESSION, "event": event(kind, agent, **data)}
         return self.receive({"jsonrpc": "2.0", "method": "session.event", "params": params})
 
-    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, method: str, **params: Any) -> list[CodecOutput]:
         return self.receive({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
     def opened(self) -> "CopilotConversation":
@@ -92,7 +92,7 @@ class CopilotConversation(codec_conversation.CodecConversation):
         self.receive_notification("user.message", messageId=message, content="hello")
         self.receive_notification("assistant.turn_start", turnId="0")
 
-    def hands_back(self, *, aborted: bool = False) -> list[Step]:
+    def hands_back(self, *, aborted: bool = False) -> list[CodecOutput]:
         """End the turn, with nothing in the background."""
         return [
             *self.receive_notification("assistant.idle", aborted=aborted),
@@ -105,7 +105,7 @@ class CopilotConversation(codec_conversation.CodecConversation):
         """Return the methods that were sent since the last call."""
         return [one if isinstance(one, str) else one["method"] for one in self.sent()]
 
-    def facts(self) -> list[Step]:
+    def facts(self) -> list[CodecOutput]:
         return facts_of(self.steps)
 
     def format_effect(self, effect: Effect) -> Any:
@@ -116,6 +116,6 @@ class CopilotConversation(codec_conversation.CodecConversation):
         return json.loads(body)
 
 
-def gone(codec: Codec, code: int = 0) -> list[Step]:
+def gone(codec: Codec, code: int = 0) -> list[CodecOutput]:
     """Return the facts that are emitted when the process has exited."""
     return facts_of(codec.finish(Exit(code=code)))

@@ -38,10 +38,10 @@ def decision(number: int, **result: Any) -> dict[str, Any]:
 
 def test_a_call_waits_for_permission() -> None:
     talk = asking()
-    assert talk.facts()[-1] == facts.ApprovalAsked(
+    assert talk.facts()[-1] == facts.ApprovalRequested(
         "r", "Run a shell command", "rm made", "high", "bash", "c", "rm made"
     )
-    assert talk.request(ApproveAction("r"))[-1] == facts.RequestSettled("r", granted=True)
+    assert talk.request(ApproveAction("r"))[-1] == facts.RequestResolved("r", granted=True)
     assert talk.sent() == [decision(5, kind="approve-once")]
     talk.receive_response(5, {"success": True})
     steps = talk.receive_notification("permission.completed", requestId="r", result={"kind": "approved"})
@@ -55,7 +55,7 @@ def test_a_call_waits_for_permission() -> None:
 )
 def test_a_refusal_and_its_reason(reason: str | None, result: dict[str, Any]) -> None:
     talk = asking()
-    assert talk.request(DenyAction("r", reason))[-1] == facts.RequestSettled("r", granted=False, reason=reason)
+    assert talk.request(DenyAction("r", reason))[-1] == facts.RequestResolved("r", granted=False, reason=reason)
     assert talk.sent() == [decision(5, **result)]
 
 
@@ -106,7 +106,7 @@ def test_an_approval_has_a_title_a_detail_and_a_risk(
     request_: dict[str, Any], prompt: dict[str, Any], action: str, detail: str, risk: str
 ) -> None:
     asked = asking(request_, prompt).facts()[-1]
-    assert isinstance(asked, facts.ApprovalAsked)
+    assert isinstance(asked, facts.ApprovalRequested)
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
@@ -119,7 +119,7 @@ def test_an_approval_cannot_be_answered_like_a_question() -> None:
 def test_open_requests_are_settled_at_the_end_of_the_turn() -> None:
     talk = asking()
     talk.receive_notification("assistant.idle", aborted=True)
-    assert facts.RequestSettled("r", granted=False, reason="the turn ended") in talk.facts()
+    assert facts.RequestResolved("r", granted=False, reason="the turn ended") in talk.facts()
     assert isinstance(talk.request(ApproveAction("r"))[0], Refuse)
 
 
@@ -127,7 +127,7 @@ def test_a_sub_agent_in_the_background_continues_to_wait() -> None:
     talk = CopilotConversation().running()
     talk.receive_notification("permission.requested", "inner", **wanted(SHELL))
     talk.receive_notification("assistant.idle")
-    asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalAsked)]
+    asked = [fact for fact in talk.facts() if isinstance(fact, facts.ApprovalRequested)]
     assert len(asked) == 2  # emitted again, because the end of the turn closed it
     assert asked[0].call_id is None
     talk.request(ApproveAction("r"))
@@ -151,7 +151,7 @@ def test_another_clients_decision_is_emitted_when_it_is_completed() -> None:
     steps = facts_from(
         event("permission.requested", **wanted(SHELL)), event("permission.completed", requestId="r", result=result)
     )
-    assert steps[-1] == facts.RequestSettled("r", granted=False, reason="no")
+    assert steps[-1] == facts.RequestResolved("r", granted=False, reason="no")
 
 
 # -- questions
@@ -188,9 +188,9 @@ def answer(**result: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_a_question_and_its_answer(action: Any, result: dict[str, Any], granted: bool) -> None:
     talk = question()
-    [asked] = [fact for fact in talk.facts() if isinstance(fact, facts.InputAsked)]
-    assert asked == facts.InputAsked("question:0", "Which?", options=("red",))
-    assert talk.request(action)[-1] == facts.RequestSettled("question:0", granted=granted)
+    [asked] = [fact for fact in talk.facts() if isinstance(fact, facts.InputRequested)]
+    assert asked == facts.InputRequested("question:0", "Which?", options=("red",))
+    assert talk.request(action)[-1] == facts.RequestResolved("question:0", granted=granted)
     assert talk.sent() == [answer(**result)]
     ended = talk.receive_notification(
         "tool.execution_complete", toolCallId="q", success=True, result={"content": "red"}
@@ -230,7 +230,7 @@ def test_another_clients_answer_may_be_seen_before_the_question() -> None:
         steps = receive(codec, answer(answer="red"), source=Source.STDIN) if early else []
         steps += receive(codec, ask)
         steps += [] if early else receive(codec, answer(answer="red"), source=Source.STDIN)
-        assert facts_of(steps)[-1] == facts.RequestSettled("question:0", granted=True)
+        assert facts_of(steps)[-1] == facts.RequestResolved("question:0", granted=True)
 
 
 # -- other requests

@@ -62,7 +62,7 @@ def test_facts_outside_of_turns_are_emitted_at_the_end() -> None:
     receive(codec, event("session.error", message="no more", errorType="quota"))
     receive(codec, event("session.compaction_complete", success=True, summaryContent="A summary."))
     assert gone(codec) == [
-        facts.Trouble("RATE_LIMITED", "no more"),
+        facts.RecoverableError("RATE_LIMITED", "no more"),
         facts.Note("the context was compacted after the last turn: A summary."),
     ]
 

@@ -45,15 +45,15 @@ def test_what_the_fragments_missed_is_added() -> None:
 
 
 def test_a_whole_message_and_its_thought() -> None:
-    assert facts_from(message("Hello", reasoningText="Hm.")) == [facts.Thinking("Hm."), facts.Text("Hello")]
+    assert facts_from(message("Hello", reasoningText="Hm.")) == [facts.WholeThinking("Hm."), facts.WholeText("Hello")]
 
 
 def test_a_complete_thought_after_its_message_is_not_repeated() -> None:
     done = event("assistant.reasoning", reasoningId="t", content="Hm.")
     emitted = facts_from(thought("Hm."), fragment_of("Hi"), message("Hi", reasoningText="Hm."), done)
     assert emitted == [facts.ThinkingDelta("Hm."), facts.ThinkingEnd(), facts.TextDelta("Hi"), facts.TextEnd()]
-    assert facts_from(message("Hi", reasoningText="Hm."), done) == [facts.Thinking("Hm."), facts.Text("Hi")]
-    assert facts_from(done) == [facts.Thinking("Hm.")]
+    assert facts_from(message("Hi", reasoningText="Hm."), done) == [facts.WholeThinking("Hm."), facts.WholeText("Hi")]
+    assert facts_from(done) == [facts.WholeThinking("Hm.")]
 
 
 def test_a_retry_streams_the_message_again_with_another_id() -> None:
@@ -81,7 +81,7 @@ def test_a_fragment_of_another_shape_is_read_all_the_same() -> None:
 def test_a_call_is_emitted_once_with_its_message() -> None:
     requests = [{"toolCallId": "c", "name": "bash", "arguments": RUN}, {"name": "nameless"}]
     emitted = facts_from(message("", toolRequests=requests), calls("c", "bash", **RUN))
-    assert emitted == [facts.ToolReady("c", "bash", RUN, facts.Shell("make"))]
+    assert emitted == [facts.ToolReady("c", "bash", RUN, facts.ShellInvocation("make"))]
 
 
 def test_the_input_of_built_in_tools_is_streamed() -> None:
@@ -312,7 +312,7 @@ def test_a_steering_message_begins_no_turn_and_a_queued_prompt_does() -> None:
 
 def test_images_of_a_prompt_are_taken() -> None:
     sent = event("user.message", messageId="u", attachments=[{"mimeType": "image/png"}, {"mimeType": "text/plain"}])
-    assert facts_from(sent) == [facts.TurnBegin(), facts.ImageTaken("image/png")]
+    assert facts_from(sent) == [facts.TurnBegin(), facts.ImageAccepted("image/png")]
 
 
 def test_the_last_message_is_the_structured_answer() -> None:
@@ -346,7 +346,7 @@ def test_a_compaction_that_fails_and_a_truncation() -> None:
         event("session.truncation", tokensRemovedDuringTruncation=7),
     )  # fmt: skip
     assert emitted[1:] == [
-        facts.Trouble("AGENT_CRASH", "the context could not be compacted: no"), facts.ContextCompacted("", 7)
+        facts.RecoverableError("AGENT_CRASH", "the context could not be compacted: no"), facts.ContextCompacted("", 7)
     ]  # fmt: skip
 
 

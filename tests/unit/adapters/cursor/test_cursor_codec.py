@@ -13,6 +13,7 @@ from agent_mux.sdk.codec import (
     Cancel,
     Close,
     CodecContext,
+    CodecOutput,
     DenyAction,
     Exit,
     Interrupt,
@@ -21,7 +22,6 @@ from agent_mux.sdk.codec import (
     SignalGroup,
     Source,
     Steer,
-    Step,
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters.cursor import ADAPTER
@@ -36,7 +36,7 @@ def new_codec(**context: Any) -> CursorCodec:
     return CursorCodec(CodecContext(agent="cursor", protocol="stream-json", **context))
 
 
-def receive(codec: CursorCodec, *lines: Any) -> list[Step]:
+def receive(codec: CursorCodec, *lines: Any) -> list[CodecOutput]:
     raw = [line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode() for line in lines]
     return [step for line in raw for step in codec.receive(line, Source.STDOUT)]
 
@@ -64,7 +64,7 @@ def completed(call_id: str, result: Any, key: str = "shellToolCall", **siblings:
     return {"type": "tool_call", "subtype": "completed", "call_id": call_id, "tool_call": tool}
 
 
-def texts(steps: list[Step]) -> list[str]:
+def texts(steps: list[CodecOutput]) -> list[str]:
     """The messages: fragments joined."""
     messages, streamed = [], ""
     for step in steps:
@@ -74,12 +74,12 @@ def texts(steps: list[Step]) -> list[str]:
             case facts.TextEnd() if streamed:
                 messages.append(streamed)
                 streamed = ""
-            case facts.Text(text):
+            case facts.WholeText(text):
                 messages.append(text)
     return [*messages, *([streamed] if streamed else [])]
 
 
-def steps_begun(steps: list[Step]) -> int:
+def steps_begun(steps: list[CodecOutput]) -> int:
     return sum(isinstance(step, facts.StepBegin) for step in steps)
 
 
@@ -253,7 +253,7 @@ def test_denial_of_a_query_is_emitted_once() -> None:
         started("c", "webFetchToolCall", url="https://x"),
         completed("c", {"rejected": {"reason": "no"}}, "webFetchToolCall"),
     )  # fmt: skip
-    settled = [step for step in emitted if isinstance(step, facts.RequestSettled)]
+    settled = [step for step in emitted if isinstance(step, facts.RequestResolved)]
     assert [(step.granted, step.reason) for step in settled] == [(False, "no")]
 
 

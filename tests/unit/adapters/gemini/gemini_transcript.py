@@ -5,7 +5,7 @@ from typing import Any
 from gemini_recordings import ACP, new_codec
 from tests.unit.adapters import codec_conversation
 
-from agent_mux.sdk.codec import Effect, SignalGroup, Step
+from agent_mux.sdk.codec import CodecOutput, Effect, SignalGroup
 
 SESSION = "11111111-2222-4333-8444-555555555555"
 ALLOW = [
@@ -21,28 +21,28 @@ class GeminiConversation(codec_conversation.CodecConversation):
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec(ACP, **{"prompt": "hello", **context}))
 
-    def receive(self, *lines: Any) -> list[Step]:
+    def receive(self, *lines: Any) -> list[CodecOutput]:
         return super().receive(*({"jsonrpc": "2.0", **line} for line in lines))
 
-    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+    def receive_response(self, request_id: int, result: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "result": result})
 
-    def receive_error(self, request_id: int, code: int, message: str, **data: Any) -> list[Step]:
+    def receive_error(self, request_id: int, code: int, message: str, **data: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "error": {"code": code, "message": message, **data}})
 
-    def receive_update(self, update_kind: str, **update: Any) -> list[Step]:
+    def receive_update(self, update_kind: str, **update: Any) -> list[CodecOutput]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": update_kind, **update}}
         return self.receive({"method": "session/update", "params": params})
 
-    def text(self, text: str, kind: str = "agent_message_chunk") -> list[Step]:
+    def text(self, text: str, kind: str = "agent_message_chunk") -> list[CodecOutput]:
         return self.receive_update(kind, content={"type": "text", "text": text})
 
-    def receive_request(self, request_id: Any, call_id: str, title: str, **call: Any) -> list[Step]:
+    def receive_request(self, request_id: Any, call_id: str, title: str, **call: Any) -> list[CodecOutput]:
         shown = {"toolCallId": call_id, "status": "pending", "title": title, "content": [], "locations": [], **call}
         params = {"sessionId": SESSION, "options": ALLOW, "toolCall": shown}
         return self.receive({"id": request_id, "method": "session/request_permission", "params": params})
 
-    def ends(self, request_id: int, reason: str = "end_turn", **counted: int) -> list[Step]:
+    def ends(self, request_id: int, reason: str = "end_turn", **counted: int) -> list[CodecOutput]:
         quota = {"quota": {"token_count": {"input_tokens": 1, "output_tokens": 2, **counted}}}
         return self.receive_response(request_id, {"stopReason": reason, "_meta": quota})
 

@@ -75,7 +75,7 @@ def test_loaded_session_does_not_emit_its_history() -> None:
     talk.text("<session_context>", "user_message_chunk")
     talk.receive_response(2, {"models": {"currentModelId": "gemini-2.5-pro"}})
     history = [*talk.text("remember 42", "user_message_chunk"), *talk.text("first reply")]
-    assert of(history, facts.TextDelta, facts.Text) == []
+    assert of(history, facts.TextDelta, facts.WholeText) == []
     assert talk.sent() == []  # the rest of the history comes after the answer
     talk.receive_update("available_commands_update", availableCommands=[])
     assert talk.sent() == [prompt(3, "hello")]
@@ -111,11 +111,11 @@ def test_call_is_announced_by_its_permission_request() -> None:
     steps = talk.receive_request(
         0, CALL, "touch zz", kind="execute", content=content("[current working directory /home/dev/project]")
     )
-    [ready], [asked] = of(steps, facts.ToolReady), of(steps, facts.ApprovalAsked)
+    [ready], [asked] = of(steps, facts.ToolReady), of(steps, facts.ApprovalRequested)
     assert (ready.name, ready.input, ready.shell) == (
         "run_shell_command",
         {"command": "touch zz"},
-        facts.Shell("touch zz"),
+        facts.ShellInvocation("touch zz"),
     )
     assert (asked.request_id, asked.detail, asked.tool_name, asked.call_id) == (
         "0",
@@ -131,7 +131,7 @@ def test_it_is_allowed_once_or_for_the_session(always: bool, option: str) -> Non
     talk.receive_request(0, CALL, "touch zz", kind="execute")
     steps = talk.request(ApproveAction("0", always=always))
     assert talk.sent() == [chose(0, option)]
-    assert of(steps, facts.RequestSettled) == [facts.RequestSettled("0", granted=True)]
+    assert of(steps, facts.RequestResolved) == [facts.RequestResolved("0", granted=True)]
 
 
 def test_refused_call_ends_without_an_update() -> None:

@@ -72,7 +72,7 @@ def test_line_separators_inside_of_text_end_no_line() -> None:
 
 
 def test_thoughts_are_never_emitted() -> None:
-    assert emitted("thinking", facts.Thinking, facts.ThinkingDelta) == []
+    assert emitted("thinking", facts.WholeThinking, facts.ThinkingDelta) == []
 
 
 def test_a_step_is_a_model_call() -> None:
@@ -111,12 +111,12 @@ def test_a_command_that_a_signal_ended_has_no_exit_code_of_its_own() -> None:
 def test_a_background_command_is_no_shell() -> None:
     background, foreground = [r for r in emitted("live_shell", facts.ToolReady) if r.name == "run_shell_command"]
     assert background.shell is None
-    assert foreground.shell == facts.Shell("kill -9 $$")
+    assert foreground.shell == facts.ShellInvocation("kill -9 $$")
 
 
 def test_command_runs_in_the_given_directory() -> None:
     [ready] = receive(new_codec(STREAM_JSON), use("run_shell_command", command="ls", dir_path="sub"))
-    assert ready.shell == facts.Shell("ls", "/home/dev/project/sub")
+    assert ready.shell == facts.ShellInvocation("ls", "/home/dev/project/sub")
 
 
 def test_command_starts_at_once_only_when_permitted() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.adapters.codec_conversation import codec_of, without_ignored
 
-from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, Source, Step, WriteStdin
+from agent_mux.sdk.codec import AnyAction, CloseStdin, Codec, CodecOutput, Source, WriteStdin
 from agent_mux_adapters.hermes import ADAPTER
 from agent_mux_adapters.hermes.gateway_codec import GATEWAY
 
@@ -37,7 +37,7 @@ class HermesConversation:
         self.is_closed = False
         self.collect(self.codec.start())
 
-    def collect(self, steps: Any) -> list[Step]:
+    def collect(self, steps: Any) -> list[CodecOutput]:
         others = []
         for step in steps:
             match step:
@@ -49,13 +49,13 @@ class HermesConversation:
                     others.append(step)
         return without_ignored(others)
 
-    def request(self, action: AnyAction) -> list[Step]:
+    def request(self, action: AnyAction) -> list[CodecOutput]:
         return self.collect(self.codec.request(action))
 
-    def prints(self, *lines: Any, source: Source = Source.STDOUT) -> list[Step]:
+    def prints(self, *lines: Any, source: Source = Source.STDOUT) -> list[CodecOutput]:
         return [step for line in lines for step in self.collect(self.codec.receive(line_of(line), source))]
 
-    def emits(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[Step]:
+    def emits(self, kind: str, /, session: str | None = LIVE, **payload: Any) -> list[CodecOutput]:
         return self.prints(event(kind, session=session, **payload))
 
     def takes(self) -> tuple[str, dict[str, Any]]:
@@ -63,16 +63,16 @@ class HermesConversation:
         self._asked = self.sent.pop(0)
         return self._asked["method"], self._asked["params"]
 
-    def receive_response(self, **result: Any) -> list[Step]:
+    def receive_response(self, **result: Any) -> list[CodecOutput]:
         """Answer the message that was taken last."""
         return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "result": result})
 
-    def receive_error(self, code: int, message: str) -> list[Step]:
+    def receive_error(self, code: int, message: str) -> list[CodecOutput]:
         return self.prints({"jsonrpc": "2.0", "id": self._asked["id"], "error": {"code": code, "message": message}})
 
     # -- what happens in every conversation
 
-    def opens(self, **info: Any) -> list[Step]:
+    def opens(self, **info: Any) -> list[CodecOutput]:
         """Open a new session and build its agent."""
         assert self.takes()[0] == "session.create"
         steps = self.receive_response(
@@ -80,15 +80,17 @@ class HermesConversation:
         )
         return [*steps, *self.is_built(**info)]
 
-    def is_built(self, session: str = LIVE, stored: str = STORED, **info: Any) -> list[Step]:
+    def is_built(self, session: str = LIVE, stored: str = STORED, **info: Any) -> list[CodecOutput]:
         fields = {"model": "fake-model", "running": False, "stored_session_id": stored, "yolo": False, **info}
         return self.emits("session.info", session, **fields)
 
-    def begins(self) -> list[Step]:
+    def begins(self) -> list[CodecOutput]:
         """Begin a turn with its first model call."""
         return [*self.emits("message.start"), *self.emits("thinking.delta", text="(⊙_⊙) musing...")]
 
-    def ends(self, answer: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any) -> list[Step]:
+    def ends(
+        self, answer: str = "", status: str = "complete", *, is_idle: bool = True, **payload: Any
+    ) -> list[CodecOutput]:
         closing = {"text": answer, "usage": USAGE, "status": status, **payload}
         steps = self.emits("message.complete", **closing)
         return [*steps, *self.is_built()] if is_idle else steps

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from hermes_transcript import new_codec
 
-from agent_mux.sdk.codec import ApproveAction, DenyAction, Source, Step, WriteStdin
+from agent_mux.sdk.codec import ApproveAction, CodecOutput, DenyAction, Source, WriteStdin
 from agent_mux.sdk.facts import (
-    ApprovalAsked,
+    ApprovalRequested,
     Failure,
     Ignored,
     McpBegin,
     McpDone,
-    RequestSettled,
-    Shell,
+    RequestResolved,
+    ShellInvocation,
     StepBegin,
     TextDelta,
     ToolDone,
@@ -42,7 +42,7 @@ class Acp:
         self.prints({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {}}})
         self.prints({"id": 2, "result": {"sessionId": OWN}})
 
-    def do(self, steps: Any) -> list[Step]:
+    def do(self, steps: Any) -> list[CodecOutput]:
         others = []
         for step in steps:
             if isinstance(step, WriteStdin):
@@ -51,36 +51,36 @@ class Acp:
                 others.append(step)
         return others
 
-    def prints(self, message: dict[str, Any]) -> list[Step]:
+    def prints(self, message: dict[str, Any]) -> list[CodecOutput]:
         return self.do(self.codec.receive(json.dumps({"jsonrpc": "2.0", **message}).encode(), Source.STDOUT))
 
-    def updates(self, update_kind: str, /, **fields: Any) -> list[Step]:
+    def updates(self, update_kind: str, /, **fields: Any) -> list[CodecOutput]:
         update = {"sessionUpdate": update_kind, **fields}
         return self.prints({"method": "session/update", "params": {"sessionId": OWN, "update": update}})
 
-    def speaks(self, text: str) -> list[Step]:
+    def speaks(self, text: str) -> list[CodecOutput]:
         return self.updates("agent_message_chunk", content={"type": "text", "text": text})
 
-    def calls(self, title: str, kind: str = "execute", **fields: Any) -> list[Step]:
+    def calls(self, title: str, kind: str = "execute", **fields: Any) -> list[CodecOutput]:
         return self.updates("tool_call", toolCallId="tc-1", title=title, kind=kind, **fields)
 
-    def ends(self, shown: str, status: str = "completed") -> list[Step]:
+    def ends(self, shown: str, status: str = "completed") -> list[CodecOutput]:
         return self.updates("tool_call_update", toolCallId="tc-1", status=status, content=content(shown))
 
-    def asks(self, number: int, **call: Any) -> list[Step]:
+    def asks(self, number: int, **call: Any) -> list[CodecOutput]:
         params = {"sessionId": OWN, "toolCall": {"toolCallId": "perm-1", **call}, "options": ONCE_OR_NOT}
         return self.prints({"id": number, "method": "session/request_permission", "params": params})
 
-    def stops(self, reason: str = "end_turn") -> list[Step]:
+    def stops(self, reason: str = "end_turn") -> list[CodecOutput]:
         return self.prints({"id": 3, "result": {"stopReason": reason}})
 
 
-def ready(steps: list[Step]) -> ToolReady:
+def ready(steps: list[CodecOutput]) -> ToolReady:
     (found,) = [step for step in steps if isinstance(step, ToolReady)]
     return found
 
 
-def done(steps: list[Step]) -> ToolDone:
+def done(steps: list[CodecOutput]) -> ToolDone:
     (found,) = [step for step in steps if isinstance(step, ToolDone)]
     return found
 
@@ -103,11 +103,15 @@ def test_a_tool_is_known_by_its_title(title: str, kind: str, name: str, given: d
 
 def test_a_long_command_is_whole_in_the_content() -> None:
     call = ready(Acp().calls("terminal: echo on...", content=content("$ echo one two")))
-    assert (call.name, call.input, call.shell) == ("terminal", {"command": "echo one two"}, Shell("echo one two"))
+    assert (call.name, call.input, call.shell) == (
+        "terminal",
+        {"command": "echo one two"},
+        ShellInvocation("echo one two"),
+    )
 
 
 def test_a_command_without_content_is_its_title() -> None:
-    assert ready(Acp().calls("terminal: ls\npwd")).shell == Shell("ls\npwd")
+    assert ready(Acp().calls("terminal: ls\npwd")).shell == ShellInvocation("ls\npwd")
 
 
 def test_scripts_and_delegations_are_no_commands() -> None:
@@ -180,7 +184,7 @@ def test_permission_to_change_a_file_is_for_the_call_that_waits() -> None:
     diff = {"type": "diff", "path": "a.txt", "newText": "x\n"}
     arguments = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "x\n"}}
     (asked,) = [
-        s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalAsked)
+        s for s in talk.asks(9, kind="edit", content=[diff], rawInput=arguments) if isinstance(s, ApprovalRequested)
     ]
     assert asked.call_id == "tc-1"
     talk.do(talk.codec.request(ApproveAction(asked.request_id)))
@@ -195,9 +199,9 @@ def test_permission_to_run_a_command_is_for_the_last_call_with_that_command() ->
     talk = Acp(approval_mode="prompt")
     talk.calls("terminal: rm -rf x")
     asked = list(talk.asks(9, kind="execute", rawInput={"command": "rm -rf x"}))
-    (approval,) = [step for step in asked if isinstance(step, ApprovalAsked)]
+    (approval,) = [step for step in asked if isinstance(step, ApprovalRequested)]
     assert approval.call_id == "tc-1"
-    assert RequestSettled(approval.request_id, granted=False, reason="no") in talk.do(
+    assert RequestResolved(approval.request_id, granted=False, reason="no") in talk.do(
         talk.codec.request(DenyAction(approval.request_id, "no"))
     )
 
@@ -207,9 +211,9 @@ def test_a_command_denied_by_rule_emits_no_shell_output() -> None:
     talk.calls("terminal: touch one")
     rule = "terminal failed: BLOCKED: this command matches the user-defined deny rule '*' (approvals.deny)."
     asked, settled, end = talk.ends(rule, "failed")
-    assert isinstance(asked, ApprovalAsked)
+    assert isinstance(asked, ApprovalRequested)
     assert (asked.action, asked.detail, asked.call_id) == ("Run a command", "touch one", "tc-1")
-    assert settled == RequestSettled(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
+    assert settled == RequestResolved(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
     assert isinstance(end, ToolDone)
     assert (end.stdout, end.exit_code, (end.error or "")[:8]) == (None, None, "BLOCKED:")
 

@@ -3,27 +3,27 @@
 from hermes_transcript import LIVE, STORED, HermesConversation, talk_in_turn
 
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interrupt, Refuse, Source
-from agent_mux.sdk.facts import ApprovalAsked, InputAsked, Note, RequestSettled, ToolDone
+from agent_mux.sdk.facts import ApprovalRequested, InputRequested, Note, RequestResolved, ToolDone
 
 CHOICES = ["once", "session", "always", "deny"]
 BLOCKED = "BLOCKED: Command denied by user."
 
 
-def asks(talk: HermesConversation, command: str, call: str = "c1", **payload: object) -> ApprovalAsked:
+def asks(talk: HermesConversation, command: str, call: str = "c1", **payload: object) -> ApprovalRequested:
     talk.emits("tool.start", tool_id=call, name="terminal", args_text=f'{{"command": "{command}"}}')
     return permission(talk, command, **payload)
 
 
-def permission(talk: HermesConversation, command: str, **payload: object) -> ApprovalAsked:
+def permission(talk: HermesConversation, command: str, **payload: object) -> ApprovalRequested:
     fields = {"command": command, "description": "recursive delete", "choices": CHOICES, **payload}
     (asked,) = talk.emits("approval.request", **fields)
-    assert isinstance(asked, ApprovalAsked)
+    assert isinstance(asked, ApprovalRequested)
     return asked
 
 
 def test_a_command_that_may_do_harm_is_asked_about() -> None:
     asked = asks(talk_in_turn(), "rm -rf victim")
-    assert asked == ApprovalAsked(
+    assert asked == ApprovalRequested(
         "approval-1", "Run a command: recursive delete", "rm -rf victim", "high", "terminal", "c1", "rm -rf victim"
     )
 
@@ -31,7 +31,7 @@ def test_a_command_that_may_do_harm_is_asked_about() -> None:
 def test_approving_allows_it_once() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
-    assert talk.request(ApproveAction(asked.request_id)) == [RequestSettled(asked.request_id, granted=True)]
+    assert talk.request(ApproveAction(asked.request_id)) == [RequestResolved(asked.request_id, granted=True)]
     assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "once"})
     assert talk.receive_response(resolved=1) == []
 
@@ -52,7 +52,7 @@ def test_the_reason_of_a_denial_is_steered_into_the_turn() -> None:
     talk = talk_in_turn()
     asked = asks(talk, "rm -rf victim")
     assert talk.request(DenyAction(asked.request_id, "not here")) == [
-        RequestSettled(asked.request_id, granted=False, reason="not here")
+        RequestResolved(asked.request_id, granted=False, reason="not here")
     ]
     assert talk.takes() == ("session.steer", {"session_id": LIVE, "text": "not here"})
     assert talk.takes() == ("approval.respond", {"session_id": LIVE, "choice": "deny"})
@@ -63,7 +63,7 @@ def test_the_reason_of_a_denial_is_steered_into_the_turn() -> None:
     (done,) = [fact for fact in facts if isinstance(fact, ToolDone)]
     assert done.error == BLOCKED
     assert done.exit_code is None  # it never ran
-    assert not any(isinstance(fact, RequestSettled) for fact in facts)
+    assert not any(isinstance(fact, RequestResolved) for fact in facts)
 
 
 def test_decisions_are_written_in_the_order_of_the_requests() -> None:
@@ -112,7 +112,7 @@ def test_hermes_denies_by_itself_when_its_time_is_up() -> None:
     facts = talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={}, result={"error": BLOCKED, "status": "blocked"}
     )
-    assert facts[0] == RequestSettled(asked.request_id, granted=False, reason="hermes continued without an answer")
+    assert facts[0] == RequestResolved(asked.request_id, granted=False, reason="hermes continued without an answer")
 
 
 def test_the_end_of_a_turn_settles_what_is_open() -> None:
@@ -120,7 +120,7 @@ def test_the_end_of_a_turn_settles_what_is_open() -> None:
     asked = asks(talk, "rm -rf victim")
     talk.request(Interrupt())
     facts = talk.ends(status="interrupted")
-    assert facts[0] == RequestSettled(asked.request_id, granted=False, reason="the turn ended")
+    assert facts[0] == RequestResolved(asked.request_id, granted=False, reason="the turn ended")
 
 
 def test_a_command_that_our_rule_denies_is_reported_as_denied() -> None:
@@ -132,9 +132,9 @@ def test_a_command_that_our_rule_denies_is_reported_as_denied() -> None:
     asked, settled, _, done = talk.emits(
         "tool.complete", tool_id="c1", name="terminal", args={"command": "ls"}, result=blocked
     )
-    assert isinstance(asked, ApprovalAsked)
+    assert isinstance(asked, ApprovalRequested)
     assert asked.detail == "ls"
-    assert settled == RequestSettled(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
+    assert settled == RequestResolved(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
     assert isinstance(done, ToolDone)
 
 
@@ -147,9 +147,9 @@ def test_a_write_that_our_rule_denies_is_reported_as_denied() -> None:
         args={"path": "two.txt", "content": "x"},
         result={"error": f"Write denied: 'two.txt' {outside}"},
     )
-    assert isinstance(asked, ApprovalAsked)
+    assert isinstance(asked, ApprovalRequested)
     assert (asked.action, asked.detail, asked.tool_name) == ("Change a file", "two.txt", "write_file")
-    assert settled == RequestSettled(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
+    assert settled == RequestResolved(asked.request_id, granted=False, reason="denied: this run has approval mode deny")
     assert isinstance(done, ToolDone)
     assert done.files == ()
 
@@ -158,23 +158,23 @@ def test_an_error_that_is_no_rule_of_ours_is_no_denial() -> None:
     facts = talk_in_turn().emits(
         "tool.complete", tool_id="c1", name="write_file", args={"path": "/x"}, result={"error": "Permission denied"}
     )
-    assert not [fact for fact in facts if isinstance(fact, ApprovalAsked | RequestSettled)]
+    assert not [fact for fact in facts if isinstance(fact, ApprovalRequested | RequestResolved)]
 
 
 # -- questions
 
 
-def question(talk: HermesConversation) -> InputAsked:
+def question(talk: HermesConversation) -> InputRequested:
     talk.emits("tool.start", tool_id="c1", name="clarify", args_text='{"question": "Which?"}')
     (asked,) = talk.emits("clarify.request", question="Which?", choices=["Red", "Blue"], request_id="q1")
-    assert isinstance(asked, InputAsked)
+    assert isinstance(asked, InputRequested)
     return asked
 
 
 def test_a_question_is_answered_with_text() -> None:
     talk = talk_in_turn()
-    assert question(talk) == InputAsked("q1", "Which?", options=("Red", "Blue"))
-    assert talk.request(AnswerAction("q1", "Green")) == [RequestSettled("q1", granted=True)]
+    assert question(talk) == InputRequested("q1", "Which?", options=("Red", "Blue"))
+    assert talk.request(AnswerAction("q1", "Green")) == [RequestResolved("q1", granted=True)]
     assert talk.takes() == ("clarify.respond", {"session_id": LIVE, "request_id": "q1", "answer": "Green"})
     result = {"question": "Which?", "user_response": "Green"}
     assert talk.emits("tool.complete", tool_id="c1", name="clarify", args={}, result=result) == []
@@ -184,7 +184,7 @@ def test_a_question_is_declined_with_the_reason_as_the_answer() -> None:
     talk = talk_in_turn()
     question(talk)
     assert talk.request(DenyAction("q1", "I do not care")) == [
-        RequestSettled("q1", granted=False, reason="I do not care")
+        RequestResolved("q1", granted=False, reason="I do not care")
     ]
     assert talk.takes()[1]["answer"] == "I do not care"
 
@@ -201,7 +201,7 @@ def test_a_question_that_timed_out_is_settled() -> None:
     question(talk)
     result = {"question": "Which?", "user_response": ""}
     facts = talk.emits("tool.complete", tool_id="c1", name="clarify", args={}, result=result)
-    assert facts == [RequestSettled("q1", granted=False, reason="hermes continued without an answer")]
+    assert facts == [RequestResolved("q1", granted=False, reason="hermes continued without an answer")]
 
 
 def test_a_question_that_could_not_be_asked_is_a_failed_call() -> None:
@@ -244,6 +244,6 @@ def observed(method: str, **params: str) -> list[object]:
 
 
 def test_an_observed_answer_settles_the_question() -> None:
-    assert observed("approval.respond", choice="session") == [RequestSettled("approval-1", granted=True)]
-    assert observed("approval.respond", choice="deny") == [RequestSettled("approval-1", granted=False)]
-    assert observed("clarify.respond", request_id="q1", answer="Red") == [RequestSettled("q1", granted=True)]
+    assert observed("approval.respond", choice="session") == [RequestResolved("approval-1", granted=True)]
+    assert observed("approval.respond", choice="deny") == [RequestResolved("approval-1", granted=False)]
+    assert observed("clarify.respond", request_id="q1", answer="Red") == [RequestResolved("q1", granted=True)]

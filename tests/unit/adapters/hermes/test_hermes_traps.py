@@ -15,28 +15,28 @@ from agent_mux.sdk.facts import (
     McpBegin,
     McpDone,
     Note,
+    RecoverableError,
     Retrying,
     RunCost,
     SessionKnown,
-    Shell,
+    ShellInvocation,
     SkillInvoked,
     StepBegin,
     SubagentBegin,
     SubagentDone,
-    Text,
     TextDelta,
     TextEnd,
-    Thinking,
     ThinkingDelta,
     ToolBegin,
     ToolDone,
     ToolReady,
-    Trouble,
     TurnBegin,
     TurnDone,
     TurnFailed,
     TurnLimitHit,
     Usage,
+    WholeText,
+    WholeThinking,
 )
 from agent_mux_adapters.hermes.text_codec import TEXT
 from agent_mux_adapters.hermes.wire import is_gateway_line
@@ -65,7 +65,7 @@ def failure(facts: list[Any]) -> Failure:
 def test_late_text_of_an_interrupted_call_is_not_repeated() -> None:
     talk = talk_in_turn()
     streams(talk, "Going on.", "(old words)")
-    assert not [fact for fact in talk.ends("Going on.") if isinstance(fact, Text | Note)]
+    assert not [fact for fact in talk.ends("Going on.") if isinstance(fact, WholeText | Note)]
 
 
 def test_the_animation_begins_a_model_call_and_emits_no_thinking() -> None:
@@ -101,15 +101,18 @@ def test_streamed_text_is_not_repeated() -> None:
     streams(talk, "All ", "done. ")
     assert talk.emits("reasoning.available", text="All done.") == []
     assert talk.emits("message.interim", text="All done.", already_streamed=True) == []
-    assert not any(isinstance(fact, Text) for fact in talk.ends("All done."))
+    assert not any(isinstance(fact, WholeText) for fact in talk.ends("All done."))
 
 
 def test_an_answer_without_stream_is_emitted_whole() -> None:
     talk = talk_in_turn()
-    assert talk.emits("message.interim", text="Working.", already_streamed=False) == [Text("Working.")]
+    assert talk.emits("message.interim", text="Working.", already_streamed=False) == [WholeText("Working.")]
     spins(talk, "", "ಠ_ಠ mulling...")
     facts = talk.ends("All done.", reasoning="I thought.")
-    assert [fact for fact in facts if isinstance(fact, Text | Thinking)] == [Thinking("I thought."), Text("All done.")]
+    assert [fact for fact in facts if isinstance(fact, WholeText | WholeThinking)] == [
+        WholeThinking("I thought."),
+        WholeText("All done."),
+    ]
 
 
 def test_a_remark_after_the_answer_is_a_note() -> None:
@@ -117,7 +120,7 @@ def test_a_remark_after_the_answer_is_a_note() -> None:
     streams(talk, "All good.")
     facts = talk.ends("All good.\n\n⚠️ File-mutation verifier: 1 file(s) were NOT modified")
     assert Note("⚠️ File-mutation verifier: 1 file(s) were NOT modified", "warn") in facts
-    assert not any(isinstance(fact, Text) for fact in facts)
+    assert not any(isinstance(fact, WholeText) for fact in facts)
 
 
 def test_a_continued_answer_is_not_repeated() -> None:
@@ -126,7 +129,7 @@ def test_a_continued_answer_is_not_repeated() -> None:
     spins(talk, "", "ಠ_ಠ mulling...", "")
     streams(talk, "Whole now.")
     facts = talk.ends("partial teWhole now.")
-    assert [fact for fact in facts if isinstance(fact, Text | Note)] == []
+    assert [fact for fact in facts if isinstance(fact, WholeText | Note)] == []
 
 
 # -- model calls that fail
@@ -181,7 +184,7 @@ def test_an_error_as_the_answer_is_a_failure_and_no_message(answer: str, code: s
     facts = talk_in_turn().ends(answer, status="error")
     assert failure(facts).code == code
     assert failure(facts).message == answer
-    assert not any(isinstance(fact, Text) for fact in facts)
+    assert not any(isinstance(fact, WholeText) for fact in facts)
 
 
 def test_a_full_context_reports_its_tokens() -> None:
@@ -206,7 +209,7 @@ def test_the_iteration_budget_is_a_turn_limit_with_a_summary() -> None:
     talk = talk_in_turn()
     talk.emits("status.update", kind="lifecycle", text="⚠️ Iteration budget exhausted (3/3) — asking model to summarise")
     facts = talk.ends("Summary.")
-    assert Text("Summary.") in facts
+    assert WholeText("Summary.") in facts
     assert [fact for fact in facts if isinstance(fact, TurnLimitHit)] == [TurnLimitHit(3)]
 
 
@@ -244,7 +247,7 @@ def test_a_full_context_window_is_reported_once() -> None:
 
 def test_early_arguments_are_used() -> None:
     facts = talk_in_turn().emits("tool.start", tool_id="c1", name="terminal", args_text='{\n  "command": "ls"\n}')
-    assert facts == [ToolBegin("c1", "terminal"), ToolReady("c1", "terminal", {"command": "ls"}, Shell("ls"))]
+    assert facts == [ToolBegin("c1", "terminal"), ToolReady("c1", "terminal", {"command": "ls"}, ShellInvocation("ls"))]
 
 
 @pytest.mark.parametrize(
@@ -360,7 +363,7 @@ def test_text_output_has_no_answer_and_no_closing_message() -> None:
 
 def test_a_one_shot_run_prints_its_error_as_its_answer_and_exits_with_0() -> None:
     line = "HTTP 401: Incorrect API key provided: dummy"
-    assert [*new_codec(TEXT).receive(line.encode(), Source.STDOUT)] == [Trouble("AUTH_ERROR", line)]
+    assert [*new_codec(TEXT).receive(line.encode(), Source.STDOUT)] == [RecoverableError("AUTH_ERROR", line)]
 
 
 def test_a_one_shot_run_names_its_session_on_standard_error() -> None:

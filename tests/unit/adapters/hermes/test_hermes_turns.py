@@ -5,7 +5,7 @@ from tests.unit.adapters.codec_conversation import PROJECT
 
 from agent_mux.sdk.codec import ApproveAction, Cancel, Close, Interrupt, Refuse, Send, Source, Steer
 from agent_mux.sdk.facts import (
-    ImageTaken,
+    ImageAccepted,
     Note,
     SessionKnown,
     StepBegin,
@@ -88,7 +88,7 @@ def test_images_are_attached_before_the_first_prompt_only() -> None:
     talk.opens()
     assert talk.takes() == ("image.attach", {"session_id": LIVE, "path": "/home/dev/a b.png"})
     assert talk.sent == []
-    assert talk.receive_response(attached=True, name="a b.jpg") == [ImageTaken("image/jpeg")]
+    assert talk.receive_response(attached=True, name="a b.jpg") == [ImageAccepted("image/jpeg")]
     assert talk.takes() == (
         "image.attach_bytes",
         {"session_id": LIVE, "content_base64": "data:image/png;base64,AAAA"},

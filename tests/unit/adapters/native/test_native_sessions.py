@@ -12,7 +12,7 @@ from agent_loop.tools.effects import CommandRan, FileDeleted, FilePatched, FileR
 from agent_loop.usage import Usage
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
-from agent_mux.sdk.sessions import Described, Entry, ModelCalled, Prompted, UnreadableError
+from agent_mux.sdk.sessions import ModelCalled, PromptSent, SessionDescribed, SessionEntry, UnreadableSessionError
 from agent_mux_adapters.native.sessions import STORE
 
 
@@ -23,7 +23,7 @@ def stored(directory: Path, session: Session) -> Path:
     return path
 
 
-def entries(directory: Path) -> list[Entry]:
+def entries(directory: Path) -> list[SessionEntry]:
     (found,) = STORE.find(AgentPaths(environ={"AMUX_AGENT_HOME": str(directory)}))
     return list(STORE.open(found).read())
 
@@ -47,14 +47,14 @@ def test_stored_session_is_emitted_as_facts(tmp_path: Path) -> None:
     first = loop(0, user("go", timestamp=7), call, result, answered("done"))
     stored(tmp_path, Session(session_id="s1", agent_id="a", created_at=5, forked_from="s0", cwd="/w", loops=[first]))
     assert [entry.fact for entry in entries(tmp_path)] == [
-        Described(session_id="s1", cwd="/w", forked_from="s0"),
-        Prompted("go"),
+        SessionDescribed(session_id="s1", cwd="/w", forked_from="s0"),
+        PromptSent("go"),
         facts.StepBegin(),
-        facts.Thinking("hm"),
+        facts.WholeThinking("hm"),
         facts.ToolReady("c1", "shell", {"command": "ls"}),
         facts.ToolDone("c1", "a file", name="shell"),
         facts.StepBegin(),
-        facts.Text("done"),
+        facts.WholeText("done"),
         ModelCalled("7/4", "m", facts.Usage(3, 4), 0.5),
         facts.TurnDone(),
     ]
@@ -86,7 +86,7 @@ def test_commands_and_files_come_from_the_loop_events(tmp_path: Path) -> None:
     messages = [user("go"), AssistantMessage(content=(call,)), result]
     stored(tmp_path, Session(session_id="s1", agent_id="a", loops=[loop(0, *messages, events=events)]))
     assert [entry.fact for entry in entries(tmp_path) if isinstance(entry.fact, facts.ToolReady | facts.ToolDone)] == [
-        facts.ToolReady("c1", "shell", {"command": "ls"}, facts.Shell("ls")),
+        facts.ToolReady("c1", "shell", {"command": "ls"}, facts.ShellInvocation("ls")),
         facts.ToolDone(
             "c1",
             "a",
@@ -105,7 +105,7 @@ def test_abandoned_messages_are_omitted(tmp_path: Path) -> None:
     two = loop(1, user("two"), answered("2"), base=2)
     loops = [loop(0, user("one"), answered("1")), two, loop(2, user("other"), base=2)]
     stored(tmp_path, Session(session_id="s1", agent_id="a", loops=loops))
-    assert [entry.fact.text for entry in entries(tmp_path) if isinstance(entry.fact, Prompted)] == ["one", "other"]
+    assert [entry.fact.text for entry in entries(tmp_path) if isinstance(entry.fact, PromptSent)] == ["one", "other"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_abandoned_messages_are_omitted(tmp_path: Path) -> None:
         ({"status": "aborted"}, facts.TurnStopped()),
         ({"status": "limited"}, facts.TurnLimitHit()),
         ({"status": "rejected", "rejection": "no"}, facts.TurnFailed(facts.Failure("INTERNAL", "no"))),
-        ({"status": "running"}, Prompted("go")),
+        ({"status": "running"}, PromptSent("go")),
     ],
 )
 def test_loop_status_becomes_the_closing_fact(tmp_path: Path, known: dict[str, object], closing: object) -> None:
@@ -132,7 +132,7 @@ def test_grown_session_is_read_incrementally(tmp_path: Path) -> None:
     assert list(cursor.read()) == []
     session.loops.append(loop(1, user("two"), base=1))
     stored(tmp_path, session)
-    assert [entry.fact for entry in cursor.read()] == [Prompted("two"), facts.TurnDone()]
+    assert [entry.fact for entry in cursor.read()] == [PromptSent("two"), facts.TurnDone()]
 
 
 @pytest.mark.parametrize(
@@ -150,5 +150,5 @@ def test_invalid_session_is_reported(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "x.json").write_bytes(data)
     (tmp_path / "sessions" / ".x.json").write_bytes(data)
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableSessionError):
         entries(tmp_path)

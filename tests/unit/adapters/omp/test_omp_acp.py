@@ -62,7 +62,7 @@ def test_tool_names_are_derived_from_kind_and_input(kind: str, given: Any, title
 
 def test_command_facts_match_rpc_mode() -> None:
     ready, done = called("execute", {"command": "x"}, result("a\n\n\nWall time: 0.1 seconds", exitCode=3), "failed")
-    assert ready.shell == facts.Shell("x")
+    assert ready.shell == facts.ShellInvocation("x")
     assert (done.stdout, done.exit_code) == ("a\n", 3)
     assert done.error == "a\n\n\nWall time: 0.1 seconds"
 

@@ -92,7 +92,7 @@ def test_facts_of_a_sub_agent_are_wrapped() -> None:
     ]
     done = facts.ToolDone("i", output="x", name="read")
     assert facts_of(receive(codec, *lines)) == [
-        facts.InSubagent("c", facts.Text("looking")),
+        facts.InSubagent("c", facts.WholeText("looking")),
         facts.InSubagent("c", facts.ToolReady("i", "read", {"path": "a"})),
         facts.InSubagent("c", done),
     ]
@@ -113,7 +113,7 @@ def test_lifecycle_line_links_job_and_call() -> None:
     started = {"id": "KindFox", "parentToolCallId": "c", "status": "started"}
     receive(codec, AGENT_START, answer(TASK), {"type": "subagent_lifecycle", "payload": started})
     [text] = facts_of(receive(codec, inside(answer("hi"))), facts.InSubagent)
-    assert text == facts.InSubagent("c", facts.Text("hi"))
+    assert text == facts.InSubagent("c", facts.WholeText("hi"))
 
 
 def test_sub_agent_deltas_are_skipped_undecoded() -> None:

@@ -132,7 +132,7 @@ def test_chunked_lines_are_reassembled() -> None:
     ]
     one = codec("rpc")
     assert facts_of(receive(one, chunks[0])) == []
-    assert facts_of(receive(one, chunks[1])) == [facts.Text("hello")]
+    assert facts_of(receive(one, chunks[1])) == [facts.WholeText("hello")]
     assert facts_of(receive(one, chunks[1])) == []  # the first chunk is missing
     assert facts_of(receive(one, {**chunks[0], "chunkId": "l", "count": 1, "data": "A"})) == []  # not base64
 
@@ -154,7 +154,7 @@ def files(name: str, arguments: dict[str, Any], came: dict[str, Any]) -> tuple[A
 def test_wall_time_below_the_output_is_split_off() -> None:
     came = [result("hi\n"), result("hi\n\n\nWall time: 0.04 seconds", wallTimeMs=44.7)]
     ready, output, done = of_call("bash", {"command": "echo hi", "cwd": "/tmp"}, *came)
-    assert ready.shell == facts.Shell("echo hi", "/tmp")
+    assert ready.shell == facts.ShellInvocation("echo hi", "/tmp")
     assert output == facts.ToolOutput("c", "hi\n")
     assert (done.duration_ms, done.exit_code) == (44, None)
 
@@ -316,13 +316,13 @@ def test_tool_allowed_for_the_run_is_not_asked_again() -> None:
         facts.Note("bash was allowed for the rest of the run", "verbose")
     ]
     assert talk.sent() == [{"type": "extension_ui_response", "id": "s", "value": "Approve"}]
-    assert facts_of(talk.receive_request("t", "select", **gate("write")), facts.ApprovalAsked)
+    assert facts_of(talk.receive_request("t", "select", **gate("write")), facts.ApprovalRequested)
 
 
 def test_free_text_answer_goes_through_the_editor() -> None:
     talk = running()
     request = facts_of(talk.receive_request("q", "select", title="Which?", options=["red", "Other (type your own)"]))
-    assert request == [facts.InputAsked("q", "Which?", options=("red",), source="tool")]
+    assert request == [facts.InputRequested("q", "Which?", options=("red",), source="tool")]
     talk.request(AnswerAction("q", "blue"))
     assert talk.sent() == [{"type": "extension_ui_response", "id": "q", "value": "Other (type your own)"}]
     assert facts_of(talk.receive_request("e", "editor", title="Which?")) == []

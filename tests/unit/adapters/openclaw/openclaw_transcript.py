@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.adapters import codec_conversation
 from tests.unit.adapters.codec_conversation import codec_of
 
-from agent_mux.sdk.codec import Codec, Step
+from agent_mux.sdk.codec import Codec, CodecOutput
 from agent_mux.sdk.facts import Fact
 from agent_mux_adapters.openclaw import ADAPTER
 from agent_mux_adapters.openclaw.argv import ACP, EXEC
@@ -20,7 +20,7 @@ def new_codec(protocol: str, **context: Any) -> Codec:
     return codec_of(ADAPTER, protocol, **{"cwd": "/work", **context})
 
 
-def facts(steps: list[Step]) -> list[Fact]:
+def facts(steps: list[CodecOutput]) -> list[Fact]:
     return [step for step in steps if isinstance(step, Fact)]
 
 
@@ -35,30 +35,30 @@ class OpenclawConversation(codec_conversation.CodecConversation):
 
     # -- the bridge
 
-    def receive(self, *lines: Any) -> list[Step]:
+    def receive(self, *lines: Any) -> list[CodecOutput]:
         return super().receive(*({"jsonrpc": "2.0", **line} for line in lines))
 
-    def receive_response(self, request_id: int, result: Any) -> list[Step]:
+    def receive_response(self, request_id: int, result: Any) -> list[CodecOutput]:
         return self.receive({"id": request_id, "result": result})
 
-    def receive_update(self, kind: str, /, **update: Any) -> list[Step]:
+    def receive_update(self, kind: str, /, **update: Any) -> list[CodecOutput]:
         params = {"sessionId": SESSION, "update": {"sessionUpdate": kind, **update}}
         return self.receive({"method": "session/update", "params": params})
 
-    def chunk(self, text: str) -> list[Step]:
+    def chunk(self, text: str) -> list[CodecOutput]:
         return self.receive_update("agent_message_chunk", content={"type": "text", "text": text})
 
-    def calls(self, call_id: str, name: str, kind: str = "other", **given: Any) -> list[Step]:
+    def calls(self, call_id: str, name: str, kind: str = "other", **given: Any) -> list[CodecOutput]:
         pairs = ", ".join(f"{key}: {value}" for key, value in given.items())
         title = f"{name}: {pairs}" if pairs else name
         return self.receive_update(
             "tool_call", toolCallId=call_id, title=title, status="in_progress", rawInput=given, kind=kind
         )
 
-    def runs(self, call_id: str, command: str, **given: Any) -> list[Step]:
+    def runs(self, call_id: str, command: str, **given: Any) -> list[CodecOutput]:
         return self.calls(call_id, "exec", "execute", command=command, **given)
 
-    def prints(self, call_id: str, text: str, ended: str = "in_progress", /, **details: Any) -> list[Step]:
+    def prints(self, call_id: str, text: str, ended: str = "in_progress", /, **details: Any) -> list[CodecOutput]:
         return self.receive_update(
             "tool_call_update",
             toolCallId=call_id,
@@ -67,10 +67,10 @@ class OpenclawConversation(codec_conversation.CodecConversation):
             content=[{"type": "content", "content": {"type": "text", "text": text}}],
         )
 
-    def exits(self, call_id: str, text: str, code: int = 0) -> list[Step]:
+    def exits(self, call_id: str, text: str, code: int = 0) -> list[CodecOutput]:
         return self.prints(call_id, text, "completed", status="completed", exitCode=code, aggregated=text)
 
-    def ends(self, request_id: int = 3, reason: str = "end_turn") -> list[Step]:
+    def ends(self, request_id: int = 3, reason: str = "end_turn") -> list[CodecOutput]:
         return self.receive_response(request_id, {"stopReason": reason})
 
     def opened(self) -> "OpenclawConversation":
@@ -84,27 +84,27 @@ class OpenclawConversation(codec_conversation.CodecConversation):
 
     # -- the gateway
 
-    def receive_notification(self, what: str, **params: Any) -> list[Step]:
+    def receive_notification(self, what: str, **params: Any) -> list[CodecOutput]:
         return self.receive({"method": f"_agent_mux/{what}", "params": params})
 
-    def writes(self, text: str, thought: str = "", run: str = RUN, at: int | None = None) -> list[Step]:
+    def writes(self, text: str, thought: str = "", run: str = RUN, at: int | None = None) -> list[CodecOutput]:
         """Record a whole answer."""
         self._at += 1
         entry = {"event": "assistant_message_end", "runId": run, "rawText": text, "rawThinking": thought}
         return self.receive_notification("answer", ts=self._at if at is None else at, **entry)
 
-    def thinks(self, thought: str) -> list[Step]:
+    def thinks(self, thought: str) -> list[CodecOutput]:
         self._at += 1
         entry = {"event": "assistant_thinking_stream", "evtType": "thinking_end", "runId": RUN, "content": thought}
         return self.receive_notification("answer", ts=self._at, **entry)
 
-    def logs(self, message: str = "", **entry: Any) -> list[Step]:
+    def logs(self, message: str = "", **entry: Any) -> list[CodecOutput]:
         self._at += 1
         time = f"1970-01-01T00:{self._at // 60_000:02}:{self._at // 1000 % 60:02}.{self._at % 1000:03}+00:00"
         return self.receive_notification("log", time=time, message=message, **entry)
 
-    def fails(self, error: str, **entry: Any) -> list[Step]:
+    def fails(self, error: str, **entry: Any) -> list[CodecOutput]:
         return self.logs("embedded run agent end", event="embedded_run_agent_end", isError=True, error=error, **entry)
 
-    def retries(self, reason: str = "timeout") -> list[Step]:
+    def retries(self, reason: str = "timeout") -> list[CodecOutput]:
         return self.logs(f"transient same-model retry 1/8 for a/b reason={reason}: delayMs=1200")

@@ -18,7 +18,7 @@ from agent_mux.sdk.codec import (
     Steer,
 )
 from agent_mux.sdk.facts import (
-    ApprovalAsked,
+    ApprovalRequested,
     FilePatched,
     FileRead,
     FileWritten,
@@ -27,15 +27,13 @@ from agent_mux.sdk.facts import (
     McpBegin,
     McpDone,
     RateLimited,
-    RequestSettled,
+    RequestResolved,
     Retrying,
     SessionKnown,
-    Shell,
+    ShellInvocation,
     StepBegin,
-    Text,
     TextDelta,
     TextEnd,
-    Thinking,
     ToolDone,
     ToolOutput,
     ToolReady,
@@ -43,6 +41,8 @@ from agent_mux.sdk.facts import (
     TurnFailed,
     TurnStopped,
     Usage,
+    WholeText,
+    WholeThinking,
 )
 
 
@@ -57,8 +57,12 @@ def only(steps: list[Any], kind: type) -> Any:
 
 def test_text_that_the_bridge_drops_before_a_call_is_emitted() -> None:
     talk = OpenclawConversation().opened()
-    assert talk.writes("I run it. ", "Let me think.") == [StepBegin(), Thinking("Let me think."), Text("I run it. ")]
-    assert talk.runs("c1", "echo hi") == [ToolReady("c1", "exec", {"command": "echo hi"}, Shell("echo hi"))]
+    assert talk.writes("I run it. ", "Let me think.") == [
+        StepBegin(),
+        WholeThinking("Let me think."),
+        WholeText("I run it. "),
+    ]
+    assert talk.runs("c1", "echo hi") == [ToolReady("c1", "exec", {"command": "echo hi"}, ShellInvocation("echo hi"))]
 
 
 def test_text_that_the_bridge_streamed_is_not_repeated() -> None:
@@ -88,7 +92,7 @@ def test_a_fragment_with_a_late_rest_and_a_new_message_is_split() -> None:
 def test_a_message_that_the_bridge_cut_wrongly_is_emitted_whole() -> None:
     talk = OpenclawConversation().opened()
     talk.chunk("swer")
-    assert talk.writes("The answer.") == [TextEnd(), Text("The answer.")]
+    assert talk.writes("The answer.") == [TextEnd(), WholeText("The answer.")]
 
 
 def test_the_blank_line_between_two_messages_belongs_to_neither() -> None:
@@ -101,7 +105,7 @@ def test_the_blank_line_between_two_messages_belongs_to_neither() -> None:
 
 def test_thinking_is_emitted_once_before_the_text() -> None:
     talk = OpenclawConversation().opened()
-    assert talk.thinks("Hm.") == [StepBegin(), Thinking("Hm.")]
+    assert talk.thinks("Hm.") == [StepBegin(), WholeThinking("Hm.")]
     talk.chunk("Fo")
     assert talk.writes("Four.", "Hm.") == [TextDelta("ur."), TextEnd()]
 
@@ -132,7 +136,7 @@ def test_answers_of_a_sub_agent_are_ignored() -> None:
     talk.writes("I delegate.")
     talk.calls("c1", "sessions_spawn", task="look around")
     assert isinstance(only(talk.writes("I looked.", run="another"), Ignored), Ignored)
-    assert Text("Done.") in talk.writes("Done.")
+    assert WholeText("Done.") in talk.writes("Done.")
 
 
 def test_records_after_the_end_of_a_turn_are_ignored() -> None:
@@ -252,7 +256,7 @@ def test_a_retry_is_reported_and_closes_the_failed_answer() -> None:
     assert talk.retries("rate_limit") == [RateLimited(1200), Retrying(1, 8, "rate_limit", 1200)]
     assert all(isinstance(step, Ignored) for step in talk.writes("This will be cut", at=1))
     assert all(isinstance(step, Ignored) for step in talk.chunk("t"))
-    assert talk.writes("Second try.") == [StepBegin(), Text("Second try.")]
+    assert talk.writes("Second try.") == [StepBegin(), WholeText("Second try.")]
     assert only(talk.ends(), TurnDone)
 
 
@@ -300,7 +304,9 @@ def test_a_command_that_continues_in_the_background_has_not_exited() -> None:
 
 
 def test_a_command_has_its_own_directory() -> None:
-    assert only(OpenclawConversation().opened().runs("c1", "ls", workdir="/x"), ToolReady).shell == Shell("ls", "/x")
+    assert only(OpenclawConversation().opened().runs("c1", "ls", workdir="/x"), ToolReady).shell == ShellInvocation(
+        "ls", "/x"
+    )
 
 
 def test_file_tools_report_their_effects() -> None:
@@ -383,10 +389,10 @@ def test_a_command_waits_for_permission(action: Any, option: str, granted: bool)
     talk = OpenclawConversation().opened()
     talk.runs("c1", "touch x")
     asked = talk.receive({"id": 0, "method": "session/request_permission", "params": _permission("c1", "touch x")})
-    shown = only(asked, ApprovalAsked)
+    shown = only(asked, ApprovalRequested)
     assert (shown.request_id, shown.detail, shown.call_id, shown.tool_name) == ("0", "touch x", "c1", "exec")
     steps = talk.request(action)
-    assert only(steps, RequestSettled).granted is granted
+    assert only(steps, RequestResolved).granted is granted
     assert talk.sent()[-1] == {
         "jsonrpc": "2.0", "id": 0, "result": {"outcome": {"outcome": "selected", "optionId": option}},
     }  # fmt: skip

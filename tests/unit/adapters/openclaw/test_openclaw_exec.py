@@ -29,11 +29,11 @@ from agent_mux.sdk.facts import (
     RateLimited,
     Retrying,
     SessionKnown,
-    Text,
-    Thinking,
     TurnDone,
     TurnFailed,
     Usage,
+    WholeText,
+    WholeThinking,
 )
 
 OK: dict[str, Any] = {
@@ -82,7 +82,7 @@ def test_a_document_on_one_line_is_understood() -> None:
 
 def test_the_document_has_answer_usage_and_cost() -> None:
     facts_ = facts_of(OK)
-    assert Text("Done.") in facts_
+    assert WholeText("Done.") in facts_
     assert Usage(300, 36, None, 90, 60, of_one_call=False) in facts_
     done = facts_[-1]
     assert isinstance(done, TurnDone)
@@ -110,14 +110,16 @@ def test_reasoning_is_a_thought_and_media_are_images() -> None:
         {"text": "a song", "mediaUrl": "/work/a.mp3"},
     ]
     shown = [
-        fact for fact in facts_of({**OK, "payloads": payloads}) if isinstance(fact, Text | Thinking | ImageProduced)
+        fact
+        for fact in facts_of({**OK, "payloads": payloads})
+        if isinstance(fact, WholeText | WholeThinking | ImageProduced)
     ]
     image = ImageProduced("image/png", file_path="/work/a.PNG")
-    assert shown == [Thinking("Hm."), Text("Look:"), image, Text("a song")]
+    assert shown == [WholeThinking("Hm."), WholeText("Look:"), image, WholeText("a song")]
 
 
 def test_the_final_text_counts_where_there_are_no_payloads() -> None:
-    assert Text("Done.") in facts_of({**OK, "payloads": []})
+    assert WholeText("Done.") in facts_of({**OK, "payloads": []})
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_a_time_out_is_named_after_its_reason_where_there_is_one() -> None:
 
 def test_an_error_that_is_called_a_payload_is_no_message() -> None:
     document = {**OK, "ok": False, "status": "error", "final": "", "payloads": [{"text": "Boom.", "isError": True}]}
-    assert not any(isinstance(fact, Text) for fact in facts_of(document))
+    assert not any(isinstance(fact, WholeText) for fact in facts_of(document))
     last = facts_of(document)[-1]
     assert isinstance(last, TurnFailed)
     assert last.failure.message == "Boom."
@@ -173,7 +175,7 @@ def local(**meta: Any) -> dict[str, Any]:
 
 def test_the_document_of_agent_local_names_a_session_that_stays() -> None:
     facts_ = facts_of(local())
-    assert facts_ == [SessionKnown("s-2", model="m"), Text("Hi."), Usage(5, 6, of_one_call=False), TurnDone()]
+    assert facts_ == [SessionKnown("s-2", model="m"), WholeText("Hi."), Usage(5, 6, of_one_call=False), TurnDone()]
 
 
 @pytest.mark.parametrize("meta", [{"aborted": True}, {"stopReason": "error"}, {"error": {"message": "no"}}])

@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.adapters import codec_conversation
 from tests.unit.adapters.codec_conversation import codec_of
 
-from agent_mux.sdk.codec import Codec, Effect, Step, WriteStdin
+from agent_mux.sdk.codec import Codec, CodecOutput, Effect, WriteStdin
 from agent_mux_adapters.opencode import ADAPTER
 
 SESSION = "ses_main"
@@ -79,10 +79,10 @@ class OpencodeConversation(codec_conversation.CodecConversation):
     def __init__(self, **context: Any) -> None:
         super().__init__(new_codec("serve", **{"prompt": "hello", **context}))
 
-    def receive_response(self, request_id: int, body: Any = None, status: int = 200) -> list[Step]:
+    def receive_response(self, request_id: int, body: Any = None, status: int = 200) -> list[CodecOutput]:
         return self.receive({"id": request_id, "status": status, "body": body})
 
-    def connects(self) -> list[Step]:
+    def connects(self) -> list[CodecOutput]:
         return self.receive(event("server.connected", {}))
 
     def opened(self) -> "OpencodeConversation":
@@ -100,11 +100,11 @@ class OpencodeConversation(codec_conversation.CodecConversation):
         self.sent()
         return self
 
-    def shows(self, prompt: str, message_id: str = "msg_user") -> list[Step]:
+    def shows(self, prompt: str, message_id: str = "msg_user") -> list[CodecOutput]:
         """Let the session contain a prompt."""
         return self.receive(message(message_id, "user"), part(message_id, "text", text=prompt))
 
-    def rests(self) -> list[Step]:
+    def rests(self) -> list[CodecOutput]:
         return self.receive(status("idle"), event("session.idle", {"sessionID": SESSION}))
 
     def format_effect(self, effect: Effect) -> Any:

@@ -36,7 +36,7 @@ COLOUR = {"question": "Which?", "header": "Colour", "options": [{"label": "Red",
 
 def test_command_approval_shows_the_whole_command(talk: OpencodeConversation) -> None:
     [asked] = facts_of(talk.receive(permission(metadata={"command": "sudo make"})))
-    assert asked == facts.ApprovalAsked("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
+    assert asked == facts.ApprovalRequested("per_1", "Run a command", "sudo make", "high", "bash", "c1", "sudo make")
 
 
 def test_edit_approval_shows_diff_and_tool(talk: OpencodeConversation) -> None:
@@ -44,7 +44,7 @@ def test_edit_approval_shows_diff_and_tool(talk: OpencodeConversation) -> None:
     diff = "Index: /home/dev/project/a\n====\n--- /home/dev/project/a\n+++ /home/dev/project/a\n@@ -0,0 +1,1 @@\n+x\n"
     [asked] = facts_of(talk.receive(permission(name="edit", metadata={"diff": diff})))
     shown = "--- a/a\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"
-    assert asked == facts.ApprovalAsked("per_1", "Change files", shown, "medium", "write", "c1")
+    assert asked == facts.ApprovalRequested("per_1", "Change files", shown, "medium", "write", "c1")
 
 
 @pytest.mark.parametrize(
@@ -61,26 +61,26 @@ def test_other_permissions(
     talk: OpencodeConversation, name: str, patterns: Any, action: str, detail: str, risk: str
 ) -> None:
     [asked] = facts_of(talk.receive(permission(name=name, patterns=patterns)))
-    assert isinstance(asked, facts.ApprovalAsked)
+    assert isinstance(asked, facts.ApprovalRequested)
     assert (asked.action, asked.detail, asked.risk) == (action, detail, risk)
 
 
 def test_sub_agent_approval_has_no_call_id(talk: OpencodeConversation) -> None:
     talk.receive(event("session.created", {"info": {"id": "ses_child", "parentID": SESSION}}))
     [asked] = facts_of(talk.receive(permission(sessionID="ses_child")))
-    assert isinstance(asked, facts.ApprovalAsked)
+    assert isinstance(asked, facts.ApprovalRequested)
     assert asked.call_id is None
 
 
 @pytest.mark.parametrize(
     ("action", "body", "settled"),
     [
-        (ApproveAction("per_1"), {"reply": "once"}, facts.RequestSettled("per_1", True)),
-        (ApproveAction("per_1", always=True), {"reply": "always"}, facts.RequestSettled("per_1", True)),
+        (ApproveAction("per_1"), {"reply": "once"}, facts.RequestResolved("per_1", True)),
+        (ApproveAction("per_1", always=True), {"reply": "always"}, facts.RequestResolved("per_1", True)),
         (
             DenyAction("per_1", "why"),
             {"reply": "reject", "message": "why"},
-            facts.RequestSettled("per_1", False, "why"),
+            facts.RequestResolved("per_1", False, "why"),
         ),
     ],
 )
@@ -106,7 +106,7 @@ def test_rejections_by_opencode_settle_the_other_requests(talk: OpencodeConversa
     talk.request(DenyAction("per_1"))
     talk.sent()
     assert facts_of(talk.receive(replied("per_1", "reject"), replied("per_2", "reject"))) == [
-        facts.RequestSettled("per_2", False)
+        facts.RequestResolved("per_2", False)
     ]
 
 
@@ -120,8 +120,8 @@ def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: OpencodeConve
     # OpenCode would still run what is granted after the abort.
     talk.receive(permission(), question(COLOUR))
     assert facts_of(talk.request(Interrupt())) == [
-        facts.RequestSettled("per_1", False, "the turn was stopped"),
-        facts.RequestSettled("que_1/0", False, "the turn was stopped"),
+        facts.RequestResolved("per_1", False, "the turn was stopped"),
+        facts.RequestResolved("que_1/0", False, "the turn was stopped"),
     ]
     assert talk.sent() == [ABORT, ("POST /permission/per_1/reply", {"reply": "reject"}), "POST /question/que_1/reject"]
     assert isinstance(talk.request(ApproveAction("per_1"))[0], Refuse)
@@ -130,16 +130,16 @@ def test_open_requests_are_rejected_when_the_turn_is_stopped(talk: OpencodeConve
 
 def test_end_of_turn_settles_open_requests(talk: OpencodeConversation) -> None:
     talk.receive(permission())
-    assert facts_of(talk.rests())[0] == facts.RequestSettled("per_1", False, "the turn ended")
+    assert facts_of(talk.rests())[0] == facts.RequestResolved("per_1", False, "the turn ended")
 
 
 def test_question_is_sent_when_all_parts_are_answered(talk: OpencodeConversation) -> None:
     many = {"question": "Sizes?", "header": "", "options": [{"label": "S"}, {"label": "L"}], "multiple": True}
     assert facts_of(talk.receive(question(COLOUR, many))) == [
-        facts.InputAsked("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
-        facts.InputAsked("que_1/1", "Sizes?", None, ("S", "L")),
+        facts.InputRequested("que_1/0", "Which?", "Colour\nRed: warm", ("Red",)),
+        facts.InputRequested("que_1/1", "Sizes?", None, ("S", "L")),
     ]
-    assert talk.request(AnswerAction("que_1/1", "S\nL")) == [facts.RequestSettled("que_1/1", True)]
+    assert talk.request(AnswerAction("que_1/1", "S\nL")) == [facts.RequestResolved("que_1/1", True)]
     assert isinstance(talk.request(AnswerAction("que_1/1", "S"))[0], Refuse)
     talk.request(AnswerAction("que_1/0", "Blue"))
     assert talk.sent()[-1] == ("POST /question/que_1/reply", {"answers": [["Blue"], ["S", "L"]]})
@@ -149,7 +149,7 @@ def test_question_is_sent_when_all_parts_are_answered(talk: OpencodeConversation
 
 def test_declined_question_gets_an_empty_answer(talk: OpencodeConversation) -> None:
     talk.receive(question(COLOUR))
-    assert facts_of(talk.request(DenyAction("que_1/0", "no"))) == [facts.RequestSettled("que_1/0", False, "no")]
+    assert facts_of(talk.request(DenyAction("que_1/0", "no"))) == [facts.RequestResolved("que_1/0", False, "no")]
     assert talk.sent() == [("POST /question/que_1/reply", {"answers": [[]]})]
 
 
@@ -164,7 +164,7 @@ def test_reply_of_the_wrong_kind_is_refused(talk: OpencodeConversation, action: 
 @pytest.mark.parametrize(("reply", "granted"), [("once", True), ("always", True), ("reject", False)])
 def test_replies_of_other_clients_are_emitted(talk: OpencodeConversation, reply: str, granted: bool) -> None:
     talk.receive(permission())
-    assert facts_of(talk.receive(replied("per_1", reply))) == [facts.RequestSettled("per_1", granted)]
+    assert facts_of(talk.receive(replied("per_1", reply))) == [facts.RequestResolved("per_1", granted)]
 
 
 def test_question_replies_of_other_clients_are_emitted(talk: OpencodeConversation) -> None:
@@ -172,7 +172,7 @@ def test_question_replies_of_other_clients_are_emitted(talk: OpencodeConversatio
     gone = [event(f"question.{how}", {"sessionID": SESSION, "requestID": key})
             for how, key in (("replied", "que_1"), ("rejected", "que_2"))]  # fmt: skip
     assert facts_of(talk.receive(*gone)) == [
-        facts.RequestSettled("que_1/0", True), facts.RequestSettled("que_2/0", False),
+        facts.RequestResolved("que_1/0", True), facts.RequestResolved("que_2/0", False),
     ]  # fmt: skip
 
 

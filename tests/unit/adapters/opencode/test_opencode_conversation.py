@@ -269,7 +269,7 @@ def test_single_compaction_is_no_failure() -> None:
     talk.receive(message("m3"), OVERFLOW, message("m3", completed=True), status("busy"), *ANSWERED)
     assert talk.sent() == []
     assert isinstance(talk.rests()[0], facts.TurnDone)
-    assert sum(isinstance(step, facts.Trouble) for step in talk.steps) == 2
+    assert sum(isinstance(step, facts.RecoverableError) for step in talk.steps) == 2
 
 
 def test_broken_mcp_server_is_noted() -> None:

@@ -8,7 +8,7 @@ from opencode_transcript import new_codec
 from tests.unit.adapters.codec_conversation import facts_of
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import Exit, Refuse, Send, Source, Step
+from agent_mux.sdk.codec import CodecOutput, Exit, Refuse, Send, Source
 
 SESSION = "ses_1"
 OVERFLOW = {"name": "ContextOverflowError", "data": {"message": "too long"}}
@@ -28,7 +28,7 @@ def finished(reason: str = "stop", **part: Any) -> bytes:
     return line("step_finish", reason=reason, cost=0.5, tokens={"input": 1}, **part)
 
 
-def run(*lines: bytes, exit: Exit | None = None, **context: Any) -> list[Step]:  # noqa: A002
+def run(*lines: bytes, exit: Exit | None = None, **context: Any) -> list[CodecOutput]:  # noqa: A002
     codec = new_codec("run-json", **context)
     steps = [step for each in lines for step in codec.receive(each, Source.STDOUT)]
     return [*steps, *codec.finish(exit or Exit(code=0))]
@@ -74,7 +74,7 @@ def test_final_error_fails_the_turn() -> None:
 
 def test_error_before_further_output_is_a_trouble() -> None:
     emitted = run(error({"name": "APIError", "data": {"message": "hm"}}), TEXT, finished())
-    assert facts.Trouble("AGENT_CRASH", "hm") in emitted
+    assert facts.RecoverableError("AGENT_CRASH", "hm") in emitted
     assert isinstance(emitted[-1], facts.TurnDone)
 
 

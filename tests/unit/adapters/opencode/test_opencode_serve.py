@@ -21,7 +21,7 @@ from tests.unit.adapters.codec_conversation import PROJECT, facts_of
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Source
-from agent_mux.sdk.facts import Shell
+from agent_mux.sdk.facts import ShellInvocation
 from agent_mux_adapters.opencode.wire import delay_until
 
 CHILD = "ses_child"
@@ -107,7 +107,7 @@ def test_command_from_start_to_exit(talk: OpencodeConversation) -> None:
              metadata={"output": "one\ntwo\n", "exit": 3}),
     ) == [
         facts.ToolBegin("c1", "bash"),
-        facts.ToolReady("c1", "bash", COMMAND, Shell("make")),
+        facts.ToolReady("c1", "bash", COMMAND, ShellInvocation("make")),
         facts.ToolOutput("c1", "one\n"),
         facts.ToolOutput("c1", "two\n"),
         facts.ToolDone("c1", "one\ntwo\n", "one\ntwo\n", 250, stdout="one\ntwo\n", exit_code=3),
@@ -355,7 +355,7 @@ def test_failed_turn_has_its_reason(talk: OpencodeConversation, error: Any, code
 
 def test_error_with_recovery_is_a_trouble(talk: OpencodeConversation) -> None:
     talk.receive(message("m1"), failure("APIError", message="hiccup"))
-    assert facts_after(talk, status("busy")) == [facts.Trouble("AGENT_CRASH", "hiccup")]
+    assert facts_after(talk, status("busy")) == [facts.RecoverableError("AGENT_CRASH", "hiccup")]
     talk.receive(*ANSWERED)
     assert isinstance(facts_of(talk.rests())[0], facts.TurnDone)
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent_mux import validate
 from agent_mux.sdk import facts
-from agent_mux.sdk.sessions import Found, ModelCalled, Prompted
+from agent_mux.sdk.sessions import FoundSession, ModelCalled, PromptSent
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
 from agent_mux_adapters.opencode.sessions import STORE
@@ -142,7 +142,7 @@ class Written:
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self._database = database
-        self._cursor = STORE.open(Found(path, ORIGIN, 0, 0))
+        self._cursor = STORE.open(FoundSession(path, ORIGIN, 0, 0))
         self.at = 1_795_351_500_000
         self.read()
 
@@ -170,7 +170,7 @@ def test_unfinished_messages_are_emitted_as_they_complete(written: Written) -> N
     written.message("msg_3", "user")
     assert written.read() == []  # its parts follow
     written.part("prt_30", "msg_3", type="text", text="sixth question")
-    assert written.read() == [Prompted("sixth question")]
+    assert written.read() == [PromptSent("sixth question")]
     written.at += 1
     written.message("msg_4", "assistant")
     written.part("prt_40", "msg_4", type="step-start")
@@ -179,7 +179,7 @@ def test_unfinished_messages_are_emitted_as_they_complete(written: Written) -> N
     written.part("prt_41", "msg_4", type="text", text="Sixth answer.", time={"start": 1, "end": 2})
     state = {"status": "pending", "input": {}}
     written.part("prt_42", "msg_4", type="tool", tool="read", callID="call_1", state=state)
-    assert written.read() == [facts.Text("Sixth answer.")]
+    assert written.read() == [facts.WholeText("Sixth answer.")]
     state = {"status": "running", "input": {"filePath": "/a"}}
     written.part("prt_42", "msg_4", type="tool", tool="read", callID="call_1", state=state)
     [ready] = written.read()
@@ -226,7 +226,7 @@ def test_user_command_does_not_affect_the_turn(written: Written) -> None:
 
 
 def test_deleted_session_is_reported(sessions: Sessions, database: sqlite3.Connection, path: Path) -> None:
-    cursor = STORE.open(Found(path, "ses_gone", 0, 0))
+    cursor = STORE.open(FoundSession(path, "ses_gone", 0, 0))
     with pytest.raises(Exception, match="no longer contains this session"):
         list(cursor.read())
 

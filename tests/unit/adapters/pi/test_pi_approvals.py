@@ -44,7 +44,7 @@ def decided(line: dict[str, Any]) -> Any:
 
 def test_extension_dialog_contains_the_call() -> None:
     assert facts_of(running().receive_request("r", **gate())) == [
-        facts.ApprovalAsked("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
+        facts.ApprovalRequested("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
     ]
 
 
@@ -87,7 +87,7 @@ def test_unreadable_call_still_asks() -> None:
 def test_decision_is_sent_to_the_extension(action: Any, decision: Any, granted: bool, reason: str | None) -> None:
     talk = running()
     talk.receive_request("r", **gate())
-    assert facts_of(talk.request(action)) == [facts.RequestSettled("r", granted, reason)]
+    assert facts_of(talk.request(action)) == [facts.RequestResolved("r", granted, reason)]
     [line] = talk.sent()
     assert line == reply("r", value=line["value"])
     assert decided(line) == decision
@@ -113,8 +113,8 @@ def test_text_answer_to_an_approval_is_refused() -> None:
 def test_interrupt_cancels_open_dialogs_before_the_abort() -> None:
     talk = running()
     talk.receive_request("r", **gate())
-    settled = facts_of(talk.request(Interrupt()), facts.RequestSettled)
-    assert settled == [facts.RequestSettled("r", granted=False, reason="interrupted")]
+    settled = facts_of(talk.request(Interrupt()), facts.RequestResolved)
+    assert settled == [facts.RequestResolved("r", granted=False, reason="interrupted")]
     assert talk.sent() == [reply("r", cancelled=True), {"id": "mux-3", "type": "abort"}]
 
 
@@ -129,8 +129,8 @@ def test_end_of_turn_closes_open_requests() -> None:
 @pytest.mark.parametrize("version", ["0.73.1", "0.87.1"])
 def test_recorded_decisions_are_emitted(version: str) -> None:
     name = f"{version}/rpc_approvals"
-    request = ALL.facts(name, facts.ApprovalAsked)
-    settled = {fact.request_id: fact.granted for fact in ALL.facts(name, facts.RequestSettled)}
+    request = ALL.facts(name, facts.ApprovalRequested)
+    settled = {fact.request_id: fact.granted for fact in ALL.facts(name, facts.RequestResolved)}
     assert {fact.request_id for fact in request} == set(settled)
     assert set(settled.values()) == {True, False}
     assert all(fact.call_id and fact.tool_name for fact in request)
@@ -153,10 +153,10 @@ def test_extension_code_contains_its_settings() -> None:
 def test_select_dialog_is_a_question_with_options() -> None:
     talk = running()
     request = facts_of(talk.receive_request("q", "select", title="Which?", options=["a", "b"]))
-    assert request == [facts.InputAsked("q", "Which?", options=("a", "b"), source="tool")]
+    assert request == [facts.InputRequested("q", "Which?", options=("a", "b"), source="tool")]
     [refused] = talk.request(AnswerAction("q", "c"))
     assert isinstance(refused, Refuse)
-    assert facts_of(talk.request(AnswerAction("q", "b"))) == [facts.RequestSettled("q", granted=True)]
+    assert facts_of(talk.request(AnswerAction("q", "b"))) == [facts.RequestResolved("q", granted=True)]
     assert talk.sent()[-1] == reply("q", value="b")
 
 
@@ -164,7 +164,7 @@ def test_select_dialog_is_a_question_with_options() -> None:
 def test_confirm_dialog_accepts_yes_and_no(word: str, confirmed: bool) -> None:
     talk = running()
     request = facts_of(talk.receive_request("q", "confirm", title="Sure?", message="really"))
-    assert request == [facts.InputAsked("q", "Sure?", "really", ("yes", "no"), "tool")]
+    assert request == [facts.InputRequested("q", "Sure?", "really", ("yes", "no"), "tool")]
     talk.request(AnswerAction("q", word))
     assert talk.sent() == [reply("q", confirmed=confirmed)]
 
@@ -180,7 +180,7 @@ def test_confirm_dialog_refuses_other_answers() -> None:
 def test_input_dialog_accepts_any_text(method: str, field: str) -> None:
     talk = running()
     request = facts_of(talk.receive_request("q", method, title="Name?", **{field: "like this"}))
-    assert request == [facts.InputAsked("q", "Name?", "like this", source="tool")]
+    assert request == [facts.InputRequested("q", "Name?", "like this", source="tool")]
     talk.request(AnswerAction("q", "any"))
     assert talk.sent() == [reply("q", value="any")]
 
@@ -188,7 +188,7 @@ def test_input_dialog_accepts_any_text(method: str, field: str) -> None:
 def test_question_may_be_declined() -> None:
     talk = running()
     talk.receive_request("q", "input", title="Name?")
-    assert facts_of(talk.request(DenyAction("q"))) == [facts.RequestSettled("q", granted=False)]
+    assert facts_of(talk.request(DenyAction("q"))) == [facts.RequestResolved("q", granted=False)]
     assert talk.sent() == [reply("q", cancelled=True)]
 
 
@@ -216,7 +216,7 @@ def test_agent_may_withdraw_a_dialog() -> None:
     talk.receive_request("q", "input", title="Name?")
     withdrawn = {"type": "extension_ui_request", "method": "cancel", "targetId": "q"}
     [settled] = facts_of(talk.receive(withdrawn))
-    assert settled == facts.RequestSettled("q", granted=False, reason="the agent withdrew the request")
+    assert settled == facts.RequestResolved("q", granted=False, reason="the agent withdrew the request")
     assert facts_of(talk.receive(withdrawn)) == []
 
 
@@ -238,4 +238,4 @@ def test_answer_of_another_client_settles_the_request(
     answered = (reply("r", **fields), Source.STDIN)
     both = [answered, request] if answer_first else [request, answered]
     steps = [step for line, source in both for step in receive(codec, line, source=source)]
-    assert facts_of(steps, facts.RequestSettled) == [facts.RequestSettled("r", granted)]
+    assert facts_of(steps, facts.RequestResolved) == [facts.RequestResolved("r", granted)]

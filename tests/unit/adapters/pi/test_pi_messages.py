@@ -13,7 +13,7 @@ from agent_mux.sdk.codec import Source
 from agent_mux_adapters.pi import ADAPTER
 
 ALL = Recordings(ADAPTER, "json")
-SAID = (facts.Text, facts.TextDelta, facts.TextEnd, facts.Thinking, facts.ThinkingDelta, facts.ThinkingEnd)
+SAID = (facts.WholeText, facts.TextDelta, facts.TextEnd, facts.WholeThinking, facts.ThinkingDelta, facts.ThinkingEnd)
 CALLS = (facts.ToolBegin, facts.ToolInput, facts.ToolReady)
 MESSAGE_STARTS = {"type": "message_start", "message": {"role": "assistant", "content": []}}
 
@@ -57,15 +57,15 @@ def test_blocks_may_end_late() -> None:
 
 def test_block_without_deltas_is_emitted_at_its_end() -> None:
     lines = [update("text_start"), update("text_end", content="hello"), answer("hello")]
-    assert emitted(*lines) == [facts.Text("hello")]
+    assert emitted(*lines) == [facts.WholeText("hello")]
 
 
 def test_message_without_deltas_is_emitted_whole() -> None:
     message = answer({"type": "thinking", "thinking": "hm"}, "hello", "", call_block("c", "bash", command="ls"))
     assert emitted(message) == [
-        facts.Thinking("hm"),
-        facts.Text("hello"),
-        facts.ToolReady("c", "bash", {"command": "ls"}, facts.Shell("ls")),
+        facts.WholeThinking("hm"),
+        facts.WholeText("hello"),
+        facts.ToolReady("c", "bash", {"command": "ls"}, facts.ShellInvocation("ls")),
     ]
 
 
@@ -90,7 +90,7 @@ def test_call_input_streams_before_it_is_ready() -> None:
     assert emitted(*lines) == [
         facts.ToolBegin("c", "bash"),
         *(facts.ToolInput("c", '{"command":'), facts.ToolInput("c", '"ls"}')),
-        facts.ToolReady("c", "bash", {"command": "ls"}, facts.Shell("ls")),
+        facts.ToolReady("c", "bash", {"command": "ls"}, facts.ShellInvocation("ls")),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_mux.sdk import codec, facts
-from agent_mux.sdk.codec import CloseStdin, CodecContext, Exit, Refuse, Source, Step, TerminalSize, WriteStdin
+from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Exit, Refuse, Source, TerminalSize, WriteStdin
 
 pytest.importorskip("pyte")
 
@@ -49,22 +49,22 @@ class TerminalConversation:
         assert isinstance(steps[0], facts.Ignored)
         return self
 
-    def rest(self, text: str = "") -> list[Step]:
+    def rest(self, text: str = "") -> list[CodecOutput]:
         """Draw a screen and let the program be quiet."""
         return list(self.draw(CLEAR + text.replace("\n", "\r\n")).codec.quiet())
 
-    def ask(self, action: codec.AnyAction) -> list[Step]:
+    def ask(self, action: codec.AnyAction) -> list[CodecOutput]:
         return list(self.codec.request(action))
 
-    def hear(self, keys: str) -> list[Step]:
+    def hear(self, keys: str) -> list[CodecOutput]:
         return list(self.codec.receive(keys.encode(), Source.STDIN))
 
 
-def typed(steps: Iterable[Step]) -> str:
+def typed(steps: Iterable[CodecOutput]) -> str:
     return b"".join(step.data for step in steps if isinstance(step, WriteStdin)).decode()
 
 
-def facts_in(steps: Iterable[Step]) -> Sequence[facts.Fact]:
+def facts_in(steps: Iterable[CodecOutput]) -> Sequence[facts.Fact]:
     return [step for step in steps if isinstance(step, facts.Fact)]
 
 
@@ -81,7 +81,7 @@ def test_answer_is_between_echo_and_prompt() -> None:
     assert talk.rest("Welcome\n: hello\nThinking\n> ") == []
     assert talk.rest("Welcome\n: hello\n> ") == []  # no prompt is answered yet
     steps = talk.rest("Welcome\n: hello\nTip: press x\n  It is\n\n\n  so.\n> ")
-    assert steps == [facts.Text("It is\n\nso."), facts.TurnDone(), WriteStdin(b"/quit\r"), CloseStdin()]
+    assert steps == [facts.WholeText("It is\n\nso."), facts.TurnDone(), WriteStdin(b"/quit\r"), CloseStdin()]
 
 
 def test_prompts_are_typed_one_at_a_time() -> None:
@@ -89,9 +89,9 @@ def test_prompts_are_typed_one_at_a_time() -> None:
     talk.rest("> ")
     assert talk.ask(codec.Send("two")) == []
     steps = talk.rest("one\nfirst\n> ")
-    assert facts_in(steps) == [facts.Text("first"), facts.TurnDone(), facts.TurnBegin()]
+    assert facts_in(steps) == [facts.WholeText("first"), facts.TurnDone(), facts.TurnBegin()]
     assert typed(steps) == "two\r"
-    assert facts_in(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.Text("second"), facts.TurnDone()]
+    assert facts_in(talk.rest("one\nfirst\ntwo\nsecond\n> ")) == [facts.WholeText("second"), facts.TurnDone()]
     assert typed(talk.ask(codec.Close())) == "/quit\r"
     assert talk.ask(codec.Close()) == []
 
@@ -102,7 +102,7 @@ def test_repeated_prompt_has_its_own_answer() -> None:
     talk.rest("go\nfirst\n> ")
     talk.ask(codec.Send("go"))
     assert talk.rest("go\nfirst\ngo\n> ") == []
-    assert facts_in(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.Text("second")
+    assert facts_in(talk.rest("go\nfirst\ngo\nsecond\n> "))[0] == facts.WholeText("second")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_repeated_prompt_has_its_own_answer() -> None:
 def test_echo_is_not_part_of_the_answer(prompt: str, screen: str, answer: str) -> None:
     talk = TerminalConversation(prompt)
     talk.rest("Welcome\n> ")
-    assert facts_in(talk.rest(screen))[0] == facts.Text(answer)
+    assert facts_in(talk.rest(screen))[0] == facts.WholeText(answer)
 
 
 def test_control_characters_in_a_prompt_are_removed() -> None:
@@ -145,7 +145,7 @@ DIALOG = "Allow a command?\n  rm -rf build\n> "
 def dialog() -> TerminalConversation:
     talk = TerminalConversation()
     talk.rest("> ")
-    assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
+    assert talk.rest(DIALOG) == [facts.ApprovalRequested("1", "a command", "rm -rf build", "high")]
     return talk
 
 
@@ -160,14 +160,14 @@ def dialog() -> TerminalConversation:
 def test_approvals_press_their_keys(action: Any, keys: str, granted: bool) -> None:
     talk = dialog()
     reason = "no" if isinstance(action, codec.DenyAction) else None
-    assert talk.ask(action) == [facts.RequestSettled("1", granted, reason), WriteStdin(keys.encode())]
+    assert talk.ask(action) == [facts.RequestResolved("1", granted, reason), WriteStdin(keys.encode())]
     assert talk.ask(action) == [Refuse("INTERACTION_NOT_FOUND", "the dialog is no longer on the screen")]
 
 
 def test_always_falls_back_to_approve() -> None:
     talk = TerminalConversation()
     asked = talk.rest("Bare dialog\n> ")
-    assert asked == [facts.ApprovalAsked("1", "Bare dialog", "Bare dialog", "medium")]
+    assert asked == [facts.ApprovalRequested("1", "Bare dialog", "Bare dialog", "medium")]
     assert typed(talk.ask(codec.ApproveAction("1", always=True))) == "y\r"
 
 
@@ -179,19 +179,19 @@ def test_dialog_is_reported_once_while_shown() -> None:
 def test_dialog_shown_after_its_answer_is_reported_again() -> None:
     talk = dialog()
     talk.ask(codec.ApproveAction("1"))
-    assert talk.rest(DIALOG) == [facts.ApprovalAsked("2", "a command", "rm -rf build", "high")]
+    assert talk.rest(DIALOG) == [facts.ApprovalRequested("2", "a command", "rm -rf build", "high")]
 
 
 def test_dialog_that_disappears_is_settled() -> None:
     talk = dialog()
-    assert talk.rest("Thinking\n> ") == [facts.RequestSettled("1", False, "the dialog disappeared")]
+    assert talk.rest("Thinking\n> ") == [facts.RequestResolved("1", False, "the dialog disappeared")]
 
 
 def test_questions_are_answered_with_text() -> None:
     talk = TerminalConversation()
-    assert talk.rest("Name: which colour?") == [facts.InputAsked("1", "which colour")]
+    assert talk.rest("Name: which colour?") == [facts.InputRequested("1", "which colour")]
     assert talk.ask(codec.AnswerAction("1", "blue\x03\ngreen")) == [
-        facts.RequestSettled("1", True), WriteStdin(b"blue green\r"),
+        facts.RequestResolved("1", True), WriteStdin(b"blue green\r"),
     ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_interrupt_ends_the_turn_with_partial_answer() -> None:
     talk = TerminalConversation(interactive=True)
     talk.rest("> ")
     assert typed(talk.ask(codec.Interrupt())) == "\x1b"
-    assert facts_in(talk.rest("hello\nhalf an ans\n> ")) == [facts.Text("half an ans"), facts.TurnStopped()]
+    assert facts_in(talk.rest("hello\nhalf an ans\n> ")) == [facts.WholeText("half an ans"), facts.TurnStopped()]
     talk.ask(codec.Send("more"))
     talk.ask(codec.Interrupt())
     assert facts_in(talk.rest("hello\nhalf an ans\nmore\n> ")) == [facts.TurnStopped()]
@@ -266,7 +266,7 @@ def test_resize_is_noted_and_the_screen_rewrapped() -> None:
     ]
     talk.rest("> ")
     talk.draw(CLEAR + "hello\r\nabcdefghijklm\r\n> ")
-    assert facts_in(talk.codec.quiet())[0] == facts.Text("abcdefghij\nklm")
+    assert facts_in(talk.codec.quiet())[0] == facts.WholeText("abcdefghij\nklm")
 
 
 # -- observing
@@ -277,13 +277,13 @@ def test_observer_types_nothing_and_reads_recorded_keys() -> None:
     assert talk.draw("\x1b[c").rest("> ") == []
     assert isinstance(talk.hear("\x1b[?6c")[0], facts.Ignored)
     assert talk.hear("\x1b[200~one\rtwo\x1b[201~\r") == [facts.TurnBegin()]
-    assert talk.rest(DIALOG) == [facts.ApprovalAsked("1", "a command", "rm -rf build", "high")]
+    assert talk.rest(DIALOG) == [facts.ApprovalRequested("1", "a command", "rm -rf build", "high")]
     assert isinstance(talk.hear("\x1b[1;1R")[0], facts.Ignored)  # a reply of the terminal, no key
-    assert talk.hear("n") == [facts.RequestSettled("1", False)]
-    assert facts_in(talk.rest("one\ntwo\nNot done.\n> ")) == [facts.Text("Not done."), facts.TurnDone()]
+    assert talk.hear("n") == [facts.RequestResolved("1", False)]
+    assert facts_in(talk.rest("one\ntwo\nNot done.\n> ")) == [facts.WholeText("Not done."), facts.TurnDone()]
     assert talk.hear("more\r") == [facts.TurnBegin()]
     assert isinstance(talk.hear("\x1b")[0], facts.Ignored)
-    assert facts_in(talk.rest("more\nhalf\n> ")) == [facts.Text("half"), facts.TurnStopped()]
+    assert facts_in(talk.rest("more\nhalf\n> ")) == [facts.WholeText("half"), facts.TurnStopped()]
 
 
 def test_recording_without_profile_uses_the_line_profile() -> None:
@@ -297,14 +297,14 @@ def test_recording_without_profile_uses_the_line_profile() -> None:
 @pytest.mark.parametrize(
     ("profile", "screen", "expected"),
     [
-        ("line", "Remove it? [y/N]", facts.ApprovalAsked("1", "Remove it?", "[y/N]", "medium")),
-        ("line", "Go on (yes/no):", facts.ApprovalAsked("1", "Go on", "(yes/no)", "medium")),
+        ("line", "Remove it? [y/N]", facts.ApprovalRequested("1", "Remove it?", "[y/N]", "medium")),
+        ("line", "Go on (yes/no):", facts.ApprovalRequested("1", "Go on", "(yes/no)", "medium")),
         (
             "screen",
             "╭────╮\n│ Run this?\n│\n│ make clean\n│\n│ \u276f 1. Yes\n│   2. No",
-            facts.ApprovalAsked("1", "│ Run this?", "│\n│ make clean\n│", "medium"),
+            facts.ApprovalRequested("1", "│ Run this?", "│\n│ make clean\n│", "medium"),
         ),
-        ("screen", "Overwrite a.txt? [Y/n]", facts.ApprovalAsked("1", "Overwrite a.txt?", "[Y/n]", "medium")),
+        ("screen", "Overwrite a.txt? [Y/n]", facts.ApprovalRequested("1", "Overwrite a.txt?", "[Y/n]", "medium")),
     ],
 )
 def test_common_dialogs_are_recognized(profile: str, screen: str, expected: facts.Fact) -> None:

@@ -12,7 +12,7 @@ from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
 
 from agent_mux import AgentMuxError, CapabilityError, ValidationError
 from agent_mux.agents.config.client import AgentConfigs
-from agent_mux.sdk.config import AgentConfig, ConfigFile, Field
+from agent_mux.sdk.config import AgentConfig, ConfigField, ConfigFile
 from agent_mux.sdk.installation import AgentInstallation
 
 GLOBAL = """\
@@ -187,7 +187,7 @@ def test_last_existing_file_of_a_scope_is_changed(tmp_path: Path) -> None:
         return ConfigFile(scope="global", format="json", path=lambda place: place.home / name, is_optional=is_optional)
 
     files = (file("old.json", is_optional=True), file("new.json", is_optional=False), file("x.json", is_optional=True))
-    fields = {"a": Field(kind="string", or_kinds=("table",), meaning="whatever")}
+    fields = {"a": ConfigField(kind="string", or_kinds=("table",), meaning="whatever")}
     configs = AgentConfigs(sample_resolver(tmp_path, AgentInstallation(config=AgentConfig(files=files, fields=fields))))
     home = tmp_path / "home"
     home.mkdir()

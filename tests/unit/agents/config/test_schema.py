@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from agent_mux.agents.config.schema import config_schema, find_problems
-from agent_mux.sdk.config import AgentConfig, Field
+from agent_mux.sdk.config import AgentConfig, ConfigField
 
 CONFIG = AgentConfig(
     files=(),
     fields={
-        "policy": Field(kind="string", meaning="what is asked", choices=("never", "always"), or_kinds=("table",)),
-        "limits.depth": Field(kind="number", meaning="metres", or_kinds=("string", "list")),
+        "policy": ConfigField(kind="string", meaning="what is asked", choices=("never", "always"), or_kinds=("table",)),
+        "limits.depth": ConfigField(kind="number", meaning="metres", or_kinds=("string", "list")),
     },
 )
 

@@ -10,7 +10,7 @@ from tests.unit.agents.hooks.conftest import Handler
 from agent_mux import AgentMuxError
 from agent_mux.agents.hooks.client import Hooks
 from agent_mux.agents.hooks.native_calls import answer_native_call, has_no_handlers, native_hook_call
-from agent_mux.sdk.hooks import CALLED_FROM_EVENTS, HookAnswer
+from agent_mux.sdk.hooks import CALLED_FROM_EVENTS, HookResponse
 
 POLICY = '[[rules]]\ndecision = "deny"\ncommands = ["git push"]\nreason = "nothing leaves"\n'
 
@@ -20,11 +20,11 @@ def hook_input(directory: Path, command: str = "git push", **more: Any) -> bytes
     return json.dumps(given).encode()
 
 
-def answer(stdin: bytes, kind: str = "pre_tool_use", environ: dict[str, str] | None = None) -> HookAnswer:
+def answer(stdin: bytes, kind: str = "pre_tool_use", environ: dict[str, str] | None = None) -> HookResponse:
     return answer_native_call(native_hook_call("claude", kind, environ or {}), stdin)
 
 
-def denied(got: HookAnswer) -> str | None:
+def denied(got: HookResponse) -> str | None:
     plain = json.loads(got.stdout or "{}").get("hookSpecificOutput", {})
     return plain.get("permissionDecisionReason") if plain.get("permissionDecision") == "deny" else None
 
@@ -39,8 +39,8 @@ def guard(own: Path) -> Hooks:
 
 def test_policy_answers_the_agent(guard: Hooks, tmp_path: Path) -> None:
     assert denied(answer(hook_input(tmp_path))) == "nothing leaves"
-    assert answer(hook_input(tmp_path, "ls")) == HookAnswer()
-    assert answer(hook_input(tmp_path), "post_tool_use") == HookAnswer()
+    assert answer(hook_input(tmp_path, "ls")) == HookResponse()
+    assert answer(hook_input(tmp_path), "post_tool_use") == HookResponse()
 
 
 def test_alias_of_the_agent_is_accepted(guard: Hooks, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_warnings_are_redacted_and_on_one_line(tmp_path: Path, program: Handler)
 
 
 def test_hooks_called_by_the_run_are_not_called_again(guard: Hooks, tmp_path: Path) -> None:
-    assert answer(hook_input(tmp_path), environ={CALLED_FROM_EVENTS: "claude:stop,pre_tool_use"}) == HookAnswer()
+    assert answer(hook_input(tmp_path), environ={CALLED_FROM_EVENTS: "claude:stop,pre_tool_use"}) == HookResponse()
     assert denied(answer(hook_input(tmp_path), environ={CALLED_FROM_EVENTS: "claude:stop"})) == "nothing leaves"
 
 
@@ -118,9 +118,9 @@ def test_agent_that_reads_another_agents_files_is_named(guard: Hooks, own: Path,
     assert denied(answer(hook_input(tmp_path), environ=as_copilot)) == "nothing leaves"
     assert json.loads((own / "hooks.log.jsonl").read_text())["agent"] == "copilot"
     in_a_run = {**as_copilot, CALLED_FROM_EVENTS: "copilot:pre_tool_use"}
-    assert answer(hook_input(tmp_path), environ=in_a_run) == HookAnswer()
+    assert answer(hook_input(tmp_path), environ=in_a_run) == HookResponse()
     guard.install("copilot", program=["amux"])
-    assert answer(hook_input(tmp_path), environ=as_copilot) == HookAnswer()
+    assert answer(hook_input(tmp_path), environ=as_copilot) == HookResponse()
 
 
 def test_has_no_handlers(guard: Hooks, own: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Qwen Code's stream-json, one-shot and two-way: the dialect's codec with the parts of Qwen Code."""
 
 from agent_mux.sdk import facts
-from agent_mux.sdk.codec import CodecContext, Exit, Source, Step
+from agent_mux.sdk.codec import CodecContext, CodecOutput, Exit, Source
 from agent_mux_adapters._dialects.stream_json.approvals import StreamJsonApprovals
 from agent_mux_adapters._dialects.stream_json.codec import StreamJsonCodec, StreamJsonInput, is_live
 from amux_qwen.outcome import TURN_LIMIT_EXIT, failure_of
@@ -24,13 +24,13 @@ class QwenCodec(StreamJsonCodec):
         self._last_stderr_line = ""
         super().__init__(context, self._lines, requests, conversation, hello)
 
-    def receive(self, line: bytes, source: Source) -> tuple[Step, ...]:
+    def receive(self, line: bytes, source: Source) -> tuple[CodecOutput, ...]:
         """Parse one line; keep the last one of stderr for `finish`."""
         if source is Source.STDERR:
             self._last_stderr_line = line.decode("utf-8", "replace")
         return super().receive(line, source)
 
-    def finish(self, exit: Exit) -> tuple[Step, ...]:  # noqa: A002  # as in the contract
+    def finish(self, exit: Exit) -> tuple[CodecOutput, ...]:  # noqa: A002  # as in the contract
         """Return the facts of the exit.
 
         Failures before the first turn are reported only on stderr, the turn limit only by the exit code.

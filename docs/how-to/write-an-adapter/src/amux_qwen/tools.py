@@ -51,12 +51,12 @@ _REPORT = re.compile(r"Command: .*?\nOutput: (?P<output>.*)\nError: .*\nExit Cod
 _EMPTY = "(empty)"
 
 
-def shell_of(name: str, arguments: Mapping[str, Any]) -> facts.Shell | None:
+def shell_of(name: str, arguments: Mapping[str, Any]) -> facts.ShellInvocation | None:
     """Return the command of a call in the foreground, else None."""
     command = command_of(name, arguments)
     if command is None or arguments.get("is_background") is True:
         return None
-    return facts.Shell(command, text(arguments.get("directory")) or None)
+    return facts.ShellInvocation(command, text(arguments.get("directory")) or None)
 
 
 def command_of(name: str, arguments: Mapping[str, Any]) -> str | None:
