@@ -172,11 +172,11 @@ def documented_only(agent: str) -> bool:
 
 def _homes(adapters: Iterable[Adapter]) -> str:
     """Return the section on the files of all agents that have any."""
-    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.home() != AgentInstallation())])
+    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.installation() != AgentInstallation())])
 
 
 def _home(adapter: Adapter) -> str:
-    lines = "\n".join(f"- {kind}: {places}" for kind, places in _places(adapter.home()) if places)
+    lines = "\n".join(f"- {kind}: {places}" for kind, places in _places(adapter.installation()) if places)
     return f"### {adapter.display_name}\n\n{lines}\n"
 
 

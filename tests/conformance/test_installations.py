@@ -21,7 +21,7 @@ from agent_mux.sdk.documents import open_document, parse_field, with_field
 from agent_mux.sdk.installation import AgentInstallation, DefinitionFolder, McpFiles
 from agent_mux.sdk.registry import AdapterRegistry
 
-ADAPTERS = [adapter for adapter in AdapterRegistry() if adapter.home() != AgentInstallation()]
+ADAPTERS = [adapter for adapter in AdapterRegistry() if adapter.installation() != AgentInstallation()]
 SERVERS = [
     McpServer("one", command="run", args=("a b", "--x=1"), env={"KEY": "v"}),
     McpServer("two", "streamable-http", url="https://h.example/mcp", headers={"X-Key": "v"}),
@@ -47,7 +47,7 @@ def files_of(home: AgentInstallation) -> list[ConfigFile]:
 def test_paths_are_absolute_and_global_ones_need_no_project(adapter: Adapter, tmp_path: Path) -> None:
     anywhere = AgentPaths(environ={"HOME": str(tmp_path)})
     project = AgentPaths(environ={"HOME": str(tmp_path)}, project=tmp_path / "project")
-    home = adapter.home()
+    home = adapter.installation()
     folders = [*(home.skills.folders if home.skills else ()), *(home.subagents.folders if home.subagents else ())]
     for one in (*files_of(home), *folders):
         path = one.path(project)
@@ -65,7 +65,7 @@ def test_paths_are_absolute_and_global_ones_need_no_project(adapter: Adapter, tm
 
 @every_adapter
 def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, resolver: InstallationResolver) -> None:
-    config = adapter.home().config
+    config = adapter.installation().config
     if config is None:
         return
     for name, field in config.fields.items():
@@ -82,7 +82,7 @@ def test_fields_have_names_meanings_and_a_schema(adapter: Adapter, resolver: Ins
 
 @every_adapter
 def test_configured_model_is_read_back(adapter: Adapter, resolver: InstallationResolver) -> None:
-    config = adapter.home().config
+    config = adapter.installation().config
     if config is None or config.model is None:
         return
     configs = AgentConfigs(resolver)
@@ -106,7 +106,7 @@ def is_unsupported(files: McpFiles, server: McpServer) -> bool:
 
 @every_adapter
 def test_written_servers_are_read_back_unchanged(adapter: Adapter, resolver: InstallationResolver) -> None:
-    files = adapter.home().mcp
+    files = adapter.installation().mcp
     if files is None:
         return
     servers = McpServers(resolver)
@@ -129,7 +129,7 @@ def test_written_servers_are_read_back_unchanged(adapter: Adapter, resolver: Ins
 @every_adapter
 @pytest.mark.parametrize("native", [{}, {"command": 3}, {"url": None, "args": "x"}, {"command": ["a"], "env": []}])
 def test_malformed_servers_raise_nothing(adapter: Adapter, native: dict[str, Any]) -> None:
-    files = adapter.home().mcp
+    files = adapter.installation().mcp
     if files is not None:
         files.read("x", native)
         files.is_enabled(native)
@@ -137,7 +137,7 @@ def test_malformed_servers_raise_nothing(adapter: Adapter, native: dict[str, Any
 
 @every_adapter
 def test_authentication_methods_match_the_capabilities(adapter: Adapter, tmp_path: Path) -> None:
-    auth = adapter.home().auth
+    auth = adapter.installation().auth
     if auth is None:
         return
     assert {method.name for method in auth.methods} == set(adapter.capabilities.auth_methods)
@@ -151,7 +151,7 @@ def test_authentication_methods_match_the_capabilities(adapter: Adapter, tmp_pat
 
 @every_adapter
 def test_claimed_skills_and_plugins_exist(adapter: Adapter) -> None:
-    home, can = adapter.home(), adapter.capabilities
+    home, can = adapter.installation(), adapter.capabilities
     # `can.mcp` is not compared: it is about the servers of one run, which an agent may not accept.
     assert (home.skills is not None) == can.skills
     assert (home.plugins is not None) == can.plugins
@@ -159,7 +159,7 @@ def test_claimed_skills_and_plugins_exist(adapter: Adapter) -> None:
 
 @every_adapter
 def test_plugin_name_is_one_argument_of_the_command(adapter: Adapter) -> None:
-    plugins = adapter.home().plugins
+    plugins = adapter.installation().plugins
     if plugins is None:
         return
     hostile = "a; rm -rf ~ $(x) `y`"
@@ -175,7 +175,7 @@ def test_plugin_name_is_one_argument_of_the_command(adapter: Adapter) -> None:
 @every_adapter
 @pytest.mark.parametrize("printed", ["", "null", "[]", "{}", "[1]", '{"a": 3}', "\x1b[2J", "<html>", "[" * 500])
 def test_plugin_output_is_parsed_or_raises_value_error(adapter: Adapter, printed: str) -> None:
-    plugins = adapter.home().plugins
+    plugins = adapter.installation().plugins
     for parse in () if plugins is None else (plugins.parse, plugins.parse_search):
         if parse is not None:
             with contextlib.suppress(ValueError):
@@ -184,7 +184,7 @@ def test_plugin_output_is_parsed_or_raises_value_error(adapter: Adapter, printed
 
 @every_adapter
 def test_hooks_are_added_and_removed(adapter: Adapter) -> None:
-    hooks = adapter.home().hooks
+    hooks = adapter.installation().hooks
     if hooks is None:
         return
     for file in hooks.files:

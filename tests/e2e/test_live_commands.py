@@ -33,7 +33,7 @@ class CommandRunner:
 
     def __init__(self, live: LiveAgent) -> None:
         self.live = live
-        self.home = live.adapter.home()
+        self.home = live.adapter.installation()
         self.executed: set[tuple[str, ...]] = set()
 
     def __call__(self, *words: str, has: bool = True, code: int = 0, stdin: str | None = None) -> Any:
@@ -204,7 +204,7 @@ def check_models(run: CommandRunner, agent: str) -> None:
         assert run("models", "get", agent, models[0]["modelId"])["modelId"] == models[0]["modelId"]
     run("models", "current", agent)
     run("models", "refresh", agent, has=adapter.model_listing is not None)
-    config = adapter.home().config
+    config = adapter.installation().config
     has = config is not None and config.model is not None
     planned = run("models", "set", agent, "anthropic/claude-opus-4-6", "--dry-run", has=has)
     assert not has or planned["changed"]

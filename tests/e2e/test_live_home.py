@@ -75,7 +75,7 @@ def scopes_of(*found: Scope) -> list[Scope]:
 @ALL_AGENTS
 def test_home_mcp_servers_added_by_amux(home: InspectedInstallation) -> None:
     """Servers that we add are listed by the agent's CLI, and no longer listed after we remove them."""
-    files = require(home.adapter.home().mcp, "MCP servers", home)
+    files = require(home.adapter.installation().mcp, "MCP servers", home)
     words = require(home.live.kit.installation.list_mcp, "a list of its MCP servers", home)
     servers = McpServers(home.resolver)
     scopes = scopes_of(*(file.scope for file in files.files))
@@ -98,7 +98,7 @@ def test_home_mcp_servers_added_by_amux(home: InspectedInstallation) -> None:
 @ALL_AGENTS
 def test_home_mcp_servers_added_by_the_agent(home: InspectedInstallation) -> None:
     """A server that the agent's CLI adds is listed by us."""
-    require(home.adapter.home().mcp, "MCP servers", home)
+    require(home.adapter.installation().mcp, "MCP servers", home)
     words = require(home.live.kit.installation.add_mcp, "adding MCP servers", home)
     args = (mcp_echo.__file__, "one", "two words")  # a working server, because some agents connect to it first
     code, printed = home.run_cli(
@@ -115,7 +115,7 @@ def test_home_mcp_servers_added_by_the_agent(home: InspectedInstallation) -> Non
 @ALL_AGENTS
 async def test_home_skills(home: InspectedInstallation, tmp_path: Path) -> None:
     """The description of an added skill reaches the model."""
-    require(home.adapter.home().skills, "skills", home)
+    require(home.adapter.installation().skills, "skills", home)
     folder = tmp_path / "singing"
     folder.mkdir()
     (folder / "SKILL.md").write_text(f"---\nname: singing\ndescription: {SKILL}\n---\nSing.\n", "utf-8")
@@ -125,7 +125,7 @@ async def test_home_skills(home: InspectedInstallation, tmp_path: Path) -> None:
 @ALL_AGENTS
 async def test_home_subagents(home: InspectedInstallation, tmp_path: Path) -> None:
     """The description of an added sub-agent reaches the model."""
-    folders = require(home.adapter.home().subagents, "sub-agents", home)
+    folders = require(home.adapter.installation().subagents, "sub-agents", home)
     file = tmp_path / f"counter{folders.file}"
     if folders.header == "toml":
         text = f'name = "counter"\ndescription = "{SUBAGENT}"\ndeveloper_instructions = "Count."\n'
@@ -166,7 +166,7 @@ async def assert_reaches_the_model(
 @ALL_AGENTS
 def test_home_credentials(home: InspectedInstallation) -> None:
     """Credentials are found in this home, and not in an empty one, as by the agent's CLI."""
-    auth = require(home.adapter.home().auth, "authentication", home)
+    auth = require(home.adapter.installation().auth, "authentication", home)
     state = Auth(home.resolver).check(home.live.agent)
     assert (state.status, state.method in {method.name for method in auth.methods}) == ("authenticated", True), state
     start = home.live.launch.environment
@@ -185,7 +185,7 @@ def test_home_credentials(home: InspectedInstallation) -> None:
 @ALL_AGENTS
 def test_home_setup_commands(home: InspectedInstallation) -> None:
     """The agent's CLI has each command of the setup steps."""
-    auth = require(home.adapter.home().auth, "authentication", home)
+    auth = require(home.adapter.installation().auth, "authentication", home)
     assert auth.steps
     for step in auth.steps:
         if step.command:
@@ -197,7 +197,7 @@ def test_home_setup_commands(home: InspectedInstallation) -> None:
 @ALL_AGENTS
 def test_home_plugins(home: InspectedInstallation, tmp_path: Path) -> None:
     """Plugins are installed, listed and uninstalled by the agent's own commands."""
-    require(home.adapter.home().plugins, "plugins", home)
+    require(home.adapter.installation().plugins, "plugins", home)
     first, source, name = require(home.live.kit.installation.write_plugin, "a plugin from a folder", home)(
         tmp_path / "plugin"
     )
@@ -218,7 +218,7 @@ def test_home_plugins(home: InspectedInstallation, tmp_path: Path) -> None:
 @ALL_AGENTS
 async def test_home_model(home: InspectedInstallation) -> None:
     """The model that we set is the one that the agent requests."""
-    config = require(home.adapter.home().config, "configuration", home)
+    config = require(home.adapter.installation().config, "configuration", home)
     require(config.model, "a model in its configuration", home)
     model = require(home.live.kit.installation.model, "another model", home)
     configs = AgentConfigs(home.resolver)
@@ -243,7 +243,7 @@ async def test_home_model(home: InspectedInstallation) -> None:
 async def test_home_host_variables(home: InspectedInstallation) -> None:
     """Commands of the agent have the environment variables that identify the host agent."""
     variables = require(
-        home.adapter.home().host_variables or None,
+        home.adapter.installation().host_variables or None,
         "a variable that identifies it in the environment of its commands",
         home,
     )

@@ -68,7 +68,7 @@ def logged(live: LiveAgent) -> list[dict[str, Any]]:
 @ALL_AGENTS
 async def test_hook_denies_a_command(live: LiveAgent, registered: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     live.script(live.answer(Shell("touch denied", asks=True)), live.answer(Say("Done.")))
-    native = live.adapter.home().hooks
+    native = live.adapter.installation().hooks
     calls_itself = native is not None and bool(native.runs)
     options = live.options()  # mode yolo; this writes the agent's configuration
     if calls_itself:

@@ -84,7 +84,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.claude.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
@@ -137,6 +137,6 @@ ADAPTER = Adapter(
         ),
     ),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance="Set ANTHROPIC_API_KEY, or run `claude` and log in with /login.",
 )

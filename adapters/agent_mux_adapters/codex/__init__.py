@@ -54,7 +54,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.codex.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
@@ -106,6 +106,6 @@ ADAPTER = Adapter(
         InstallMethod(kind="brew", command="brew install --cask codex", platforms=("darwin",), requires=("brew",)),
     ),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance="run `codex login`, or `codex login --with-api-key` with the key on standard input",
 )

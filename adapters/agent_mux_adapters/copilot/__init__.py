@@ -56,7 +56,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.copilot.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
@@ -106,7 +106,7 @@ ADAPTER = Adapter(
         InstallMethod(kind="winget", command="winget install GitHub.Copilot", platforms=("win32",)),
     ),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance=(
         "run `copilot login`, or set COPILOT_GITHUB_TOKEN, or COPILOT_PROVIDER_BASE_URL for a provider of your own"
     ),

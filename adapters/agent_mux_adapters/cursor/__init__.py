@@ -37,7 +37,7 @@ CAPABILITIES = AgentCapabilities(
 )  # fmt: skip
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.cursor.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
@@ -71,7 +71,7 @@ ADAPTER = Adapter(
     spawn=build_spawn_args,
     models=offered(__file__),
     model_listing=LISTING,
-    home=_home,
+    installation=_installation,
     install=(
         InstallMethod(
             kind="curl",

@@ -71,7 +71,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.gemini.installation import HOME  # noqa: PLC0415  # a run does without
 
     return HOME
@@ -134,5 +134,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
 )

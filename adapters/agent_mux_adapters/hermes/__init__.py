@@ -93,7 +93,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.hermes.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
@@ -137,7 +137,7 @@ ADAPTER = Adapter(
     context=codec_context,
     models=offered(__file__),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     install=(InstallMethod(kind="pip", command="pip install 'hermes-agent[acp,mcp]'", requires=("python3",)),),
     auth_guidance="Run `hermes model` and choose a provider, or `hermes auth add`, or set the provider's key "
     "(for example OPENROUTER_API_KEY).",

@@ -63,7 +63,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.native.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
@@ -93,6 +93,6 @@ ADAPTER = Adapter(
     context=build_context,
     install=(InstallMethod(kind="pip", command='pip install "agent-mux[native]"'),),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance="set the API key of a provider, for example ANTHROPIC_API_KEY",
 )

@@ -97,7 +97,7 @@ def _sessions() -> SessionStore:
     return session_store(FLAVOR, data_directory)
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.omp.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
@@ -149,7 +149,7 @@ ADAPTER = Adapter(
     model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @oh-my-pi/pi-coding-agent", requires=("npm", "bun")),),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance=(
         "Run `omp auth-broker login`, or `omp` and log in with /login, or set the API key of a provider, for example "
         "ANTHROPIC_API_KEY."

@@ -48,7 +48,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.openclaw.installation import HOME  # noqa: PLC0415  # runs do not need it
 
     return HOME
@@ -86,7 +86,7 @@ ADAPTER = Adapter(
     models=offered(__file__),
     model_listing=LISTING,
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     install=(InstallMethod(kind="npm", command="npm install -g openclaw", requires=("npm", "node")),),
     auth_guidance="Run `openclaw models auth login` or `openclaw models auth paste-api-key`, or set the provider's key "
     "(for example ANTHROPIC_API_KEY).",

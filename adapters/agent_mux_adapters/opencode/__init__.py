@@ -65,7 +65,7 @@ def _sessions() -> SessionStore:
     return STORE
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.opencode.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
@@ -118,5 +118,5 @@ ADAPTER = Adapter(
     ),
     auth_guidance=GUIDANCE,
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
 )

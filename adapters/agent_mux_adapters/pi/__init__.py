@@ -78,7 +78,7 @@ def _sessions() -> SessionStore:
     return session_store(FLAVOR, directory)
 
 
-def _home() -> AgentInstallation:
+def _installation() -> AgentInstallation:
     from agent_mux_adapters.pi.installation import HOME  # noqa: PLC0415  # not needed by runs
 
     return HOME
@@ -118,6 +118,6 @@ ADAPTER = Adapter(
     model_listing=LISTING,
     install=(InstallMethod(kind="npm", command="npm install -g @earendil-works/pi-coding-agent", requires=("npm",)),),
     sessions=_sessions,
-    home=_home,
+    installation=_installation,
     auth_guidance="Run `pi` and log in with /login, or set the provider's API key, for example ANTHROPIC_API_KEY.",
 )

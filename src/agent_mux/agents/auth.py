@@ -50,7 +50,7 @@ class Auth:
     def check_all(self, *, now_ms: int | None = None) -> list[AuthState]:
         """Return the states of all agents whose adapters describe authentication, sorted by name."""
         now = _now() if now_ms is None else now_ms
-        known = [(adapter.agent, adapter.home().auth) for adapter in self._installations.adapters]
+        known = [(adapter.agent, adapter.installation().auth) for adapter in self._installations.adapters]
         return [self._state(agent, auth, now) for agent, auth in sorted(known) if auth is not None]
 
     def setup(self, agent: str) -> tuple[SetupStep, ...]:

@@ -135,7 +135,7 @@ class Host:
 
 def detect_hosts(adapters: AdapterRegistry, environ: Mapping[str, str]) -> list[Host]:
     """Return all hosts of this process: agents can run each other. At most one CI system, last."""
-    installations = {adapter.agent: adapter.home() for adapter in adapters}
+    installations = {adapter.agent: adapter.installation() for adapter in adapters}
     present = {
         name: installation
         for name, installation in installations.items()

@@ -46,7 +46,7 @@ class InstallationResolver:
         Raises AGENT_NOT_FOUND; `CapabilityError`, with `what` as the missing capability, if the part is None.
         """
         adapter = self.adapters.get(agent)
-        found = part(adapter.home())
+        found = part(adapter.installation())
         if found is None:
             raise CapabilityError(adapter.agent, what)
         return adapter, found

@@ -63,7 +63,7 @@ def plan_update(adapter: Adapter, environ: Mapping[str, str], *, platform: str =
     program = find_executable(adapter, environ)
     is_npm = "node_modules" in Path(program).resolve().parts
     npm = next((method for method in adapter.install if method.kind == "npm"), None)
-    words = adapter.home().update
+    words = adapter.installation().update
     if is_npm and npm is not None:
         return _plan(adapter.agent, npm, environ, suffix="@latest")
     if words is not None:

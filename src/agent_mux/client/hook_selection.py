@@ -70,7 +70,7 @@ def plan_with_approvals(plan: RunPlan, find_adapter: Callable[[str], Adapter], c
 
 def _types_called_by_agent(plan: RunPlan) -> frozenset[HookType]:
     """Return the types of hooks that the agent itself reliably calls in this run."""
-    native = plan.adapter.home().hooks
+    native = plan.adapter.installation().hooks
     if native is None or plan.protocol.name not in native.runs:
         return frozenset()
     from agent_mux.agents.hooks.native_hooks import active_hook_types  # noqa: PLC0415  # few runs have both

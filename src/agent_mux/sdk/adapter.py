@@ -205,7 +205,7 @@ class Adapter:
     """The agent's command that lists its models; None: it has none."""
     sessions: Callable[[], SessionStore | None] = _no_store
     """Returns the store of the agent's sessions, or None; called on first use."""
-    home: Callable[[], AgentInstallation] = AgentInstallation
+    installation: Callable[[], AgentInstallation] = AgentInstallation
     """Returns what the agent keeps on a machine; called on first use."""
 
     @property

@@ -16,12 +16,12 @@ from agent_mux.sdk.registry import AdapterRegistry
 
 REGISTRY = AdapterRegistry()
 RECORDINGS = {path.parent.name: path for path in sorted(Path(__file__).parent.glob("*/hooks-*.jsonl"))}
-NATIVE = [adapter.agent for adapter in REGISTRY if adapter.home().hooks is not None]
+NATIVE = [adapter.agent for adapter in REGISTRY if adapter.installation().hooks is not None]
 PROGRAM = ["/opt/my tools/amux"]
 
 
 def native(agent: str) -> NativeHooks:
-    found = REGISTRY.get(agent).home().hooks
+    found = REGISTRY.get(agent).installation().hooks
     assert found is not None
     return found
 

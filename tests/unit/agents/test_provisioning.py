@@ -19,7 +19,7 @@ CURL = InstallMethod(kind="curl", command="curl -fsS https://h/install | sh -s -
 
 def adapter(tmp_path: Path, *methods: InstallMethod, home: AgentInstallation | None = None) -> Adapter:
     known = sample_resolver(tmp_path).adapters.get(AGENT)
-    return replace(known, install=methods, home=lambda: home or AgentInstallation())
+    return replace(known, install=methods, installation=lambda: home or AgentInstallation())
 
 
 def program(directory: Path, name: str, text: str = "exit 0") -> Path:

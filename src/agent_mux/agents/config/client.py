@@ -120,7 +120,7 @@ class AgentConfigs:
 
     def model(self, agent: str) -> ConfigSetting | None:
         """Return the model that the files set; None if they set none, or cannot set one."""
-        config = self._installations.adapters.get(agent).home().config
+        config = self._installations.adapters.get(agent).installation().config
         if config is None or config.model is None:
             return None
         last = None

@@ -51,7 +51,7 @@ def native_hook_call(agent: str, hook_type: str, environ: Mapping[str, str] = os
     from agent_mux.sdk.registry import AdapterRegistry  # noqa: PLC0415
 
     adapter = AdapterRegistry().get(agent)
-    native = adapter.home().hooks
+    native = adapter.installation().hooks
     if native is None:
         raise CapabilityError(adapter.agent, "native hooks")
     kind = next((known for known in HOOK_TYPES if known == hook_type), None)

@@ -99,7 +99,7 @@ class NativeHookInstaller:
     def status(self, agent: str | None = None) -> tuple[HookStatus, ...]:
         """Return the status of one agent or of all agents."""
         adapters = [*self._adapters] if agent is None else [self._adapters.get(agent)]
-        return tuple(self._status(adapter.agent, adapter.home().hooks) for adapter in adapters)
+        return tuple(self._status(adapter.agent, adapter.installation().hooks) for adapter in adapters)
 
     def _status(self, agent: str, native: NativeHooks | None) -> HookStatus:
         if native is None:
@@ -116,7 +116,7 @@ class NativeHookInstaller:
 
     def _file(self, agent: str, scope: Scope) -> AgentHookFile:
         adapter = self._adapters.get(agent)
-        native = adapter.home().hooks
+        native = adapter.installation().hooks
         if native is None:
             hint = "runs with amux call them without installation"
             raise CapabilityError(adapter.agent, "native hooks", hint=hint)
