@@ -44,14 +44,14 @@ async def test_continued_session_runs_in_its_directory(tmp_path: Path) -> None:
         again = await tool("start_run", agent="scripted", prompt="more", continueRun=first)
         assert again["cwd"] == str(tmp_path / "work" / "inner")
         assert (await tool.watch_to_end(again["runId"]))["result"]["sessionId"] == "s"
-        with pytest.raises(Refusal, match="no run 'unknown' was started here"):
+        with pytest.raises(Refusal, match="unknown run 'unknown'"):
             await tool.start(continueRun="unknown")
 
 
 async def test_unfinished_run_is_not_continued(tmp_path: Path) -> None:
     async with tools(tmp_path, "read(); emit(session='s'); time.sleep(1000)", {"can_resume": True}) as tool:
         first = await tool.start()
-        with pytest.raises(Refusal, match="goes on: use send_prompt"):
+        with pytest.raises(Refusal, match="is still active: use send_prompt"):
             await tool.start(continueRun=first)
         await tool("stop_run", runId=first)
 
@@ -60,7 +60,7 @@ async def test_agent_without_an_allowed_mode_reports_the_problem(tmp_path: Path)
     async with tools(tmp_path, HELLO, {"approval_modes": ("yolo",)}) as tool:
         [agent] = (await tool("list_agents"))["agents"]
         assert "approvalModes" not in agent
-        assert agent["problem"] == "it knows no approval mode that is allowed here (deny)"
+        assert agent["problem"] == "supports no approval mode that this server allows (deny)"
         with pytest.raises(Refusal, match=r"approval mode 'deny' .*\[CAPABILITY_ERROR\]|\[CAPABILITY_ERROR\]"):
             await tool.start()
         assert (await tool("list_runs"))["runs"] == []
@@ -83,7 +83,7 @@ async def test_internal_error_fails_only_its_call(tmp_path: Path, monkeypatch: p
 
     async with tools(tmp_path, HELLO, {}) as tool:
         with monkeypatch.context() as patched:
-            patched.setattr(DelegatedRuns, "left", broken)
+            patched.setattr(DelegatedRuns, "limits_info", broken)
             with pytest.raises(Refusal, match=r"list_runs failed: .* \(RuntimeError\) \[INTERNAL\]") as caught:
                 await tool("list_runs")
         assert "secret" not in str(caught.value)
@@ -91,7 +91,7 @@ async def test_internal_error_fails_only_its_call(tmp_path: Path, monkeypatch: p
 
 
 async def test_lost_journal_does_not_block_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.mcp_server.views.READ_WITHIN", 0.1)
+    monkeypatch.setattr("agent_mux.mcp_server.views.READ_TIMEOUT", 0.1)
     body = "read()\nfor n in range(2500): emit(text=f'{n} '); emit(over=1)\nemit(done=1); drain()"
     async with tools(tmp_path, body, {}) as tool:
         run = await tool.start()
