@@ -141,7 +141,7 @@ class LiveAgent:
         )  # fmt: skip
 
     def agent_counts_turns(self, **fields: Any) -> bool:
-        """Return whether the agent itself enforces `max_turns` in a run with these options."""
+        """Return whether the agent itself enforces `max_model_calls` in a run with these options."""
         return plan_run(self.options(**fields), AdapterRegistry().get, None).spawn.counts_turns
 
     @asynccontextmanager

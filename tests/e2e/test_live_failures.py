@@ -96,11 +96,11 @@ async def test_context_exceeded(live: LiveAgent, way: str) -> None:
 @BOTH_WAYS
 async def test_max_turns(live: LiveAgent, way: str) -> None:
     live.script(live.answer(Shell("touch one")), live.answer(Shell("touch two")), live.answer(Say("Never said.")))
-    done = await live.run(max_turns=1, **WAYS[way])
+    done = await live.run(max_model_calls=1, **WAYS[way])
     assert done.result.exit_reason == "turn_limit"
     assert done.one("turn_limit").max_turns == 1
     assert done.types("turn_end", "turn_limit", "session_end") == ["turn_end", "turn_limit", "session_end"]
-    if live.agent_counts_turns(max_turns=1, **WAYS[way]):
+    if live.agent_counts_turns(max_model_calls=1, **WAYS[way]):
         assert not live.file("two").exists()
         assert len(live.model.requests) == 1
     else:  # agent-mux counts, and can stop only a call that has begun

@@ -89,7 +89,7 @@ async def test_program_answers_and_the_run_completes(tmp_path: Path) -> None:
 async def test_start_line_contains_the_options_of_the_run(tmp_path: Path) -> None:
     body = PRELUDE + "begin(); answer(0, json.dumps(start)); end_session(1)"
     options: dict[str, Any] = {
-        "model": "m", "session_id": "S1", "approval_mode": "deny", "system_prompt": "be kind", "max_turns": 3,
+        "model": "m", "session_id": "S1", "approval_mode": "deny", "system_prompt": "be kind", "max_model_calls": 3,
         "thinking_effort": "high", "temperature": 0, "output_schema": {"type": "object"}, "max_cost_usd": 2.5,
     }  # fmt: skip
     _, result = await run_to_end(tmp_path, body, **options)

@@ -112,7 +112,7 @@ def installed(tmp_path: Path) -> Installed:
     made = Installed(tmp_path)
     write(made.home / "repo" / ".agent-mux" / "config.json", {"defaultAgent": "scripted", "tags": ["from-project"]})
     write(made.home / "config" / "config.json", {"timeout": 60_000, "defaultModel": "global-model"})
-    write(made.home / "config" / "profiles" / "fast.json", {"model": "fast-model", "maxTurns": 3})
+    write(made.home / "config" / "profiles" / "fast.json", {"model": "fast-model", "maxModelCalls": 3})
     return made
 
 
@@ -129,7 +129,7 @@ def test_command_uses_profile_and_configuration_files(installed: Installed) -> N
     done = installed.run("run", "greet me", "--json", "--cwd", repo, "--profile", "fast", body=HELLO)
     assert (done.returncode, done.stderr) == (0, "")
     options = header_of(done)
-    assert (options["agent"], options["model"], options["max_turns"]) == ("scripted", "fast-model", 3)
+    assert (options["agent"], options["model"], options["max_model_calls"]) == ("scripted", "fast-model", 3)
     assert (options["timeout"], options["tags"], options["prompt"]) == (60.0, ["from-project"], "greet me")
     [record] = indexed(repo / ".agent-mux")
     assert (record.model, record.tags, record.session_id) == ("fast-model", ("from-project",), "S")

@@ -539,7 +539,7 @@ async def test_turn_limit_is_enforced_by_counting_if_the_agent_lacks_it(make_cli
     body = "read()\nwhile True: emit(call=True); emit(text='again'); emit(over=True); time.sleep(0.05)"
     with anyio.fail_after(20):
         async with make_client(body, counts_turns=False) as mux:
-            events, result = await watch(mux.run(prompt="hi", max_turns=2, grace_period=0.1))
+            events, result = await watch(mux.run(prompt="hi", max_model_calls=2, grace_period=0.1))
     assert (result.exit_reason, events[-2].type, events[-2].max_turns) == ("turn_limit", "turn_limit", 2)
     assert types(events).count("step_start") >= 3
 

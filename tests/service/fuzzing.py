@@ -32,7 +32,9 @@ CHECKS = (
     "allow_header_conformance",
     "use_after_free",
 )
-HARMLESS = frozenset({"tags", "projectId", "debug", "eventBufferSize", "maxTurns", "retryPolicy", "stream", "model"})
+HARMLESS = frozenset(
+    {"tags", "projectId", "debug", "eventBufferSize", "maxModelCalls", "retryPolicy", "stream", "model"}
+)
 NOWHERE = "http://127.0.0.1:9/"
 """Nobody listens there."""
 REJECTED = ("413", "414", "415", "422", "429", "431")

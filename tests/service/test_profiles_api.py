@@ -47,8 +47,8 @@ def test_a_profile_is_written_read_used_replaced_and_removed(served: Serving, pl
     }  # fmt: skip
     run = served.http.post("/v1/runs", json={"prompt": "demo", "profile": "quick"}).json()
     assert (run["agent"], run["tags"]) == ("replay", ["quick"])
-    served.http.put("/v1/profiles/quick", json={"maxTurns": 3}).raise_for_status()
-    assert json.loads(file.read_text()) == {"maxTurns": 3}
+    served.http.put("/v1/profiles/quick", json={"maxModelCalls": 3}).raise_for_status()
+    assert json.loads(file.read_text()) == {"maxModelCalls": 3}
     assert served.http.delete("/v1/profiles/quick").json() == {"profile": "quick", "path": str(file)}
     assert not file.exists()
     assert served.http.delete("/v1/profiles/quick").json()["code"] == "PROFILE_NOT_FOUND"
@@ -75,13 +75,13 @@ def test_a_project_profile_overrides_the_global_one(served: Serving, place: Path
         ("quick", {"env": {"A": "b"}}, "global"),
         ("quick", {"nonsense": 1}, "global"),
         ("quick", {"timeout": -1}, "global"),
-        ("quick", {"maxTurns": "many"}, "global"),
+        ("quick", {"maxModelCalls": "many"}, "global"),
         ("quick", {"tags": ["a\0b"]}, "global"),
         ("quick", [], "global"),
-        ("quick", {"maxTurns": 1}, "project"),  # there is none
-        ("quick", {"maxTurns": 1}, "elsewhere"),
-        ("a%2Fb", {"maxTurns": 1}, "global"),
-        ("quick%0A", {"maxTurns": 1}, "global"),
+        ("quick", {"maxModelCalls": 1}, "project"),  # there is none
+        ("quick", {"maxModelCalls": 1}, "elsewhere"),
+        ("a%2Fb", {"maxModelCalls": 1}, "global"),
+        ("quick%0A", {"maxModelCalls": 1}, "global"),
     ],
 )
 def test_what_no_profile_can_be_is_refused_and_not_written(
@@ -103,10 +103,10 @@ def test_secrets_of_mcp_servers_are_not_returned(served: Serving) -> None:
 
 
 def test_a_damaged_profile_hides_no_other(served: Serving, place: Path) -> None:
-    served.http.put("/v1/profiles/good", json={"maxTurns": 1}).raise_for_status()
+    served.http.put("/v1/profiles/good", json={"maxModelCalls": 1}).raise_for_status()
     (place / "config" / "profiles" / "bad.json").write_text("{")
     bad, good = served.http.get("/v1/profiles").json()
-    assert (bad["name"], good["fields"]) == ("bad", {"maxTurns": 1})
+    assert (bad["name"], good["fields"]) == ("bad", {"maxModelCalls": 1})
     assert "is not JSON" in bad["problem"]
     answer = served.http.get("/v1/profiles/bad")
     assert (answer.status_code, answer.json()["code"]) == (500, "CONFIG_ERROR")

@@ -235,14 +235,14 @@ def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedSe
 async def test_problems_are_the_errors_that_they_were_there(here: ScriptedServer) -> None:
     async with here.client("", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(ValidationError) as invalid:
-            await mux.start(prompt="hi", max_turns=0, temperature=9)
+            await mux.start(prompt="hi", max_model_calls=0, temperature=9)
         with pytest.raises(CapabilityError) as incapable:
             mux.run(prompt="hi", session_id="S")
         with pytest.raises(AgentMuxError) as unknown:
             await mux.attach("0" * 26)
         with pytest.raises(ValidationError, match="ULID"):
             await mux.attach("../tokens")
-    assert {one.path for one in invalid.value.fields} == {"max_turns", "temperature"}
+    assert {one.path for one in invalid.value.fields} == {"max_model_calls", "temperature"}
     assert (incapable.value.agent, incapable.value.code) == ("scripted", "CAPABILITY_ERROR")
     assert "scripted does not support" in str(incapable.value)
     assert (unknown.value.code, unknown.value.recoverable) == ("RUN_NOT_FOUND", False)

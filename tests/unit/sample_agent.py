@@ -109,7 +109,14 @@ def sample_resolver(
     for name in registry.names():
         registry.unregister(name)
     registry.register(
-        replace(ADAPTER, agent=AGENT, aliases=("wom",), executables=("wombat",), installation=lambda: installation, install=())
+        replace(
+            ADAPTER,
+            agent=AGENT,
+            aliases=("wom",),
+            executables=("wombat",),
+            installation=lambda: installation,
+            install=(),
+        )
     )
     project = directory / "project"
     project.mkdir(exist_ok=True)

@@ -114,8 +114,8 @@ def _model_flags(options: RunOptions) -> Iterator[str]:
         yield f"--model={options.model}"
     if options.thinking_effort is not None and options.thinking_budget_tokens is None:
         yield f"--effort={options.thinking_effort}"
-    if options.max_turns is not None:
-        yield f"--max-turns={options.max_turns}"
+    if options.max_model_calls is not None:
+        yield f"--max-turns={options.max_model_calls}"
     if options.output_schema is not None:
         yield f"--json-schema={as_json(options.output_schema)}"
     if options.asks_everything:

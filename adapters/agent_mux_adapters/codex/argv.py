@@ -58,7 +58,7 @@ def needs_app_server(options: RunOptions) -> bool:
         or options.session_id is not None
         or options.fork_session_id is not None
         or options.system_prompt is not None
-        or options.max_turns is not None
+        or options.max_model_calls is not None
         or any(attachment.file_path is None for attachment in options.attachments)
     )
 

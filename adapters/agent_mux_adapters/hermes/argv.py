@@ -49,7 +49,7 @@ def build_spawn_args(options: RunOptions, environment: SpawnEnvironment) -> Spaw
     if python is None:
         return _acp_spawn_args(options, environment)
     overrides = _overrides(options, environment)
-    turn_limit = {} if options.max_turns is None else {"HERMES_TUI_MAX_TURNS": str(options.max_turns)}
+    turn_limit = {} if options.max_model_calls is None else {"HERMES_TUI_MAX_TURNS": str(options.max_model_calls)}
     return SpawnArgs(
         # -P: a folder in the project must not be taken for a module of Hermes.
         argv=(python, "-P", "-m", _GATEWAY_MODULE),

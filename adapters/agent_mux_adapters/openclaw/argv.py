@@ -55,7 +55,7 @@ def needs_gateway(options: RunOptions) -> bool:
         or bool(options.mcp_servers)
         or bool(options.attachments)
         or any(value is not None for value in (options.temperature, options.output_limit))
-        or options.max_turns is not None
+        or options.max_model_calls is not None
         or options.thinking_effort == "max"
     )
 

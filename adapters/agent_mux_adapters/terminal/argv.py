@@ -61,7 +61,7 @@ def _notes(options: RunOptions, profile: Profile) -> list[str]:
         "top_p": options.top_p,
         "top_k": options.top_k,
         "max_output_tokens": options.output_limit,
-        "max_turns": options.max_turns,
+        "max_model_calls": options.max_model_calls,
         "no_session": options.no_session or None,
         "model": None if profile.model_flag else options.model,
     }

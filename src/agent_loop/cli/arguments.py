@@ -91,7 +91,15 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
         help="default: AGENTS.md",
     )
     add("--skills", action="append", metavar="DIR", default=unset, help="directory of skills; repeatable")
-    add("--max-turns", type=_count, default=unset, metavar="N", help="maximum number of model calls")
+    add(
+        "--max-model-calls",
+        dest="max_turns",
+        type=_count,
+        default=unset,
+        metavar="N",
+        help="maximum number of model calls",
+    )
+    add("--max-turns", type=_count, default=unset, help=argparse.SUPPRESS)  # the old name
     add("--max-cost-usd", type=_amount, default=unset, metavar="USD")
     add("--max-tokens-total", "--max-total-tokens", type=_count, default=unset, metavar="N")
     add("--max-duration", type=_amount, default=unset, metavar="SECONDS")

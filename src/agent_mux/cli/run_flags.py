@@ -145,7 +145,12 @@ class RunFlags:
     ] = None
     no_session: Annotated[bool, _flag("--no-session", panel=_SESSION, help="Do not store a session.")] = False
 
-    max_turns: Annotated[int | None, _flag("--max-turns", panel=_LIMITS, help="Maximum number of model calls.")] = None
+    max_model_calls: Annotated[
+        int | None, _flag("--max-model-calls", panel=_LIMITS, help="Maximum number of model calls.")
+    ] = None
+    max_turns: Annotated[
+        int | None, _flag("--max-turns", panel=_LIMITS, help="Old name of --max-model-calls.", hidden=True)
+    ] = None
     max_cost: Annotated[
         float | None, _flag("--max-cost", panel=_LIMITS, metavar="USD", help="Stop once reported cost exceeds USD.")
     ] = None

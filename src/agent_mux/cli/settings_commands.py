@@ -128,7 +128,7 @@ def set_profile(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="Options as in the file: maxTurns=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
+            help="Options as in the file: maxModelCalls=5, timeout=60000 (milliseconds), tags='[\"a\"]', "
             "retryPolicy.maxAttempts=3. Values that are not JSON are text. KEY= removes the key.",
             show_default=False,
         ),

@@ -28,7 +28,7 @@ class Budget:
 
     def __init__(self, options: RunOptions, *, agent_counts_turns: bool) -> None:
         """Read the limits. `agent_counts_turns`: the agent was given `max_turns` and enforces it itself."""
-        self._model_calls_left = None if agent_counts_turns else options.max_turns
+        self._model_calls_left = None if agent_counts_turns else options.max_model_calls
         self._max_cost = options.max_cost_usd
         self._max_tokens = options.max_tokens_total
         self._tokens = 0

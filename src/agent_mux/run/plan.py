@@ -293,7 +293,7 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
         include_subagent_events=options.include_subagent_events,
         resumed=options.session_id is not None,
         forked_from=options.fork_session_id,
-        max_turns=options.max_turns or 0,
+        max_turns=options.max_model_calls or 0,
         model=options.model or adapter.default_model,
         prices=prices_of(adapter.models()),
         auth_guidance=adapter.auth_guidance,

@@ -231,7 +231,7 @@ def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecC
         session_id=options.session_id,
         fork_session_id=options.fork_session_id,
         no_session=options.no_session,
-        max_turns=options.max_turns,
+        max_turns=options.max_model_calls,
         output_schema=dict(options.output_schema) if options.output_schema is not None else None,
         images=tuple(a.file_path for a in options.attachments if a.file_path is not None),
         mcp_servers=tuple(options.mcp_servers),

@@ -35,7 +35,7 @@ class Steer(Action, frozen=True):
 
 
 class ApproveAction(Action, frozen=True, tag="Approve"):
-    """Approve the request `ApprovalAsked.request_id`."""
+    """Approve the request `ApprovalRequested.request_id`."""
 
     request_id: str
     always: bool = False
@@ -50,7 +50,7 @@ class DenyAction(Action, frozen=True, tag="Deny"):
 
 
 class AnswerAction(Action, frozen=True, tag="Answer"):
-    """Answer the question `InputAsked.request_id`."""
+    """Answer the question `InputRequested.request_id`."""
 
     request_id: str
     text: str

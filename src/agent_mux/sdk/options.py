@@ -8,7 +8,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,8 @@ PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
+DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
+"""Old names of options that are still accepted, and the name that replaces each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class RunOptions:
     """Seconds without output, not counted while the run is paused or waits for an answer; 0 means no limit."""
     grace_period: float = 5.0
     """Seconds from SIGTERM to SIGKILL."""
-    max_turns: int | None = None
+    max_model_calls: int | None = None
     """Stop before a model call beyond this number."""
     max_cost_usd: float | None = None
     """Stop once the reported cost exceeds this amount in US dollars."""
@@ -194,6 +196,13 @@ class RunOptions:
     """Path of the journal; true: the default path; false: no journal (slow readers then lose events)."""
     profile: str | None = None
     """Name of a profile whose options apply where the call sets none; empty: no profile, even if a file names one."""
+
+    max_turns: InitVar[int | None] = None
+    """Deprecated alias of `max_model_calls`; removed in the next release."""
+
+    def __post_init__(self, max_turns: int | None) -> None:
+        if max_turns is not None and self.max_model_calls is None:
+            object.__setattr__(self, "max_model_calls", max_turns)
 
     @property
     def prompt_text(self) -> str:
@@ -290,7 +299,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
 
     between("temperature", 0, 2)
     between("top_p", 0, 1)
-    for name in ("top_k", "max_tokens", "max_output_tokens", "max_turns"):
+    for name in ("top_k", "max_tokens", "max_output_tokens", "max_model_calls"):
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)

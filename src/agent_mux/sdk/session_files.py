@@ -65,7 +65,9 @@ class JsonLinesReader:
         if native is None:
             self._damaged_lines += 1
             if not self._good_lines and self._damaged_lines >= MAX_DAMAGED_LINES:
-                raise UnreadableSessionError(f"none of its first {MAX_DAMAGED_LINES} lines belongs to a session of this agent")
+                raise UnreadableSessionError(
+                    f"none of its first {MAX_DAMAGED_LINES} lines belongs to a session of this agent"
+                )
             return ()
         try:
             entries = list(self._read_line(native))

@@ -19,7 +19,7 @@ from agent_mux._util.files import locked, read_text, write_text
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 from agent_mux.settings.json_files import EMPTY, edit_object, parse_object, read_object
-from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json
+from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json, replace_deprecated_keys
 
 FILE = "config.json"
 _AGENT_KEYS = {key: name for key, name in PROFILE_KEYS.items() if key != "agent"}
@@ -97,6 +97,7 @@ def raise_config_error(path: Path, problems: Problems) -> None:
 
 def _without_unknown(content: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     """Report unknown keys, with a hint chosen from all keys of the file, and drop them."""
+    content = replace_deprecated_keys(content, problems)
     for key, value in content.items():
         if key not in _OPTION_KEYS:
             problems.add_unknown(key, value, CONFIG_KEYS)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.sdk.options import RetryPolicy, RunOptions
+from agent_mux.sdk.options import DEPRECATED_FIELDS, RetryPolicy, RunOptions
 
 MERGED_FIELDS = frozenset({"env", "retry_policy"})
 """Fields whose mappings are merged key by key across layers."""
@@ -89,10 +89,18 @@ def fields_from_options(options: RunOptions) -> dict[str, Any]:
 def fields_from_keywords(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments that are not None. Raises `ValidationError` for an unknown field."""
     known = RunOptions.__dataclass_fields__
+    fields = _replace_deprecated(fields)
     unknown = [FieldError(name, value, "a field of RunOptions") for name, value in fields.items() if name not in known]
     if unknown:
         raise ValidationError(unknown)
     return _with_mappings({name: value for name, value in fields.items() if value is not None})
+
+
+def _replace_deprecated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    for old, new in DEPRECATED_FIELDS.items():
+        if fields.get(old) is not None and fields.get(new) is not None:
+            raise ValidationError([FieldError(old, fields[old], f"only one of {new} and its old name {old}")])
+    return {DEPRECATED_FIELDS.get(name, name): value for name, value in fields.items()}
 
 
 def options_from_fields(fields: Mapping[str, Any]) -> RunOptions:

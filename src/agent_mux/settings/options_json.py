@@ -15,7 +15,7 @@ import msgspec
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.sdk.options import McpServer, RetryPolicy, RunOptions, validate_options
+from agent_mux.sdk.options import DEPRECATED_FIELDS, McpServer, RetryPolicy, RunOptions, validate_options
 from agent_mux.settings.layers import non_default_fields
 
 PER_RUN_FIELDS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ DURATIONS = frozenset({"timeout", "inactivity_timeout", "grace_period", "approva
 
 
 def camel(name: str) -> str:
-    """Convert a field name to its JSON key: `max_turns` to `maxTurns`."""
+    """Convert a field name to its JSON key: `max_tokens` to `maxTokens`."""
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))
 
@@ -49,6 +49,8 @@ PROFILE_KEYS: Mapping[str, str] = {
     camel(spec.name): spec.name for spec in fields(RunOptions) if spec.name not in PER_RUN_FIELDS
 }
 """The keys allowed in a profile, and the field of each."""
+DEPRECATED_KEYS: Mapping[str, str] = {camel(old): camel(new) for old, new in DEPRECATED_FIELDS.items()}
+"""Old keys that are still read, and the key that replaces each."""
 _REASONS = {camel(name): reason for name, reason in PER_RUN_FIELDS.items()}
 
 
@@ -77,6 +79,15 @@ class Problems:
 
 
 # JSON to fields
+
+
+def replace_deprecated_keys(content: Mapping[str, Any], problems: Problems, under: str = "") -> dict[str, Any]:
+    """Return the object with current keys. An old key beside the current one is added to `problems`."""
+    for old, new in DEPRECATED_KEYS.items():
+        if content.get(old) is not None and content.get(new) is not None:
+            problems.add(f"{under}{old}", content[old], f"only one of {new} and its old name {old}")
+    return {DEPRECATED_KEYS.get(key, key): value for key, value in content.items()}
+
 
 _HINTS = get_type_hints(RunOptions, localns={"Policy": Any, "Responder": Any, "RetryPolicy": Any})
 _JSON_TYPES: tuple[tuple[Any, Any, str], ...] = (
@@ -111,6 +122,7 @@ def fields_from_json(
     """
     found = Problems()
     values: dict[str, Any] = {}
+    content = replace_deprecated_keys(content, found, under)
     for key, value in content.items():
         if key not in keys:
             found.add_unknown(f"{under}{key}", value, keys)
@@ -250,7 +262,8 @@ def fields_to_json(values: Mapping[str, Any], *, keys: Mapping[str, str] = PROFI
     """
     problems = Problems()
     content: dict[str, Any] = {}
-    for name, value in values.items():
+    for given, value in values.items():
+        name = DEPRECATED_FIELDS.get(given, given)
         if camel(name) not in keys:
             problems.add_unknown(camel(name), value, keys)
         elif isinstance(value, float) and not math.isfinite(value):

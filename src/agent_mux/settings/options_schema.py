@@ -15,12 +15,12 @@ from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
 from agent_mux.sdk.options import MAX_TAG_LENGTH, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
 from agent_mux.sdk.policy import Policy
-from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, camel, profile_key_type
+from agent_mux.settings.options_json import DEPRECATED_KEYS, DURATIONS, PROFILE_KEYS, camel, profile_key_type
 from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
 
 _NAME = {"pattern": "^[A-Za-z0-9_-]{1,64}$"}
 _COUNTS = (
-    "top_k", "max_tokens", "max_output_tokens", "max_turns", "max_tokens_total", "event_buffer_size", "max_attempts",
+    "top_k", "max_tokens", "max_output_tokens", "max_model_calls", "max_tokens_total", "event_buffer_size", "max_attempts",
 )  # fmt: skip
 LIMITS: Mapping[str, Mapping[str, Any]] = {
     "temperature": {"minimum": 0, "maximum": 2},
@@ -85,6 +85,7 @@ def _schema(title: str, keys: Mapping[str, str], type_of: Callable[[str], Any]) 
         parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
     descriptions = field_descriptions_of(RunOptions)
     properties = {key: _property(name, schemas[key], descriptions.get(name, "")) for key, name in keys.items()}
+    properties |= {old: {**properties[new], "deprecated": True} for old, new in DEPRECATED_KEYS.items()}
     return {"title": title, "type": "object", "properties": properties, "additionalProperties": False, "$defs": parts}
 
 

@@ -21,7 +21,7 @@ from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES, RunOptions
 from agent_mux.settings.config import FILE, raise_config_error, read_config, resolve_file_fields, write_config_key
 from agent_mux.settings.json_files import EMPTY, FileCache, edit_object, parse_object, read_object
 from agent_mux.settings.layers import Layer, deep_merge, fields_from_options, merge, options_from_fields
-from agent_mux.settings.options_json import PROFILE_KEYS, Problems, fields_from_json, fields_to_json
+from agent_mux.settings.options_json import DEPRECATED_KEYS, PROFILE_KEYS, Problems, fields_from_json, fields_to_json
 
 Scope = Literal["project", "global"]
 SCOPES: tuple[Scope, ...] = ("project", "global")
@@ -55,7 +55,8 @@ class Profile:
         for scope in SCOPES:
             for key, key_scope in self.sources.items():
                 if key_scope == scope:
-                    sources.setdefault(PROFILE_KEYS[key.partition(".")[0]], str(self.paths[scope]))
+                    top = key.partition(".")[0]
+                    sources.setdefault(PROFILE_KEYS[DEPRECATED_KEYS.get(top, top)], str(self.paths[scope]))
         return Layer(f"the profile {self.name!r}", self.fields, sources)
 
 
@@ -279,7 +280,7 @@ def _check_changes(changes: Mapping[str, Any]) -> None:
     except (TypeError, ValueError) as error:
         raise ValidationError([FieldError("profile", None, f"what JSON can represent: {error}")]) from error
     for key, value in changes.items():
-        if value is None and key.partition(".")[0] not in PROFILE_KEYS:
+        if value is None and key.partition(".")[0] not in {*PROFILE_KEYS, *DEPRECATED_KEYS}:
             problems.add_unknown(key, value, PROFILE_KEYS)
     fields_from_json(alone, problems)
     if problems.fields:

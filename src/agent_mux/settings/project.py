@@ -38,7 +38,7 @@ Settings of agent-mux (`amux`) for runs in this project. Commit everything here 
 | `skills` | `["skills/release-notes"]` | skill folders to offer to agents; relative to this directory |
 | `policy` | `"rules.toml"` | rules about what agents may do; the path is relative to this directory |
 | `timeout`, `inactivityTimeout` | `600000` | limits for a whole run, and for a time without output; 0: none |
-| `maxTurns`, `maxCostUsd` | `20`, `1.5` | limits |
+| `maxModelCalls`, `maxCostUsd` | `20`, `1.5` | limits |
 | `retryPolicy` | `{{"maxAttempts": 3}}` | retry when the agent fails |
 | `tags` | `["nightly"]` | tags of every run |
 | `runIndex` | `false` | keep no index |

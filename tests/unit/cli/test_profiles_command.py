@@ -79,14 +79,14 @@ def test_a_profile_is_set_shown_and_listed(amux: Amux, config: Path) -> None:
 
 
 def test_an_empty_value_removes_a_key(amux: Amux, config: Path) -> None:
-    amux("profiles", "set", "fast", "model=m", "maxTurns=3", "retryPolicy.jitter=0.5")
-    amux("profiles", "set", "fast", "maxTurns=", "retryPolicy.jitter=")
+    amux("profiles", "set", "fast", "model=m", "maxModelCalls=3", "retryPolicy.jitter=0.5")
+    amux("profiles", "set", "fast", "maxModelCalls=", "retryPolicy.jitter=")
     assert read(config / "profiles" / "fast.json") == {"model": "m"}
 
 
 def test_a_whole_profile_comes_from_a_file_or_standard_input(amux: Amux, config: Path, tmp_path: Path) -> None:
     amux("profiles", "set", "fast", "model=m")
-    given = write(tmp_path / "given.json", {"maxTurns": 3, "outputSchema": {"type": "object"}})
+    given = write(tmp_path / "given.json", {"maxModelCalls": 3, "outputSchema": {"type": "object"}})
     assert amux("profiles", "set", "fast", "--file", given).code == 0
     assert read(config / "profiles" / "fast.json") == read(given)
     assert amux("profiles", "set", "fast", "-f", "-", stdin=b'{"topK": 1}').code == 0
@@ -97,15 +97,15 @@ def test_in_a_project_the_projects_profile_changes(amux: Amux, config: Path, pro
     assert data(amux("profiles", "set", "fast", "model=p", "--json")) == {
         "profile": "fast", "scope": "project", "path": str(project / "profiles" / "fast.json"),
     }  # fmt: skip
-    amux("profiles", "set", "fast", "model=g", "maxTurns=3", "--scope", "global")
+    amux("profiles", "set", "fast", "model=g", "maxModelCalls=3", "--scope", "global")
     assert (read(project / "profiles" / "fast.json"), read(config / "profiles" / "fast.json")) == (
         {"model": "p"},
-        {"model": "g", "maxTurns": 3},
+        {"model": "g", "maxModelCalls": 3},
     )
     shown = data(amux("profiles", "show", "fast", "--json"))
     assert (shown["fields"], shown["sources"]) == (
-        {"model": "p", "maxTurns": 3},
-        {"model": "project", "maxTurns": "global"},
+        {"model": "p", "maxModelCalls": 3},
+        {"model": "project", "maxModelCalls": "global"},
     )
     assert "project, global" in amux("profiles", "list").out
     mode = stat.S_IMODE((project / "profiles" / "fast.json").stat().st_mode)
@@ -198,7 +198,7 @@ def test_reading_profiles_creates_no_files(amux: Amux, config: Path, repo: Path)
         (["set", "fast", "modle="], 2, "did you mean 'model'?"),
         (["set", "fast", "timeout=-1"], 2, "timeout: got -1; allowed: a number >= 0, in milliseconds"),
         (["set", "fast", "timeout=1e999"], 2, "timeout: got '1e999'"),
-        (["set", "fast", "maxTurns=many"], 2, "maxTurns: got 'many'; allowed: a whole number"),
+        (["set", "fast", "maxModelCalls=many"], 2, "maxModelCalls: got 'many'; allowed: a whole number"),
         (["set", "fast", "prompt=x"], 2, "nothing in a settings file"),
         (["set", "fast", "env.A=x"], 2, "nothing in a settings file"),
         (["set", "fast", "model=a", "model=b"], 2, "given twice"),

@@ -73,7 +73,7 @@ def home(amux: Amux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(home / ".agent-mux"))
-    assert amux("profiles", "set", "careful", "approvalMode=deny", "maxTurns=5").code == 0
+    assert amux("profiles", "set", "careful", "approvalMode=deny", "maxModelCalls=5").code == 0
     assert amux("hooks", "add", "notes", "builtin", "log").code == 0
     return home
 

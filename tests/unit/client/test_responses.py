@@ -17,7 +17,7 @@ URL = httpx.URL("http://host/v1/runs?token=x")
         AgentMuxError("AGENT_NOT_FOUND", "no agent is named 'x'"),
         AgentMuxError("LIMIT_EXCEEDED", "too many"),
         AgentMuxError("UNAVAILABLE", "away", recoverable=False),
-        ValidationError([FieldError("max_turns", 0, "more"), FieldError("skills[0]", "x", "a folder")]),
+        ValidationError([FieldError("max_model_calls", 0, "more"), FieldError("skills[0]", "x", "a folder")]),
         CapabilityError("claude", "flying"),
         CapabilityError("claude", "flying", "opus", hint="walk"),
     ],

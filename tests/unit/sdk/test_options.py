@@ -1,5 +1,6 @@
 """Validation of options before the start: all invalid fields of a group, without secrets."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,14 @@ def test_minimal_options_are_valid() -> None:
         {"prompt": ["one", "two"]},
         {"prompt": "", "interactive": True},
         {"temperature": 0},
-        {"temperature": 2, "top_p": 1.0, "top_k": 1, "max_tokens": 1, "max_turns": 1, "thinking_budget_tokens": 1024},
+        {
+            "temperature": 2,
+            "top_p": 1.0,
+            "top_k": 1,
+            "max_tokens": 1,
+            "max_model_calls": 1,
+            "thinking_budget_tokens": 1024,
+        },
         {"timeout": 0, "inactivity_timeout": 0.5, "grace_period": 10**400},
         {"stream": True},
         {"stream": False},
@@ -86,7 +94,7 @@ def test_valid_options_pass(fields: dict[str, Any]) -> None:
         ({"top_k": 1.5}, "top_k"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_output_tokens": -1}, "max_output_tokens"),
-        ({"max_turns": 0}, "max_turns"),
+        ({"max_model_calls": 0}, "max_model_calls"),
         ({"thinking_budget_tokens": 1023}, "thinking_budget_tokens"),
         ({"event_buffer_size": 0}, "event_buffer_size"),
         ({"timeout": -1}, "timeout"),
@@ -266,3 +274,11 @@ def test_unsupported_option_raises_capability_error(fields: dict[str, Any], what
 def test_unset_options_need_no_capability() -> None:
     check_capabilities(GOOD, UNABLE)
     check_capabilities(options(stream=False), UNABLE)
+
+
+def test_max_turns_is_the_old_name_of_max_model_calls() -> None:
+    old = RunOptions(agent="toy", prompt="hi", max_turns=3)
+    assert old == RunOptions(agent="toy", prompt="hi", max_model_calls=3)
+    assert replace(old, prompt="again").max_model_calls == 3
+    assert replace(old, max_model_calls=None).max_model_calls is None
+    assert RunOptions(agent="toy", max_turns=3, max_model_calls=5).max_model_calls == 5

@@ -74,7 +74,7 @@ GOOD: dict[str, Any] = {
     "agent": "a", "model": "m", "command": ["x", "-y"], "systemPrompt": "s", "systemPromptMode": "replace",
     "thinkingEffort": "max", "thinkingBudgetTokens": 1024, "temperature": 2, "topP": 0.5, "topK": 1, "maxTokens": 1,
     "maxOutputTokens": 1, "stream": False, "outputSchema": {"type": "object"}, "inheritEnv": False, "timeout": 1,
-    "inactivityTimeout": 1, "gracePeriod": 1, "maxTurns": 1, "maxCostUsd": 0.5, "maxTokensTotal": 1,
+    "inactivityTimeout": 1, "gracePeriod": 1, "maxModelCalls": 1, "maxCostUsd": 0.5, "maxTokensTotal": 1,
     "approvalMode": "yolo", "policy": "rules.toml", "approvalTimeout": 0, "collectEvents": True, "eventBufferSize": 1,
     "mcpServers": [{"name": "files", "command": "npx", "args": ["x"], "env": {"A": "b"}}],
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
@@ -114,7 +114,7 @@ def test_wrong_types_are_reported_as_problems(key: str, value: Any) -> None:
         ({"model": 5}, "model", "got 5; allowed: a string"),
         ({"tags": "one"}, "tags", "allowed: a list of strings"),
         ({"debug": "yes"}, "debug", "allowed: true or false"),
-        ({"maxTurns": 1.5}, "maxTurns", "allowed: a whole number"),
+        ({"maxModelCalls": 1.5}, "maxModelCalls", "allowed: a whole number"),
         ({"journal": "/tmp/x"}, "journal", "a path is allowed for a single run only"),
         ({"aprovalMode": "deny"}, "aprovalMode", "no such key; did you mean 'approvalMode'?"),
         ({"approval_mode": "deny"}, "approval_mode", "did you mean 'approvalMode'?"),
@@ -161,3 +161,18 @@ def test_path_is_written_as_string() -> None:
 def test_durations_round_trip(seconds: float, milliseconds: int) -> None:
     assert read(fields_to_json({"timeout": seconds}))["timeout"] == pytest.approx(seconds, abs=1e-8)
     assert fields_to_json(read({"timeout": milliseconds}))["timeout"] == milliseconds
+
+
+def test_old_key_of_a_renamed_option_is_read() -> None:
+    problems = Problems()
+    assert fields_from_json({"maxTurns": 3}, problems) == {"max_model_calls": 3}
+    assert fields_to_json({"max_turns": 3}) == {"maxModelCalls": 3}
+    assert not problems.fields
+
+
+def test_old_and_new_key_together_are_a_problem() -> None:
+    problems = Problems()
+    fields_from_json({"maxTurns": 3, "maxModelCalls": 4}, problems)
+    assert [(one.path, one.allowed) for one in problems.fields] == [
+        ("maxTurns", "only one of maxModelCalls and its old name maxTurns")
+    ]

@@ -10,13 +10,13 @@ from jsonschema import Draft202012Validator
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ValidationError
 from agent_mux.sdk.options import RunOptions
-from agent_mux.settings.options_json import DURATIONS, PROFILE_KEYS, Problems, camel, fields_from_json
+from agent_mux.settings.options_json import DEPRECATED_KEYS, DURATIONS, PROFILE_KEYS, Problems, camel, fields_from_json
 from agent_mux.settings.options_schema import profile_schema, request_schema
 from agent_mux.settings.requests import REQUEST_KEYS, request_from_json
 
 REQUEST, PROFILE = Draft202012Validator(request_schema()), Draft202012Validator(profile_schema())
 TINY = 2**-30
-COUNTS = ("topK", "maxTokens", "maxOutputTokens", "maxTurns", "maxTokensTotal", "eventBufferSize")
+COUNTS = ("topK", "maxTokens", "maxOutputTokens", "maxModelCalls", "maxTokensTotal", "eventBufferSize")
 GOOD: list[dict[str, Any]] = [
     {},
     {"agent": "replay", "prompt": ["one", "two"], "timeout": 1.5, "tags": []},
@@ -73,8 +73,8 @@ def test_null_means_unset(key: str) -> None:
 
 def test_every_key_has_a_description_in_milliseconds() -> None:
     properties = request_schema()["properties"]
-    assert set(properties) == set(REQUEST_KEYS)
-    assert set(profile_schema()["properties"]) == set(PROFILE_KEYS)
+    assert set(properties) == {*REQUEST_KEYS, *DEPRECATED_KEYS}
+    assert set(profile_schema()["properties"]) == {*PROFILE_KEYS, *DEPRECATED_KEYS}
     assert [key for key, shape in properties.items() if not shape.get("description")] == []
     for name in DURATIONS & {spec.name for spec in fields(RunOptions)}:
         description = properties[camel(name)]["description"]

@@ -42,8 +42,8 @@ def test_set_and_get(profiles: Profiles, places: Mapping[Scope, Path]) -> None:
 
 
 def test_fields_are_changed_removed_or_replaced(profiles: Profiles) -> None:
-    profiles.set("fast", {"model": "m", "max_turns": 3})
-    profiles.set("fast", {"model": "n", "max_turns": None, "temperature": 0.5})
+    profiles.set("fast", {"model": "m", "max_model_calls": 3})
+    profiles.set("fast", {"model": "n", "max_model_calls": None, "temperature": 0.5})
     assert profiles.get("fast").fields == {"model": "n", "temperature": 0.5}
     profiles.set("fast", {"top_k": 1}, replace=True)
     assert profiles.get("fast").fields == {"top_k": 1}

@@ -95,16 +95,16 @@ def test_strongest_source_wins(house: House, options_by_source: dict[str, dict[s
 def test_each_field_has_its_source(house: House) -> None:
     globally = house.write(house.config, {"defaultAgent": "g", "defaultModel": "g", "tags": ["g"], "debug": True})
     project = house.write(house.project, {"defaultModel": "p", "tags": ["p"]})
-    profile = house.write(house.config, {"maxTurns": 3}, "profiles/fast")
+    profile = house.write(house.config, {"maxModelCalls": 3}, "profiles/fast")
     house.write(house.config, {"defaultAgent": "claude", "debug": True})
     resolved = house.client(stream=False).resolve_options(prompt="x", profile="fast", timeout=0)
     assert resolved.sources == {
-        "prompt": "the call", "profile": "the call", "timeout": "the call", "max_turns": str(profile),
+        "prompt": "the call", "profile": "the call", "timeout": "the call", "max_model_calls": str(profile),
         "stream": "the client", "model": str(project), "tags": str(project), "agent": str(globally),
         "debug": str(globally),
     }  # fmt: skip
     assert resolved.options == RunOptions(
-        agent="claude", prompt="x", profile="fast", max_turns=3, stream=False, model="p", tags=["p"], debug=True
+        agent="claude", prompt="x", profile="fast", max_model_calls=3, stream=False, model="p", tags=["p"], debug=True
     )
 
 
@@ -161,7 +161,7 @@ def test_options_or_fields_but_not_both(house: House) -> None:
 
 
 def test_agent_settings_override_general_settings(house: House) -> None:
-    house.write(house.config, {"defaultModel": "all", "maxTurns": 1, "agents": {"claude-code": {"model": "own"}}})
+    house.write(house.config, {"defaultModel": "all", "maxModelCalls": 1, "agents": {"claude-code": {"model": "own"}}})
     assert house.client().resolve_options(agent="claude", prompt="x").options.model == "own"
     assert house.client().resolve_options(agent="claude-code", prompt="x").options.model == "own"
     assert house.client().resolve_options(agent="codex", prompt="x").options.model == "all"
@@ -337,3 +337,11 @@ def test_resolved_options_can_be_changed_and_run(house: House) -> None:
     changed = replace(resolved, options=replace(resolved.options, prompt="y"))
     assert isinstance(changed, ResolvedOptions)
     assert client._resolve(changed, {}) is changed
+
+
+def test_old_name_of_an_option_is_resolved_to_the_new_one(house: House) -> None:
+    house.write(house.config, {"maxTurns": 4})
+    assert house.client().resolve_options(agent="a", prompt="x").options.max_model_calls == 4
+    assert house.client().resolve_options(agent="a", prompt="x", max_turns=3).options.max_model_calls == 3
+    with pytest.raises(ValidationError, match="only one of max_model_calls"):
+        house.client().resolve_options(agent="a", prompt="x", max_turns=3, max_model_calls=4)

@@ -1,7 +1,7 @@
 """Permissions and questions that the agent requests over the control protocol, and our responses.
 
 Both are `can_use_tool` requests: an ordinary tool asks for permission; the question tool passes its questions as input.
-A request becomes one `ApprovalAsked`, or one `InputAsked` per question, and is answered once.
+A request becomes one `ApprovalRequested`, or one `InputRequested` per question, and is answered once.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -64,7 +64,7 @@ def test_only_yolo_disables_approvals() -> None:
         ({"fork_session_id": "s"}, "--fork-session"),
         ({"model": "--help"}, "--model=--help"),
         ({"no_session": True}, "--chat-recording=false"),
-        ({"max_turns": 3}, "--max-session-turns=3"),
+        ({"max_model_calls": 3}, "--max-session-turns=3"),
         ({"system_prompt": "--brief"}, "--append-system-prompt=--brief"),
         ({"system_prompt": "brief", "system_prompt_mode": "replace"}, "--system-prompt=brief"),
         ({"output_schema": {"type": "object"}}, "--json-schema=@/run/tmp/schema.json"),

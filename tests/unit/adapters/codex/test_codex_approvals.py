@@ -167,13 +167,13 @@ def test_answering_an_approval_is_refused() -> None:
     [refused] = talk.request(AnswerAction("0", "sure"))
     assert isinstance(refused, Refuse)
     assert refused.code == "VALIDATION_ERROR"
-    assert kinds(talk.request(ApproveAction("0"))) == ["WriteStdin", "RequestSettled"]
+    assert kinds(talk.request(ApproveAction("0"))) == ["WriteStdin", "RequestResolved"]
 
 
 def test_open_requests_are_settled_before_the_turn_ends() -> None:
     # The server resolves the request only after turn/completed.
     assert kinds(recorded_facts("as_interrupt_approval", facts.RequestResolved, facts.TurnStopped)) == [
-        "RequestSettled",
+        "RequestResolved",
         "TurnStopped",
     ]
     [settled] = recorded_facts("as_interrupt_approval", facts.RequestResolved)
@@ -263,7 +263,7 @@ def test_declining_one_field_declines_the_form() -> None:
     talk.receive_request(0, ELICIT, serverName="e", mode="form", message="Please", requestedSchema=FORM)
     steps = talk.request(DenyAction("0/age"))
     assert talk.sent() == [{"id": 0, "result": {"action": "decline", "content": None}}]
-    assert kinds(steps) == ["WriteStdin", *["RequestSettled"] * 5]
+    assert kinds(steps) == ["WriteStdin", *["RequestResolved"] * 5]
 
 
 def test_a_question_is_not_approved() -> None:
@@ -316,7 +316,7 @@ def test_another_clients_decision_follows_from_its_reply_or_from_the_item(
 def test_another_clients_reply_settles_the_request() -> None:
     codec = new_codec()
     asked = {"method": RUN, "id": 0, "params": {"threadId": OWN_THREAD, "itemId": "c", "command": "rm x"}}
-    assert kinds(receive(codec, asked)) == ["ApprovalAsked"]
+    assert kinds(receive(codec, asked)) == ["ApprovalRequested"]
     reply = {"id": 0, "error": {"code": -32000, "message": "host blew up"}}
     assert receive(codec, reply, source=Source.STDIN) == [
         facts.RequestResolved("0", granted=False, reason="host blew up"),

@@ -72,7 +72,7 @@ def test_each_unsupported_option_emits_one_note(options: dict[str, Any]) -> None
 
 
 def test_model_calls_are_counted_by_the_mux() -> None:
-    assert not spawn(max_turns=3).counts_turns
+    assert not spawn(max_model_calls=3).counts_turns
 
 
 @pytest.mark.parametrize(

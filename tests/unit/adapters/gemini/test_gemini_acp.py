@@ -141,7 +141,7 @@ def test_refused_call_ends_without_an_update() -> None:
     assert talk.sent() == [chose(0, "cancel")]
     steps = talk.receive_request(1, CALL.replace("057_0", "099_0"), "touch yy", kind="execute")
     kinds = [type(step).__name__ for step in steps]
-    assert kinds == ["ToolDone", "StepBegin", "ToolReady", "ApprovalAsked"]
+    assert kinds == ["ToolDone", "StepBegin", "ToolReady", "ApprovalRequested"]
     assert (steps[0].call_id, steps[0].error, steps[0].exit_code) == (CALL, "no", None)
 
 

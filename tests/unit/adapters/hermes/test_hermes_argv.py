@@ -65,7 +65,7 @@ def test_nothing_of_the_run_is_in_argv(program: str) -> None:
 def test_without_its_python_hermes_runs_over_acp(tmp_path: Path) -> None:
     path = tmp_path / "hermes"
     path.write_bytes(b"\x7fELF")
-    args = spawn(str(path), max_turns=3)
+    args = spawn(str(path), max_model_calls=3)
     assert (args.argv, args.protocol, args.counts_turns) == ((str(path), "acp"), ACP, False)
     assert "reports less" in args.notes[0]
 
@@ -152,7 +152,7 @@ def test_deny_lets_nothing_run_and_nothing_be_written(program: str) -> None:
 
 def test_settings_lie_over_the_users_own_for_this_run(program: str) -> None:
     args = spawn(
-        program, system_prompt="Be brief.", thinking_effort="low", max_tokens=500, max_turns=7, mcp_servers=[ECHO]
+        program, system_prompt="Be brief.", thinking_effort="low", max_tokens=500, max_model_calls=7, mcp_servers=[ECHO]
     )
     assert args.env["HERMES_MANAGED_DIR"] == "/run/tmp"
     assert args.env["HERMES_TUI_MAX_TURNS"] == "7"

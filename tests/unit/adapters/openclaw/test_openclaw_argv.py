@@ -62,7 +62,7 @@ def test_a_prompt_without_requests_uses_agent_exec_and_stdin() -> None:
         {"attachments": [PNG]},
         {"temperature": 0.5},
         {"max_tokens": 100},
-        {"max_turns": 3},
+        {"max_model_calls": 3},
         {"thinking_effort": "max"},
     ],
 )

@@ -148,7 +148,7 @@ class Written:
 
     def read(self) -> list[Any]:
         emitted = [entry.fact for entry in self._cursor.read()]
-        return [fact for fact in emitted if fact.__class__.__name__ != "Described"]
+        return [fact for fact in emitted if fact.__class__.__name__ != "SessionDescribed"]
 
     def message(self, name: str, role: str, **info: Any) -> None:
         info = {"role": role, "time": {"created": self.at}, **info}

@@ -65,10 +65,10 @@ def test_command_line_gets_the_model_flag() -> None:
 
 
 def test_unsupported_options_are_noted() -> None:
-    asked = options(model="m", system_prompt="s", temperature=0.0, max_turns=3, no_session=True)
+    asked = options(model="m", system_prompt="s", temperature=0.0, max_model_calls=3, no_session=True)
     spawn = build_spawn_args(asked, environment("/bin/sh"))
     assert [note.split(" setting for ")[1].removesuffix(": ignored") for note in spawn.notes] == [
-        "system_prompt", "temperature", "max_turns", "no_session", "model",
+        "system_prompt", "temperature", "max_model_calls", "no_session", "model",
     ]  # fmt: skip
     assert spawn.argv == ("/bin/sh",)
 

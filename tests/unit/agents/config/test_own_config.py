@@ -41,7 +41,7 @@ def test_set_values_are_used_by_runs(configs: AgentConfigs, tmp_path: Path) -> N
         ("timeout", "5s", "a number"),
         ("timeot", 5, "did you mean 'timeout'"),
         ("env", {"A": "b"}, "nothing in a settings file"),
-        ("maxTurns", 0, "whole number >= 1"),
+        ("maxModelCalls", 0, "whole number >= 1"),
         ("agents", {"claude": 3}, "agents.claude"),
     ],
 )

@@ -67,8 +67,8 @@ def _flags(options: RunOptions, temp_dir: str) -> Iterator[str]:
         yield "--chat-recording=false"
     if options.model is not None:
         yield f"--model={options.model}"
-    if options.max_turns is not None:
-        yield f"--max-session-turns={options.max_turns}"
+    if options.max_model_calls is not None:
+        yield f"--max-session-turns={options.max_model_calls}"
     if options.system_prompt is not None:
         flag = "system-prompt" if options.system_prompt_mode == "replace" else "append-system-prompt"
         yield f"--{flag}={options.system_prompt}"
