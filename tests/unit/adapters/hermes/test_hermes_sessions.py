@@ -162,7 +162,13 @@ def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
             [FAILED],
         )
     facts: list[Any] = [entry.fact for entry in cursor.read()]
-    assert [type(fact).__name__ for fact in facts] == ["SessionDescribed", "StepBegin", "WholeText", "ModelCalled", "TurnDone"]
+    assert [type(fact).__name__ for fact in facts] == [
+        "SessionDescribed",
+        "StepBegin",
+        "WholeText",
+        "ModelCalled",
+        "TurnDone",
+    ]
     assert (facts[3].usage.input_tokens, facts[3].usd) == (10, 0.5)
     with database_of(home) as database:
         database.execute("UPDATE session_model_usage SET input_tokens = 15 WHERE model = 'dear-model'")

@@ -165,7 +165,13 @@ def test_later_messages_are_read_by_the_next_pass(home: Path) -> None:
     thought = {"type": "thinking", "thinking": "Hm."}
     add(home, message("assistant", [thought], stopReason="stop", usage={"input": 3, "output": 1}, model="small"))
     facts: list[Any] = [entry.fact for entry in cursor.read()]
-    assert [type(fact).__name__ for fact in facts] == ["SessionDescribed", "StepBegin", "Thinking", "ModelCalled", "TurnDone"]
+    assert [type(fact).__name__ for fact in facts] == [
+        "SessionDescribed",
+        "StepBegin",
+        "WholeThinking",
+        "ModelCalled",
+        "TurnDone",
+    ]
     assert (facts[3].usage.input_tokens, facts[3].usd) == (3, None)
 
 
