@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import get_type_hints
 
 import anyio
+from docs.pages.field_strings import field_strings_of
 
 from agent_loop.agent import Agent
 from agent_loop.events import LoopStatus
@@ -16,7 +17,6 @@ from agent_loop.messages import Message
 from agent_loop.providers.script import Step, call
 from agent_loop.providers.scripted_provider import Scriptable, ScriptedProvider
 from agent_loop.tools.function import function_tool
-from agent_mux._util.field_descriptions import field_descriptions_of
 
 INTRODUCTION = """# Hooks of the embedded agent
 
@@ -147,7 +147,7 @@ def _when(context: type[HookContext]) -> str:
 
 def _rows(context: type[HookContext]) -> Iterator[str]:
     hints = get_type_hints(context)
-    meanings = MEANINGS | field_descriptions_of(context)
+    meanings = MEANINGS | field_strings_of(context)
     common = {field.name for field in dataclasses.fields(HookContext)}
     for field in dataclasses.fields(context):
         if field.name not in common:

@@ -172,7 +172,9 @@ def documented_only(agent: str) -> bool:
 
 def _homes(adapters: Iterable[Adapter]) -> str:
     """Return the section on the files of all agents that have any."""
-    return "\n".join([HOMES, *(_home(adapter) for adapter in adapters if adapter.installation() != AgentInstallation())])
+    return "\n".join(
+        [HOMES, *(_home(adapter) for adapter in adapters if adapter.installation() != AgentInstallation())]
+    )
 
 
 def _home(adapter: Adapter) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux.agents.detection import DetectedAgent
 from agent_mux.api import JsonView
@@ -17,26 +17,23 @@ from agent_mux.settings.options_json import camel
 class AgentView(JsonView, kw_only=True):
     """An agent that can be driven: what its adapter states and, if detection ran, what is installed."""
 
-    agent: str
-    """The agent's name, as used in requests."""
+    agent: Annotated[str, Meta(description="The agent's name, as used in requests.")]
     display_name: str | UnsetType = UNSET
-    aliases: list[str] | UnsetType = UNSET
-    """Alternative names of the agent."""
-    protocols: list[str] | UnsetType = UNSET
-    """The native protocols that the adapter supports."""
-    min_version: str | UnsetType = UNSET
-    """Lowest version that the adapter is tested with."""
-    tested_version: str | UnsetType = UNSET
-    """The version of the adapter's recordings."""
+    aliases: Annotated[list[str] | UnsetType, Meta(description="Alternative names of the agent.")] = UNSET
+    protocols: Annotated[list[str] | UnsetType, Meta(description="The native protocols that the adapter supports.")] = (
+        UNSET
+    )
+    min_version: Annotated[str | UnsetType, Meta(description="Lowest version that the adapter is tested with.")] = UNSET
+    tested_version: Annotated[str | UnsetType, Meta(description="The version of the adapter's recordings.")] = UNSET
     installed: bool | UnsetType = UNSET
-    supported: bool | UnsetType = UNSET
-    """Whether the agent is installed in a supported version."""
-    version: str | UnsetType = UNSET
-    """The installed version."""
-    path: str | UnsetType = UNSET
-    """Path of the agent's program on the machine of the service."""
-    problem: str | UnsetType = UNSET
-    """Why the agent cannot be used, and how to fix it."""
+    supported: Annotated[
+        bool | UnsetType, Meta(description="Whether the agent is installed in a supported version.")
+    ] = UNSET
+    version: Annotated[str | UnsetType, Meta(description="The installed version.")] = UNSET
+    path: Annotated[str | UnsetType, Meta(description="Path of the agent's program on the machine of the service.")] = (
+        UNSET
+    )
+    problem: Annotated[str | UnsetType, Meta(description="Why the agent cannot be used, and how to fix it.")] = UNSET
 
 
 class DetectedView(JsonView, kw_only=True):
@@ -45,15 +42,11 @@ class DetectedView(JsonView, kw_only=True):
     agent: str
     display_name: str
     installed: bool
-    supported: bool
-    """Whether the agent is installed in a supported version."""
+    supported: Annotated[bool, Meta(description="Whether the agent is installed in a supported version.")]
     version: str | UnsetType = UNSET
-    min_version: str
-    """Lowest version that the adapter is tested with."""
-    path: str | UnsetType = UNSET
-    """Path of the agent's program."""
-    problem: str | UnsetType = UNSET
-    """Why the agent cannot be used, and how to fix it."""
+    min_version: Annotated[str, Meta(description="Lowest version that the adapter is tested with.")]
+    path: Annotated[str | UnsetType, Meta(description="Path of the agent's program.")] = UNSET
+    problem: Annotated[str | UnsetType, Meta(description="Why the agent cannot be used, and how to fix it.")] = UNSET
 
 
 def known_agents(adapters: AdapterRegistry) -> Iterator[AgentView]:

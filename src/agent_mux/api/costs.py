@@ -1,8 +1,8 @@
 """The costs of stored sessions as JSON."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from agent_mux.api import JsonView
 from agent_mux.sessions.queries import CostReport, GroupBy
@@ -26,16 +26,12 @@ COST_FIELDS = (
 class CostSum(JsonView, kw_only=True):
     """The cost of several model calls. Amounts from different sources are never mixed."""
 
-    native_usd: float
-    """US dollars, as reported by agents."""
-    computed_usd: float
-    """US dollars, computed from price lists."""
+    native_usd: Annotated[float, Meta(description="US dollars, as reported by agents.")]
+    computed_usd: Annotated[float, Meta(description="US dollars, computed from price lists.")]
     calls: int
-    unknown_calls: int
-    """Calls without a known price."""
+    unknown_calls: Annotated[int, Meta(description="Calls without a known price.")]
     input_tokens: int
-    output_tokens: int
-    """Output tokens, including thinking tokens."""
+    output_tokens: Annotated[int, Meta(description="Output tokens, including thinking tokens.")]
     thinking_tokens: int
     cached_tokens: int
     cache_creation_tokens: int
@@ -46,8 +42,7 @@ class CostGroup(CostSum, kw_only=True):
 
     agent: str | UnsetType = UNSET
     model: str | UnsetType = UNSET
-    day: str | UnsetType = UNSET
-    """Day in the time zone of the service: `2026-11-22`."""
+    day: Annotated[str | UnsetType, Meta(description="Day in the time zone of the service: `2026-11-22`.")] = UNSET
     tag: str | UnsetType = UNSET
 
 
@@ -55,10 +50,13 @@ class CostView(JsonView, kw_only=True):
     """The cost of stored sessions. Each model call counts once, even if a forked session contains a copy of it."""
 
     by: GroupBy
-    groups: list[CostGroup]
-    """Groups sorted by descending cost; days in chronological order."""
-    total: CostSum
-    """Sum over all calls. A session with two tags is part of two groups, but counts once here."""
+    groups: Annotated[
+        list[CostGroup], Meta(description="Groups sorted by descending cost; days in chronological order.")
+    ]
+    total: Annotated[
+        CostSum,
+        Meta(description=("Sum over all calls. A session with two tags is part of two groups, but counts once here.")),
+    ]
 
 
 def cost_json(by: str, sums: CostReport) -> dict[str, Any]:

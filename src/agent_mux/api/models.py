@@ -1,9 +1,9 @@
 """Models as JSON: their limits, their prices, and how a requested name matches them."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from agent_mux.api import JsonView
 from agent_mux.models.matching import ModelStatus
@@ -18,8 +18,9 @@ class PriceView(JsonView, kw_only=True):
     output: float
     cached_input: float | UnsetType = UNSET
     cache_creation: float | UnsetType = UNSET
-    threshold: int | UnsetType = UNSET
-    """Number of input tokens above which a call has the prices in `beyond`."""
+    threshold: Annotated[
+        int | UnsetType, Meta(description="Number of input tokens above which a call has the prices in `beyond`.")
+    ] = UNSET
     beyond: "PriceView | UnsetType" = UNSET
 
 
@@ -27,10 +28,10 @@ class ModelView(ModelCapabilities, frozen=True, kw_only=True):
     """A model that an agent offers. Unknown properties are omitted. Sizes are in tokens."""
 
     agent: str
-    price: PriceView | None  # type: ignore[assignment]  # as JSON has it
-    """The model's prices; null if unknown."""
-    status: ModelStatus | None = None
-    """How the requested name matches the model; omitted in lists."""
+    price: Annotated[PriceView | None, Meta(description="The model's prices; null if unknown.")]  # type: ignore[assignment]  # as JSON has it
+    status: Annotated[
+        ModelStatus | None, Meta(description="How the requested name matches the model; omitted in lists.")
+    ] = None
 
 
 def model_json(model: ModelCapabilities, agent: str) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Profiles as JSON, without their secrets."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError
@@ -16,14 +16,21 @@ class ProfileView(JsonView, kw_only=True):
     """Run options under a name. A profile that cannot be read has only its name and `problem`."""
 
     name: str
-    fields: dict[str, Any] | UnsetType = UNSET
-    """The content as in the files: camelCase keys, durations in milliseconds; without the secrets of MCP servers."""
-    sources: dict[str, Scope] | UnsetType = UNSET
-    """The scope that each key comes from; a key inside an object is `key.key`."""
-    paths: dict[Scope, str] | UnsetType = UNSET
-    """The files of the profile, by scope."""
-    problem: str | UnsetType = UNSET
-    """Why the profile cannot be read."""
+    fields: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(
+            description=(
+                "The content as in the files: camelCase keys, durations in milliseconds; without the secrets of "
+                "MCP servers."
+            )
+        ),
+    ] = UNSET
+    sources: Annotated[
+        dict[str, Scope] | UnsetType,
+        Meta(description="The scope that each key comes from; a key inside an object is `key.key`."),
+    ] = UNSET
+    paths: Annotated[dict[Scope, str] | UnsetType, Meta(description="The files of the profile, by scope.")] = UNSET
+    problem: Annotated[str | UnsetType, Meta(description="Why the profile cannot be read.")] = UNSET
 
 
 class ProfileChanged(JsonView, kw_only=True):
@@ -31,8 +38,7 @@ class ProfileChanged(JsonView, kw_only=True):
 
     profile: str
     scope: Scope | UnsetType = UNSET
-    path: str
-    """The file of the profile."""
+    path: Annotated[str, Meta(description="The file of the profile.")]
 
 
 def profile_view(profile: Profile) -> ProfileView:

@@ -35,21 +35,26 @@ class Identity(
 
     type: ClassVar[str] = ""
 
-    run_id: str
-    """ULID of the run (26 characters of Crockford's Base32)."""
-    agent: str
-    """Registered name of the agent."""
-    timestamp: EpochMilliseconds
-    """Time at which the native output arrived; never decreases within a run."""
+    run_id: Annotated[str, Meta(description="ULID of the run (26 characters of Crockford's Base32).")]
+    agent: Annotated[str, Meta(description="Registered name of the agent.")]
+    timestamp: Annotated[
+        EpochMilliseconds,
+        Meta(
+            description="Arrival of the native output in milliseconds since the Unix epoch; never decreases within a run."
+        ),
+    ]
 
 
 class BaseEvent(Identity, frozen=True, kw_only=True):
     """The fields that all events share. See docs/spec/events.md, section 2."""
 
-    raw: str | None = None
-    """The native line from which the event was made; only in debug mode."""
-    subagent_id: str | None = None
-    """Id of the sub-agent inside which the event occurred; only with `include_subagent_events`."""
+    raw: Annotated[
+        str | None, Meta(description="The native line from which the event was made; only in debug mode.")
+    ] = None
+    subagent_id: Annotated[
+        str | None,
+        Meta(description=("Id of the sub-agent inside which the event occurred; only with `include_subagent_events`.")),
+    ] = None
 
 
 CostSource = Literal["native", "computed", "unknown"]
@@ -58,20 +63,27 @@ CostSource = Literal["native", "computed", "unknown"]
 class CostRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The tokens and the cost of a run, a turn or a sub-agent. See docs/spec/events.md, section 3."""
 
-    total_usd: Dollars
-    """US dollars; 0 when unknown, see `source`."""
-    input_tokens: Tokens
-    """Input tokens that were neither read from nor written to a cache."""
-    output_tokens: Tokens
-    """Output tokens, thinking included."""
-    thinking_tokens: Tokens | None = None
-    """The part of the output tokens used for thinking, where reported."""
-    cached_tokens: Tokens | None = None
-    """Input tokens read from a cache, where reported."""
-    cache_creation_tokens: Tokens | None = None
-    """Input tokens written to a cache, where reported."""
-    source: CostSource | None = None
-    """Source of `total_usd`: the agent (`native`), a price list (`computed`), or none (`unknown`, then it is 0)."""
+    total_usd: Annotated[Dollars, Meta(description="US dollars; 0 when unknown, see `source`.")]
+    input_tokens: Annotated[
+        Tokens, Meta(description="Input tokens that were neither read from nor written to a cache.")
+    ]
+    output_tokens: Annotated[Tokens, Meta(description="Output tokens, thinking included.")]
+    thinking_tokens: Annotated[
+        Tokens | None, Meta(description="The part of the output tokens used for thinking, where reported.")
+    ] = None
+    cached_tokens: Annotated[Tokens | None, Meta(description="Input tokens read from a cache, where reported.")] = None
+    cache_creation_tokens: Annotated[
+        Tokens | None, Meta(description="Input tokens written to a cache, where reported.")
+    ] = None
+    source: Annotated[
+        CostSource | None,
+        Meta(
+            description=(
+                "Source of `total_usd`: the agent (`native`), a price list (`computed`), or none (`unknown`, then"
+                " it is 0)."
+            )
+        ),
+    ] = None
 
 
 class CostEvent(BaseEvent, frozen=True):
@@ -79,8 +91,7 @@ class CostEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["cost"]] = "cost"
 
-    cost: CostRecord
-    """Cumulative cost of the run; the last `cost` event has the total."""
+    cost: Annotated[CostRecord, Meta(description="Cumulative cost of the run; the last `cost` event has the total.")]
 
 
 class TokenUsageEvent(BaseEvent, frozen=True):
@@ -91,11 +102,11 @@ class TokenUsageEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["token_usage"]] = "token_usage"
 
-    input_tokens: Tokens
-    """Input tokens that were neither read from nor written to a cache."""
-    output_tokens: Tokens
-    """Output tokens, thinking included."""
-    thinking_tokens: Tokens | None = None
-    """The part of the output tokens used for thinking, where reported."""
-    cached_tokens: Tokens | None = None
-    """Input tokens read from a cache, where reported."""
+    input_tokens: Annotated[
+        Tokens, Meta(description="Input tokens that were neither read from nor written to a cache.")
+    ]
+    output_tokens: Annotated[Tokens, Meta(description="Output tokens, thinking included.")]
+    thinking_tokens: Annotated[
+        Tokens | None, Meta(description="The part of the output tokens used for thinking, where reported.")
+    ] = None
+    cached_tokens: Annotated[Tokens | None, Meta(description="Input tokens read from a cache, where reported.")] = None

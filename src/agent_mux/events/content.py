@@ -4,9 +4,9 @@
 event has a view on one growing buffer instead, with constant cost per delta; the view becomes a string when it is read.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import field
+from msgspec import Meta, field
 
 from agent_mux.events.base import BaseEvent
 
@@ -92,10 +92,10 @@ class TextDeltaEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
 
-    delta: str
-    """The new text."""
-    accumulated_view: Accumulated = field(name="accumulated")
-    """The text of the message so far, this delta included."""
+    delta: Annotated[str, Meta(description="The new text.")]
+    accumulated_view: Annotated[
+        Accumulated, Meta(description="The text of the message so far, this delta included.")
+    ] = field(name="accumulated")
 
     @property
     def accumulated(self) -> str:
@@ -108,8 +108,7 @@ class MessageStopEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["message_stop"]] = "message_stop"
 
-    text: str
-    """The whole text of the message."""
+    text: Annotated[str, Meta(description="The whole text of the message.")]
 
 
 class ThinkingStartEvent(BaseEvent, frozen=True):
@@ -117,8 +116,7 @@ class ThinkingStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
 
-    effort: str | None = None
-    """The effective effort level, where the agent reports it."""
+    effort: Annotated[str | None, Meta(description="The effective effort level, where the agent reports it.")] = None
 
 
 class ThinkingDeltaEvent(BaseEvent, frozen=True):
@@ -126,10 +124,10 @@ class ThinkingDeltaEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
 
-    delta: str
-    """The new text."""
-    accumulated_view: Accumulated = field(name="accumulated")
-    """The text of the thinking block so far, this delta included."""
+    delta: Annotated[str, Meta(description="The new text.")]
+    accumulated_view: Annotated[
+        Accumulated, Meta(description="The text of the thinking block so far, this delta included.")
+    ] = field(name="accumulated")
 
     @property
     def accumulated(self) -> str:
@@ -142,8 +140,7 @@ class ThinkingStopEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["thinking_stop"]] = "thinking_stop"
 
-    thinking: str
-    """The whole text of the thinking block."""
+    thinking: Annotated[str, Meta(description="The whole text of the thinking block.")]
 
 
 class ImageOutputEvent(BaseEvent, frozen=True):
@@ -151,12 +148,9 @@ class ImageOutputEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["image_output"]] = "image_output"
 
-    mime_type: str
-    """MIME type, for example `image/png`."""
-    base64: str | None = None
-    """The image as base64."""
-    file_path: str | None = None
-    """Path of the file to which the image was written."""
+    mime_type: Annotated[str, Meta(description="MIME type, for example `image/png`.")]
+    base64: Annotated[str | None, Meta(description="The image as base64.")] = None
+    file_path: Annotated[str | None, Meta(description="Path of the file to which the image was written.")] = None
 
 
 class ImageInputAckEvent(BaseEvent, frozen=True):
@@ -164,5 +158,4 @@ class ImageInputAckEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["image_input_ack"]] = "image_input_ack"
 
-    mime_type: str
-    """MIME type, for example `image/png`."""
+    mime_type: Annotated[str, Meta(description="MIME type, for example `image/png`.")]

@@ -40,8 +40,7 @@ class TimeoutEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["timeout"]] = "timeout"
 
-    kind: Literal["run", "inactivity"]
-    """The limit that was reached."""
+    kind: Annotated[Literal["run", "inactivity"], Meta(description="The limit that was reached.")]
 
 
 class TurnLimitEvent(BaseEvent, frozen=True):
@@ -49,8 +48,7 @@ class TurnLimitEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["turn_limit"]] = "turn_limit"
 
-    max_turns: Annotated[int, Meta(ge=0)]
-    """The configured limit; 0 when unknown."""
+    max_turns: Annotated[int, Meta(ge=0, description="The configured limit; 0 when unknown.")]
 
 
 class StreamFallbackEvent(BaseEvent, frozen=True):
@@ -61,10 +59,10 @@ class StreamFallbackEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["stream_fallback"]] = "stream_fallback"
 
-    capability: Literal["text", "tool_calls", "thinking"]
-    """The kind of output that is not streamed."""
-    reason: str
-    """Why the output is not streamed."""
+    capability: Annotated[
+        Literal["text", "tool_calls", "thinking"], Meta(description="The kind of output that is not streamed.")
+    ]
+    reason: Annotated[str, Meta(description="Why the output is not streamed.")]
 
 
 class RateLimitedEvent(BaseEvent, frozen=True):
@@ -72,8 +70,7 @@ class RateLimitedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["rate_limited"]] = "rate_limited"
 
-    retry_after_ms: Milliseconds | None = None
-    """Suggested delay, where given."""
+    retry_after_ms: Annotated[Milliseconds | None, Meta(description="Suggested delay, where given.")] = None
 
 
 class ContextLimitWarningEvent(BaseEvent, frozen=True):
@@ -81,12 +78,9 @@ class ContextLimitWarningEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["context_limit_warning"]] = "context_limit_warning"
 
-    used_tokens: Tokens
-    """Number of tokens in use."""
-    max_tokens: Tokens
-    """Size of the context window."""
-    pct_used: Annotated[float, Meta(ge=0)]
-    """Share of the window in use, 0 to 100."""
+    used_tokens: Annotated[Tokens, Meta(description="Number of tokens in use.")]
+    max_tokens: Annotated[Tokens, Meta(description="Size of the context window.")]
+    pct_used: Annotated[float, Meta(ge=0, description="Share of the window in use, 0 to 100.")]
 
 
 class ContextCompactedEvent(BaseEvent, frozen=True):
@@ -94,10 +88,8 @@ class ContextCompactedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["context_compacted"]] = "context_compacted"
 
-    summary: str
-    """Description of what was removed or compressed."""
-    tokens_saved: Tokens
-    """Number of tokens freed; 0 when unknown."""
+    summary: Annotated[str, Meta(description="Description of what was removed or compressed.")]
+    tokens_saved: Annotated[Tokens, Meta(description="Number of tokens freed; 0 when unknown.")]
 
 
 class RetryEvent(BaseEvent, frozen=True):
@@ -105,14 +97,10 @@ class RetryEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["retry"]] = "retry"
 
-    attempt: Annotated[int, Meta(ge=1)]
-    """Number of the attempt that failed, from 1."""
-    max_attempts: Annotated[int, Meta(ge=0)]
-    """Maximum number of attempts; 0 when unknown."""
-    reason: str
-    """Why the attempt failed, for example `rate_limited`."""
-    delay_ms: Milliseconds
-    """Time until the next attempt."""
+    attempt: Annotated[int, Meta(ge=1, description="Number of the attempt that failed, from 1.")]
+    max_attempts: Annotated[int, Meta(ge=0, description="Maximum number of attempts; 0 when unknown.")]
+    reason: Annotated[str, Meta(description="Why the attempt failed, for example `rate_limited`.")]
+    delay_ms: Annotated[Milliseconds, Meta(description="Time until the next attempt.")]
 
 
 class AuthErrorEvent(BaseEvent, frozen=True):
@@ -120,10 +108,8 @@ class AuthErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["auth_error"]] = "auth_error"
 
-    message: str
-    """Error message of the agent."""
-    guidance: str
-    """What a person can do about it."""
+    message: Annotated[str, Meta(description="Error message of the agent.")]
+    guidance: Annotated[str, Meta(description="What a person can do about it.")]
 
 
 class RateLimitErrorEvent(BaseEvent, frozen=True):
@@ -131,10 +117,8 @@ class RateLimitErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["rate_limit_error"]] = "rate_limit_error"
 
-    message: str
-    """Error message of the agent."""
-    retry_after_ms: Milliseconds | None = None
-    """Suggested delay, where given."""
+    message: Annotated[str, Meta(description="Error message of the agent.")]
+    retry_after_ms: Annotated[Milliseconds | None, Meta(description="Suggested delay, where given.")] = None
 
 
 class ContextExceededEvent(BaseEvent, frozen=True):
@@ -142,10 +126,8 @@ class ContextExceededEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["context_exceeded"]] = "context_exceeded"
 
-    used_tokens: Tokens
-    """Number of tokens in use; 0 when unknown."""
-    max_tokens: Tokens
-    """Size of the context window; 0 when unknown."""
+    used_tokens: Annotated[Tokens, Meta(description="Number of tokens in use; 0 when unknown.")]
+    max_tokens: Annotated[Tokens, Meta(description="Size of the context window; 0 when unknown.")]
 
 
 class CrashEvent(BaseEvent, frozen=True):
@@ -156,10 +138,15 @@ class CrashEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["crash"]] = "crash"
 
-    exit_code: int
-    """Exit code; the negated signal number if a signal ended the process; -1 if it never started."""
-    stderr: str
-    """End of the process's standard error, or the reason why it could not start."""
+    exit_code: Annotated[
+        int,
+        Meta(
+            description=("Exit code; the negated signal number if a signal ended the process; -1 if it never started.")
+        ),
+    ]
+    stderr: Annotated[
+        str, Meta(description="End of the process's standard error, or the reason why it could not start.")
+    ]
 
 
 class ErrorEvent(BaseEvent, frozen=True):
@@ -167,12 +154,9 @@ class ErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["error"]] = "error"
 
-    code: ErrorCode
-    """Machine-readable error code."""
-    message: str
-    """Error message for people."""
-    recoverable: bool
-    """Whether the run continues."""
+    code: Annotated[ErrorCode, Meta(description="Machine-readable error code.")]
+    message: Annotated[str, Meta(description="Error message for people.")]
+    recoverable: Annotated[bool, Meta(description="Whether the run continues.")]
 
 
 class InputRequiredEvent(BaseEvent, frozen=True):
@@ -180,14 +164,10 @@ class InputRequiredEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["input_required"]] = "input_required"
 
-    interaction_id: str
-    """Id to pass to `run.interaction.respond`."""
-    question: str
-    """The question."""
-    source: Literal["agent", "tool"]
-    """Who asks: the agent itself or one of its tools."""
-    context: str | None = None
-    """Context of the question, where known."""
+    interaction_id: Annotated[str, Meta(description="Id to pass to `run.interaction.respond`.")]
+    question: Annotated[str, Meta(description="The question.")]
+    source: Annotated[Literal["agent", "tool"], Meta(description="Who asks: the agent itself or one of its tools.")]
+    context: Annotated[str | None, Meta(description="Context of the question, where known.")] = None
 
 
 class ApprovalRequestEvent(BaseEvent, frozen=True):
@@ -195,16 +175,18 @@ class ApprovalRequestEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["approval_request"]] = "approval_request"
 
-    interaction_id: str
-    """Id that the request and its decision share."""
-    action: str
-    """Short description of the action."""
-    detail: str
-    """The whole command, path or input."""
-    risk_level: Literal["low", "medium", "high"]
-    """low: reads; medium: writes and ordinary commands; high: destructive, network or privileged actions."""
-    tool_name: str | None = None
-    """Name of the tool, where known."""
+    interaction_id: Annotated[str, Meta(description="Id that the request and its decision share.")]
+    action: Annotated[str, Meta(description="Short description of the action.")]
+    detail: Annotated[str, Meta(description="The whole command, path or input.")]
+    risk_level: Annotated[
+        Literal["low", "medium", "high"],
+        Meta(
+            description=(
+                "low: reads; medium: writes and ordinary commands; high: destructive, network or privileged actions."
+            )
+        ),
+    ]
+    tool_name: Annotated[str | None, Meta(description="Name of the tool, where known.")] = None
 
 
 class ApprovalGrantedEvent(BaseEvent, frozen=True):
@@ -212,8 +194,7 @@ class ApprovalGrantedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["approval_granted"]] = "approval_granted"
 
-    interaction_id: str
-    """Id of the request."""
+    interaction_id: Annotated[str, Meta(description="Id of the request.")]
 
 
 class ApprovalDeniedEvent(BaseEvent, frozen=True):
@@ -221,10 +202,8 @@ class ApprovalDeniedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["approval_denied"]] = "approval_denied"
 
-    interaction_id: str
-    """Id of the request."""
-    reason: str | None = None
-    """Why permission was denied."""
+    interaction_id: Annotated[str, Meta(description="Id of the request.")]
+    reason: Annotated[str | None, Meta(description="Why permission was denied.")] = None
 
 
 class DebugEvent(BaseEvent, frozen=True):
@@ -232,10 +211,8 @@ class DebugEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["debug"]] = "debug"
 
-    level: Literal["verbose", "info", "warn"]
-    """Severity of the note."""
-    message: str
-    """Text of the note."""
+    level: Annotated[Literal["verbose", "info", "warn"], Meta(description="Severity of the note.")]
+    message: Annotated[str, Meta(description="Text of the note.")]
 
 
 class LogEvent(BaseEvent, frozen=True):
@@ -243,7 +220,5 @@ class LogEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["log"]] = "log"
 
-    source: Literal["stdout", "stderr"]
-    """The stream that contained the line."""
-    line: str
-    """The line without its line break."""
+    source: Annotated[Literal["stdout", "stderr"], Meta(description="The stream that contained the line.")]
+    line: Annotated[str, Meta(description="The line without its line break.")]

@@ -3,7 +3,9 @@
 See docs/spec/events.md, sections 5, 6, 14 and 15.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
 
 from agent_mux.events.base import BaseEvent, CostRecord, Index
 
@@ -13,12 +15,11 @@ class SessionStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["session_start"]] = "session_start"
 
-    session_id: str
-    """The agent's own session id, or `transient-<runId>` if the agent has not reported one."""
-    resumed: bool
-    """Whether the run continues a stored session."""
-    forked_from: str | None = None
-    """Id of the session from which this one was forked."""
+    session_id: Annotated[
+        str, Meta(description=("The agent's own session id, or `transient-<runId>` if the agent has not reported one."))
+    ]
+    resumed: Annotated[bool, Meta(description="Whether the run continues a stored session.")]
+    forked_from: Annotated[str | None, Meta(description="Id of the session from which this one was forked.")] = None
 
 
 class SessionResumeEvent(BaseEvent, frozen=True):
@@ -29,10 +30,10 @@ class SessionResumeEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["session_resume"]] = "session_resume"
 
-    session_id: str
-    """Id of the resumed session."""
-    prior_turn_count: Index
-    """Number of turns in the session before this run; 0 when unknown."""
+    session_id: Annotated[str, Meta(description="Id of the resumed session.")]
+    prior_turn_count: Annotated[
+        Index, Meta(description="Number of turns in the session before this run; 0 when unknown.")
+    ]
 
 
 class SessionForkEvent(BaseEvent, frozen=True):
@@ -40,10 +41,8 @@ class SessionForkEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["session_fork"]] = "session_fork"
 
-    session_id: str
-    """Id of the new session."""
-    forked_from: str
-    """Id of the source session."""
+    session_id: Annotated[str, Meta(description="Id of the new session.")]
+    forked_from: Annotated[str, Meta(description="Id of the source session.")]
 
 
 class SessionCheckpointEvent(BaseEvent, frozen=True):
@@ -51,10 +50,8 @@ class SessionCheckpointEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["session_checkpoint"]] = "session_checkpoint"
 
-    session_id: str
-    """Id of the session."""
-    checkpoint_id: str
-    """The agent's own id of the checkpoint."""
+    session_id: Annotated[str, Meta(description="Id of the session.")]
+    checkpoint_id: Annotated[str, Meta(description="The agent's own id of the checkpoint.")]
 
 
 class SessionEndEvent(BaseEvent, frozen=True):
@@ -62,12 +59,13 @@ class SessionEndEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["session_end"]] = "session_end"
 
-    session_id: str
-    """Id of the session, as in `session_start`."""
-    turn_count: Index
-    """Number of turns in this session, those of earlier runs included where known."""
-    cost: CostRecord | None = None
-    """Cost of all turns of this run; earlier runs are not included."""
+    session_id: Annotated[str, Meta(description="Id of the session, as in `session_start`.")]
+    turn_count: Annotated[
+        Index, Meta(description="Number of turns in this session, those of earlier runs included where known.")
+    ]
+    cost: Annotated[
+        CostRecord | None, Meta(description="Cost of all turns of this run; earlier runs are not included.")
+    ] = None
 
 
 class TurnStartEvent(BaseEvent, frozen=True):
@@ -75,8 +73,7 @@ class TurnStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
 
-    turn_index: Index
-    """Position of the turn within the run."""
+    turn_index: Annotated[Index, Meta(description="Position of the turn within the run.")]
 
 
 class TurnEndEvent(BaseEvent, frozen=True):
@@ -84,10 +81,8 @@ class TurnEndEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
 
-    turn_index: Index
-    """Index of the turn, as in `turn_start`."""
-    cost: CostRecord | None = None
-    """Cost of this turn only."""
+    turn_index: Annotated[Index, Meta(description="Index of the turn, as in `turn_start`.")]
+    cost: Annotated[CostRecord | None, Meta(description="Cost of this turn only.")] = None
 
 
 class StepStartEvent(BaseEvent, frozen=True):
@@ -95,12 +90,17 @@ class StepStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["step_start"]] = "step_start"
 
-    turn_index: Index
-    """Index of the turn."""
-    step_index: Index
-    """Position of the step within the turn."""
-    step_type: str
-    """Kind of the step's first content: `thinking`, `generation` or `tool_use`; adapters may use other values."""
+    turn_index: Annotated[Index, Meta(description="Index of the turn.")]
+    step_index: Annotated[Index, Meta(description="Position of the step within the turn.")]
+    step_type: Annotated[
+        str,
+        Meta(
+            description=(
+                "Kind of the step's first content: `thinking`, `generation` or `tool_use`; adapters may use other"
+                " values."
+            )
+        ),
+    ]
 
 
 class StepEndEvent(BaseEvent, frozen=True):
@@ -108,10 +108,8 @@ class StepEndEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["step_end"]] = "step_end"
 
-    turn_index: Index
-    """Index of the turn."""
-    step_index: Index
-    """Index of the step, as in `step_start`."""
+    turn_index: Annotated[Index, Meta(description="Index of the turn.")]
+    step_index: Annotated[Index, Meta(description="Index of the step, as in `step_start`.")]
 
 
 class PluginLoadedEvent(BaseEvent, frozen=True):
@@ -119,12 +117,9 @@ class PluginLoadedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["plugin_loaded"]] = "plugin_loaded"
 
-    plugin_id: str
-    """Id under which the agent registers the plugin."""
-    plugin_name: str
-    """Display name of the plugin."""
-    version: str
-    """Version of the plugin."""
+    plugin_id: Annotated[str, Meta(description="Id under which the agent registers the plugin.")]
+    plugin_name: Annotated[str, Meta(description="Display name of the plugin.")]
+    version: Annotated[str, Meta(description="Version of the plugin.")]
 
 
 class PluginInvokedEvent(BaseEvent, frozen=True):
@@ -132,10 +127,8 @@ class PluginInvokedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["plugin_invoked"]] = "plugin_invoked"
 
-    plugin_id: str
-    """Id under which the agent registers the plugin."""
-    plugin_name: str
-    """Display name of the plugin."""
+    plugin_id: Annotated[str, Meta(description="Id under which the agent registers the plugin.")]
+    plugin_name: Annotated[str, Meta(description="Display name of the plugin.")]
 
 
 class PluginErrorEvent(BaseEvent, frozen=True):
@@ -143,12 +136,9 @@ class PluginErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["plugin_error"]] = "plugin_error"
 
-    plugin_id: str
-    """Id under which the agent registers the plugin."""
-    plugin_name: str
-    """Display name of the plugin."""
-    error: str
-    """Error message of the plugin."""
+    plugin_id: Annotated[str, Meta(description="Id under which the agent registers the plugin.")]
+    plugin_name: Annotated[str, Meta(description="Display name of the plugin.")]
+    error: Annotated[str, Meta(description="Error message of the plugin.")]
 
 
 class SkillLoadedEvent(BaseEvent, frozen=True):
@@ -156,10 +146,8 @@ class SkillLoadedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["skill_loaded"]] = "skill_loaded"
 
-    skill_name: str
-    """Name of the skill."""
-    source: str
-    """Origin of the skill: a path, a package, or `built-in`."""
+    skill_name: Annotated[str, Meta(description="Name of the skill.")]
+    source: Annotated[str, Meta(description="Origin of the skill: a path, a package, or `built-in`.")]
 
 
 class SkillInvokedEvent(BaseEvent, frozen=True):
@@ -167,8 +155,7 @@ class SkillInvokedEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["skill_invoked"]] = "skill_invoked"
 
-    skill_name: str
-    """Name of the skill."""
+    skill_name: Annotated[str, Meta(description="Name of the skill.")]
 
 
 class AgentdocReadEvent(BaseEvent, frozen=True):
@@ -176,5 +163,4 @@ class AgentdocReadEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["agentdoc_read"]] = "agentdoc_read"
 
-    path: str
-    """Path of the document."""
+    path: Annotated[str, Meta(description="Path of the document.")]

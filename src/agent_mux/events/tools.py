@@ -1,8 +1,8 @@
 """The events of tool calls, files, commands, MCP calls and sub-agents. See docs/spec/events.md, sections 9 to 13."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import field
+from msgspec import Meta, field
 
 from agent_mux.events.base import BaseEvent, Bytes, CostRecord, Milliseconds
 from agent_mux.events.content import Accumulated
@@ -13,12 +13,13 @@ class ToolCallStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["tool_call_start"]] = "tool_call_start"
 
-    tool_call_id: str
-    """Id of the call, which all of its events carry; unique within the run."""
-    tool_name: str
-    """The agent's own name of the tool."""
-    input_accumulated: str
-    """The input so far as JSON text: empty if it follows in fragments, complete otherwise."""
+    tool_call_id: Annotated[
+        str, Meta(description="Id of the call, which all of its events carry; unique within the run.")
+    ]
+    tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
+    input_accumulated: Annotated[
+        str, Meta(description=("The input so far as JSON text: empty if it follows in fragments, complete otherwise."))
+    ]
 
 
 class ToolInputDeltaEvent(BaseEvent, frozen=True):
@@ -26,12 +27,11 @@ class ToolInputDeltaEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["tool_input_delta"]] = "tool_input_delta"
 
-    tool_call_id: str
-    """Id of the call."""
-    delta: str
-    """The new JSON text."""
-    input_accumulated_view: Accumulated = field(name="inputAccumulated")
-    """The input so far, this delta included."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    delta: Annotated[str, Meta(description="The new JSON text.")]
+    input_accumulated_view: Annotated[Accumulated, Meta(description="The input so far, this delta included.")] = field(
+        name="inputAccumulated"
+    )
 
     @property
     def input_accumulated(self) -> str:
@@ -44,12 +44,9 @@ class ToolCallReadyEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["tool_call_ready"]] = "tool_call_ready"
 
-    tool_call_id: str
-    """Id of the call."""
-    tool_name: str
-    """The agent's own name of the tool."""
-    input: Any
-    """The parsed input."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
+    input: Annotated[Any, Meta(description="The parsed input.")]
 
 
 class ToolResultEvent(BaseEvent, frozen=True):
@@ -57,14 +54,12 @@ class ToolResultEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
 
-    tool_call_id: str
-    """Id of the call."""
-    tool_name: str
-    """The agent's own name of the tool."""
-    output: Any
-    """The output that the model receives."""
-    duration_ms: Milliseconds
-    """Duration that the agent reports, else the time since `tool_call_ready`."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
+    output: Annotated[Any, Meta(description="The output that the model receives.")]
+    duration_ms: Annotated[
+        Milliseconds, Meta(description="Duration that the agent reports, else the time since `tool_call_ready`.")
+    ]
 
 
 class ToolErrorEvent(BaseEvent, frozen=True):
@@ -72,12 +67,9 @@ class ToolErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["tool_error"]] = "tool_error"
 
-    tool_call_id: str
-    """Id of the call."""
-    tool_name: str
-    """The agent's own name of the tool."""
-    error: str
-    """The error text that the model receives."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    tool_name: Annotated[str, Meta(description="The agent's own name of the tool.")]
+    error: Annotated[str, Meta(description="The error text that the model receives.")]
 
 
 class FileReadEvent(BaseEvent, frozen=True):
@@ -85,8 +77,7 @@ class FileReadEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["file_read"]] = "file_read"
 
-    path: str
-    """Path of the file, absolute or relative to the working directory."""
+    path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
 
 
 class FileWriteEvent(BaseEvent, frozen=True):
@@ -94,10 +85,8 @@ class FileWriteEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["file_write"]] = "file_write"
 
-    path: str
-    """Path of the file, absolute or relative to the working directory."""
-    byte_count: Bytes
-    """Number of bytes written."""
+    path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
+    byte_count: Annotated[Bytes, Meta(description="Number of bytes written.")]
 
 
 class FileCreateEvent(BaseEvent, frozen=True):
@@ -105,10 +94,8 @@ class FileCreateEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["file_create"]] = "file_create"
 
-    path: str
-    """Path of the file, absolute or relative to the working directory."""
-    byte_count: Bytes
-    """Size of the new file."""
+    path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
+    byte_count: Annotated[Bytes, Meta(description="Size of the new file in bytes.")]
 
 
 class FileDeleteEvent(BaseEvent, frozen=True):
@@ -116,8 +103,7 @@ class FileDeleteEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["file_delete"]] = "file_delete"
 
-    path: str
-    """Path of the file, absolute or relative to the working directory."""
+    path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
 
 
 class FilePatchEvent(BaseEvent, frozen=True):
@@ -125,10 +111,8 @@ class FilePatchEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["file_patch"]] = "file_patch"
 
-    path: str
-    """Path of the file, absolute or relative to the working directory."""
-    diff: str
-    """Unified diff (`--- a/...`, `+++ b/...`, `@@` hunks)."""
+    path: Annotated[str, Meta(description="Path of the file, absolute or relative to the working directory.")]
+    diff: Annotated[str, Meta(description="Unified diff (`--- a/...`, `+++ b/...`, `@@` hunks).")]
 
 
 class ShellStartEvent(BaseEvent, frozen=True):
@@ -136,10 +120,8 @@ class ShellStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["shell_start"]] = "shell_start"
 
-    command: str
-    """The command line as the agent executed it."""
-    cwd: str
-    """Working directory of the command."""
+    command: Annotated[str, Meta(description="The command line as the agent executed it.")]
+    cwd: Annotated[str, Meta(description="Working directory of the command.")]
 
 
 class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
@@ -147,8 +129,7 @@ class ShellStdoutDeltaEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["shell_stdout_delta"]] = "shell_stdout_delta"
 
-    delta: str
-    """The new output."""
+    delta: Annotated[str, Meta(description="The new output.")]
 
 
 class ShellStderrDeltaEvent(BaseEvent, frozen=True):
@@ -156,8 +137,7 @@ class ShellStderrDeltaEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["shell_stderr_delta"]] = "shell_stderr_delta"
 
-    delta: str
-    """The new output."""
+    delta: Annotated[str, Meta(description="The new output.")]
 
 
 class ShellExitEvent(BaseEvent, frozen=True):
@@ -165,10 +145,12 @@ class ShellExitEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["shell_exit"]] = "shell_exit"
 
-    exit_code: int
-    """Exit code; -1 when a signal ended the command or the agent reported no end."""
-    duration_ms: Milliseconds
-    """Duration that the agent reports, else the time since the command started."""
+    exit_code: Annotated[
+        int, Meta(description="Exit code; -1 when a signal ended the command or the agent reported no end.")
+    ]
+    duration_ms: Annotated[
+        Milliseconds, Meta(description="Duration that the agent reports, else the time since the command started.")
+    ]
 
 
 class McpToolCallStartEvent(BaseEvent, frozen=True):
@@ -176,14 +158,12 @@ class McpToolCallStartEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["mcp_tool_call_start"]] = "mcp_tool_call_start"
 
-    tool_call_id: str
-    """Id of the call, which all of its events carry; unique within the run."""
-    server: str
-    """Name of the MCP server."""
-    tool_name: str
-    """Name of the tool within the server."""
-    input: Any
-    """The complete parsed input."""
+    tool_call_id: Annotated[
+        str, Meta(description="Id of the call, which all of its events carry; unique within the run.")
+    ]
+    server: Annotated[str, Meta(description="Name of the MCP server.")]
+    tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
+    input: Annotated[Any, Meta(description="The complete parsed input.")]
 
 
 class McpToolResultEvent(BaseEvent, frozen=True):
@@ -191,14 +171,10 @@ class McpToolResultEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["mcp_tool_result"]] = "mcp_tool_result"
 
-    tool_call_id: str
-    """Id of the call."""
-    server: str
-    """Name of the MCP server."""
-    tool_name: str
-    """Name of the tool within the server."""
-    output: Any
-    """The output that the model receives."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    server: Annotated[str, Meta(description="Name of the MCP server.")]
+    tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
+    output: Annotated[Any, Meta(description="The output that the model receives.")]
 
 
 class McpToolErrorEvent(BaseEvent, frozen=True):
@@ -206,14 +182,10 @@ class McpToolErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["mcp_tool_error"]] = "mcp_tool_error"
 
-    tool_call_id: str
-    """Id of the call."""
-    server: str
-    """Name of the MCP server."""
-    tool_name: str
-    """Name of the tool within the server."""
-    error: str
-    """The error message."""
+    tool_call_id: Annotated[str, Meta(description="Id of the call.")]
+    server: Annotated[str, Meta(description="Name of the MCP server.")]
+    tool_name: Annotated[str, Meta(description="Name of the tool within the server.")]
+    error: Annotated[str, Meta(description="The error message.")]
 
 
 class SubagentSpawnEvent(BaseEvent, frozen=True):
@@ -221,12 +193,11 @@ class SubagentSpawnEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_spawn"]] = "subagent_spawn"
 
-    subagent_id: str
-    """Id of the delegation, which all of its events carry; unique within the run."""
-    agent_name: str
-    """Kind of the sub-agent."""
-    prompt: str
-    """The delegated task."""
+    subagent_id: Annotated[
+        str, Meta(description="Id of the delegation, which all of its events carry; unique within the run.")
+    ]
+    agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
+    prompt: Annotated[str, Meta(description="The delegated task.")]
 
 
 class SubagentResultEvent(BaseEvent, frozen=True):
@@ -234,14 +205,10 @@ class SubagentResultEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_result"]] = "subagent_result"
 
-    subagent_id: str
-    """Id of the delegation."""
-    agent_name: str
-    """Kind of the sub-agent."""
-    summary: str
-    """The sub-agent's report."""
-    cost: CostRecord | None = None
-    """Cost of the sub-agent, where known."""
+    subagent_id: Annotated[str, Meta(description="Id of the delegation.")]
+    agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
+    summary: Annotated[str, Meta(description="The sub-agent's report.")]
+    cost: Annotated[CostRecord | None, Meta(description="Cost of the sub-agent, where known.")] = None
 
 
 class SubagentErrorEvent(BaseEvent, frozen=True):
@@ -249,9 +216,6 @@ class SubagentErrorEvent(BaseEvent, frozen=True):
 
     type: ClassVar[Literal["subagent_error"]] = "subagent_error"
 
-    subagent_id: str
-    """Id of the delegation."""
-    agent_name: str
-    """Kind of the sub-agent."""
-    error: str
-    """The error message."""
+    subagent_id: Annotated[str, Meta(description="Id of the delegation.")]
+    agent_name: Annotated[str, Meta(description="Kind of the sub-agent.")]
+    error: Annotated[str, Meta(description="The error message.")]

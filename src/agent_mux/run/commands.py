@@ -6,9 +6,10 @@ one. Neither is the type of an event. See docs/how-to/talk-to-an-agent.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from agent_mux._util.sanitize import to_json
 from agent_mux.errors import AgentMuxError
@@ -25,8 +26,7 @@ class RunCommand(
 ):
     """Base of all commands."""
 
-    id: str | int | None = None
-    """An id chosen by the program; the response repeats it."""
+    id: Annotated[str | int | None, Meta(description="An id chosen by the program; the response repeats it.")] = None
 
 
 class PromptCommand(RunCommand, frozen=True, tag="prompt"):

@@ -6,7 +6,9 @@ An adapter is a value of `Adapter`: data and pure functions. The registry finds 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from agent_mux.errors import CapabilityError
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
@@ -55,8 +57,9 @@ class AgentCapabilities:
     requires_pty: bool = False
     auth_methods: tuple[str, ...] = ()
     auth_files: tuple[str, ...] = ()
-    emits: frozenset[str] = frozenset()
-    """Exactly the event types that recordings of this agent produce."""
+    emits: Annotated[
+        frozenset[str], Meta(description="Exactly the event types that recordings of this agent produce.")
+    ] = frozenset()
 
 
 def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> None:

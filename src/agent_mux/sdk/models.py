@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 __all__ = ["ModelCapabilities", "ModelListing", "Price", "cost_in_usd", "find_price", "prices_of", "without_date"]
 
@@ -22,18 +23,23 @@ _DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$")
 class Price(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """US dollars per million tokens. Encoded as an array, because journals contain many prices."""
 
-    input: float
-    """Input tokens that are neither read from a cache nor written to one."""
-    output: float
-    """Output tokens, thinking included."""
-    cached_input: float | None = None
-    """Tokens read from a cache; None: the price of `input`."""
-    cache_creation: float | None = None
-    """Tokens written to a cache; None: the price of `input`."""
-    threshold: int | None = None
-    """Number of input tokens, cached ones included, above which a whole call is charged at `beyond`."""
-    beyond: "Price | None" = None
-    """Price of calls above `threshold`."""
+    input: Annotated[float, Meta(description="Input tokens that are neither read from a cache nor written to one.")]
+    output: Annotated[float, Meta(description="Output tokens, thinking included.")]
+    cached_input: Annotated[float | None, Meta(description="Tokens read from a cache; None: the price of `input`.")] = (
+        None
+    )
+    cache_creation: Annotated[
+        float | None, Meta(description="Tokens written to a cache; None: the price of `input`.")
+    ] = None
+    threshold: Annotated[
+        int | None,
+        Meta(
+            description=(
+                "Number of input tokens, cached ones included, above which a whole call is charged at `beyond`."
+            )
+        ),
+    ] = None
+    beyond: Annotated["Price | None", Meta(description="Price of calls above `threshold`.")] = None
 
 
 def prices_of(models: "Iterable[ModelCapabilities]") -> dict[str, Price]:
@@ -93,38 +99,29 @@ class ModelCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     the providers.
     """
 
-    model_id: str
-    """The agent's name of the model, the argument of its `--model`."""
-    provider: str
-    """Provider that serves it: `anthropic`, `openai`, `google`..."""
+    model_id: Annotated[str, Meta(description="The agent's name of the model, the argument of its `--model`.")]
+    provider: Annotated[str, Meta(description="Provider that serves it: `anthropic`, `openai`, `google`...")]
     display_name: str = ""
-    alias: tuple[str, ...] = ()
-    """Other names of this model."""
-    protocol: str | None = None
-    """API of the provider: `anthropic-messages`, `openai-responses`..."""
-    context_window: int | None = None
-    """Size of the context window, including answers."""
+    alias: Annotated[tuple[str, ...], Meta(description="Other names of this model.")] = ()
+    protocol: Annotated[
+        str | None, Meta(description="API of the provider: `anthropic-messages`, `openai-responses`...")
+    ] = None
+    context_window: Annotated[int | None, Meta(description="Size of the context window, including answers.")] = None
     max_output_tokens: int | None = None
-    max_thinking_tokens: int | None = None
-    """Largest accepted thinking budget."""
-    price: Price | None = None
-    """None: unknown. Thinking tokens are charged as output."""
+    max_thinking_tokens: Annotated[int | None, Meta(description="Largest accepted thinking budget.")] = None
+    price: Annotated[Price | None, Meta(description="None: unknown. Thinking tokens are charged as output.")] = None
     thinking: bool = False
-    thinking_efforts: tuple[str, ...] = ()
-    """Effort levels by the provider's names, lowest first."""
+    thinking_efforts: Annotated[
+        tuple[str, ...], Meta(description="Effort levels by the provider's names, lowest first.")
+    ] = ()
     image_input: bool = False
     pdf_input: bool = False
     structured_output: bool = False
-    deprecated: bool = False
-    """Whether its retirement is announced or has happened."""
-    deprecated_since: date | None = None
-    """Date of the announcement."""
-    retires_on: date | None = None
-    """Date on which the provider retires it."""
-    successor: str | None = None
-    """Recommended replacement of a deprecated model."""
-    as_of: date | None = None
-    """Date on which this data was verified."""
+    deprecated: Annotated[bool, Meta(description="Whether its retirement is announced or has happened.")] = False
+    deprecated_since: Annotated[date | None, Meta(description="Date of the announcement.")] = None
+    retires_on: Annotated[date | None, Meta(description="Date on which the provider retires it.")] = None
+    successor: Annotated[str | None, Meta(description="Recommended replacement of a deprecated model.")] = None
+    as_of: Annotated[date | None, Meta(description="Date on which this data was verified.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

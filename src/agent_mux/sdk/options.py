@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
 
 from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
 
@@ -38,34 +40,34 @@ DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 class Attachment:
     """A file to send with the prompt: exactly one of a path, a URL or inline data."""
 
-    file_path: str | None = None
-    """Absolute path of an existing file."""
-    url: str | None = None
-    """URL from which the agent loads the file."""
-    base64: str | None = field(default=None, repr=False)
-    """Content of the file in base64."""
-    mime_type: str | None = None
-    """MIME type of the content; required with `base64`."""
+    file_path: Annotated[str | None, Meta(description="Absolute path of an existing file.")] = None
+    url: Annotated[str | None, Meta(description="URL from which the agent loads the file.")] = None
+    base64: Annotated[str | None, Meta(description="Content of the file in base64.")] = field(default=None, repr=False)
+    mime_type: Annotated[str | None, Meta(description="MIME type of the content; required with `base64`.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
-    name: str
-    """Name under which the agent lists the server: 1 to 64 letters, digits, _ or -."""
-    transport: Literal["stdio", "sse", "streamable-http"] = "stdio"
-    """How the agent connects: `stdio` starts `command`, the others connect to `url`."""
-    command: str | None = None
-    """Program of a `stdio` server."""
-    args: tuple[str, ...] = ()
-    """Arguments of the program."""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables added to the environment of the program."""
-    url: str | None = field(default=None, repr=False)
-    """URL of a server with any other transport."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """HTTP headers of requests to the server."""
+    name: Annotated[
+        str, Meta(description="Name under which the agent lists the server: 1 to 64 letters, digits, _ or -.")
+    ]
+    transport: Annotated[
+        Literal["stdio", "sse", "streamable-http"],
+        Meta(description="How the agent connects: `stdio` starts `command`, the others connect to `url`."),
+    ] = "stdio"
+    command: Annotated[str | None, Meta(description="Program of a `stdio` server.")] = None
+    args: Annotated[tuple[str, ...], Meta(description="Arguments of the program.")] = ()
+    env: Annotated[Mapping[str, str], Meta(description="Variables added to the environment of the program.")] = field(
+        default_factory=dict, repr=False
+    )
+    url: Annotated[str | None, Meta(description="URL of a server with any other transport.")] = field(
+        default=None, repr=False
+    )
+    headers: Annotated[Mapping[str, str], Meta(description="HTTP headers of requests to the server.")] = field(
+        default_factory=dict, repr=False
+    )
 
 
 RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIMEOUT"})
@@ -76,14 +78,14 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIM
 class RetryPolicy:
     """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
 
-    max_attempts: int = 3
-    """Number of attempts, including the first."""
-    base_delay: float = 1.0
-    """Seconds before the second attempt; doubles with each further attempt."""
-    max_delay: float = 30.0
-    """Upper limit of the delay in seconds, without jitter."""
-    jitter: float = 0.1
-    """Random fraction of the delay added at most, so that many runs do not retry at once."""
+    max_attempts: Annotated[int, Meta(description="Number of attempts, including the first.")] = 3
+    base_delay: Annotated[
+        float, Meta(description="Seconds before the second attempt; doubles with each further attempt.")
+    ] = 1.0
+    max_delay: Annotated[float, Meta(description="Upper limit of the delay in seconds, without jitter.")] = 30.0
+    jitter: Annotated[
+        float, Meta(description=("Random fraction of the delay added at most, so that many runs do not retry at once."))
+    ] = 0.1
     retry_on: frozenset[ErrorCode] = RETRYABLE
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
@@ -98,104 +100,190 @@ class RetryPolicy:
 class RunOptions:
     """The options of one run. None means that the option is not set."""
 
-    agent: str
-    """Registered name or alias of the agent."""
-    prompt: str | Sequence[str] = ""
-    """Non-empty text; the items of a list are joined with blank lines."""
-    command: Sequence[str] = ()
-    """Program and arguments, for adapters that drive any program (`acp`, `terminal`). No shell is involved."""
-    system_prompt: str | None = None
-    """System instructions. An agent without such an option receives them at the start of the prompt."""
-    system_prompt_mode: SystemPromptMode = "append"
-    """How the system prompt combines with the agent's own instructions."""
-    agents_doc: str | os.PathLike[str] | None = None
-    """Extra instructions file (like AGENTS.md) for this run, passed on like the system prompt."""
-    skills: Sequence[str] = ()
-    """Skill folders (each with a `SKILL.md`) that the agent can read in this run."""
-    attachments: Sequence[Attachment] = ()
-    """Files to send with the prompt."""
-    model: str | None = None
-    """Model name or alias; names outside of the model registry are passed through."""
-    thinking_effort: ThinkingEffort | None = None
-    """Reasoning effort, for agents that support it."""
-    thinking_budget_tokens: int | None = None
-    """Thinking tokens per answer, at least 1024; overrides the effort."""
-    temperature: float | None = None
-    """Sampling temperature, 0 to 2."""
-    top_p: float | None = None
-    """Nucleus sampling threshold, 0 to 1."""
-    top_k: int | None = None
-    """Number of most likely tokens to sample from, at least 1."""
-    max_tokens: int | None = None
-    """Output tokens of one answer, at least 1."""
-    max_output_tokens: int | None = None
-    """Overrides `max_tokens`."""
-    session_id: str | None = None
-    """Continue this session."""
-    fork_session_id: str | None = None
-    """Start a new session from this session's history."""
-    no_session: bool = False
-    """Store no session, where the agent supports this."""
-    stream: StreamMode = "auto"
-    """Stream text: `auto` as far as the agent can, true always (else CAPABILITY_ERROR), false never."""
-    output_schema: Mapping[str, Any] | None = None
-    """JSON Schema of the final answer."""
-    cwd: str | os.PathLike[str] | None = None
-    """Absolute path of an existing directory; default: the current directory."""
-    isolation: Isolation = "none"
-    """`worktree`: use a separate git worktree of the commit that the repository of `cwd` has checked out."""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables added to the environment of the agent. May contain secrets, so it is never shown."""
-    inherit_env: bool = True
-    """False: the agent receives a minimal environment plus `env`."""
-    timeout: float = 0.0
-    """Seconds for the whole run, from when it leaves the queue; 0 means no limit."""
-    inactivity_timeout: float = 0.0
-    """Seconds without output, not counted while the run is paused or waits for an answer; 0 means no limit."""
-    grace_period: float = 5.0
-    """Seconds from SIGTERM to SIGKILL."""
-    max_model_calls: int | None = None
-    """Stop before a model call beyond this number."""
-    max_cost_usd: float | None = None
-    """Stop once the reported cost exceeds this amount in US dollars."""
-    max_tokens_total: int | None = None
-    """Stop once the total of input, output and cached tokens exceeds this."""
-    approval_mode: ApprovalMode = "prompt"
-    """How approval requests are answered: `yolo` allows all, `prompt` asks, `deny` refuses all."""
-    policy: "Policy | None" = None
-    """Rules that decide before the callbacks and the approval mode do."""
-    hooks: bool | None = None
-    """Run registered hooks that the agent does not call itself. None: if any apply; false: none."""
-    approval_timeout: float | None = None
-    """Deny unanswered requests after this many seconds; 0 waits forever. None: the timeout of the policy, else 0."""
-    on_approval_request: "Responder | None" = None
-    """Function or coroutine function that returns the response to an approval request; None leaves it pending."""
-    on_input_required: "Responder | None" = None
-    """Function or coroutine function that returns the response to a question; None leaves it pending."""
-    mcp_servers: Sequence[McpServer] = ()
-    """MCP servers for this run, in addition to those of the agent."""
-    run_id: str | None = None
-    """ULID of the run; generated when not set."""
-    tags: Sequence[str] = ()
-    """Labels for finding the run and grouping costs, at most 256 characters each."""
-    project_id: str | None = None
-    """Project to which the run's cost is attributed."""
-    collect_events: bool = False
-    """Keep all events in `RunResult.events`."""
-    event_buffer_size: int = 1000
-    """Number of events kept in memory for live readers; slower readers are served from the journal."""
-    retry_policy: RetryPolicy | None = None
-    """When to start the agent again after a failure, under the same handle. None: never."""
-    interactive: bool = False
-    """True: the run accepts prompts until `close()`. False: it ends when all prompts are processed."""
-    include_subagent_events: bool = False
-    """Emit events from inside sub-agents, marked with `subagentId`."""
-    debug: bool = False
-    """Add the native line to each event as `raw`."""
-    journal: bool | str | os.PathLike[str] = True
-    """Path of the journal; true: the default path; false: no journal (slow readers then lose events)."""
-    profile: str | None = None
-    """Name of a profile whose options apply where the call sets none; empty: no profile, even if a file names one."""
+    agent: Annotated[str, Meta(description="Registered name or alias of the agent.")]
+    prompt: Annotated[
+        str | Sequence[str], Meta(description="Non-empty text; the items of a list are joined with blank lines.")
+    ] = ""
+    command: Annotated[
+        Sequence[str],
+        Meta(
+            description=(
+                "Program and arguments, for adapters that drive any program (`acp`, `terminal`). No shell is involved."
+            )
+        ),
+    ] = ()
+    system_prompt: Annotated[
+        str | None,
+        Meta(
+            description=(
+                "System instructions. An agent without such an option receives them at the start of the prompt."
+            )
+        ),
+    ] = None
+    system_prompt_mode: Annotated[
+        SystemPromptMode, Meta(description="How the system prompt combines with the agent's own instructions.")
+    ] = "append"
+    agents_doc: Annotated[
+        str | os.PathLike[str] | None,
+        Meta(description=("Extra instructions file (like AGENTS.md) for this run, passed on like the system prompt.")),
+    ] = None
+    skills: Annotated[
+        Sequence[str], Meta(description="Skill folders (each with a `SKILL.md`) that the agent can read in this run.")
+    ] = ()
+    attachments: Annotated[Sequence[Attachment], Meta(description="Files to send with the prompt.")] = ()
+    model: Annotated[
+        str | None, Meta(description="Model name or alias; names outside of the model registry are passed through.")
+    ] = None
+    thinking_effort: Annotated[
+        ThinkingEffort | None, Meta(description="Reasoning effort, for agents that support it.")
+    ] = None
+    thinking_budget_tokens: Annotated[
+        int | None, Meta(description="Thinking tokens per answer, at least 1024; overrides the effort.")
+    ] = None
+    temperature: Annotated[float | None, Meta(description="Sampling temperature, 0 to 2.")] = None
+    top_p: Annotated[float | None, Meta(description="Nucleus sampling threshold, 0 to 1.")] = None
+    top_k: Annotated[int | None, Meta(description="Number of most likely tokens to sample from, at least 1.")] = None
+    max_tokens: Annotated[int | None, Meta(description="Output tokens of one answer, at least 1.")] = None
+    max_output_tokens: Annotated[int | None, Meta(description="Overrides `max_tokens`.")] = None
+    session_id: Annotated[str | None, Meta(description="Continue this session.")] = None
+    fork_session_id: Annotated[str | None, Meta(description="Start a new session from this session's history.")] = None
+    no_session: Annotated[bool, Meta(description="Store no session, where the agent supports this.")] = False
+    stream: Annotated[
+        StreamMode,
+        Meta(
+            description=(
+                "Stream text: `auto` as far as the agent can, true always (else CAPABILITY_ERROR), false never."
+            )
+        ),
+    ] = "auto"
+    output_schema: Annotated[Mapping[str, Any] | None, Meta(description="JSON Schema of the final answer.")] = None
+    cwd: Annotated[
+        str | os.PathLike[str] | None,
+        Meta(description="Absolute path of an existing directory; default: the current directory."),
+    ] = None
+    isolation: Annotated[
+        Isolation,
+        Meta(
+            description=(
+                "`worktree`: use a separate git worktree of the commit that the repository of `cwd` has checked out."
+            )
+        ),
+    ] = "none"
+    env: Annotated[
+        Mapping[str, str],
+        Meta(
+            description=("Variables added to the environment of the agent. May contain secrets, so it is never shown.")
+        ),
+    ] = field(default_factory=dict, repr=False)
+    inherit_env: Annotated[bool, Meta(description="False: the agent receives a minimal environment plus `env`.")] = True
+    timeout: Annotated[
+        float, Meta(description="Seconds for the whole run, from when it leaves the queue; 0 means no limit.")
+    ] = 0.0
+    inactivity_timeout: Annotated[
+        float,
+        Meta(
+            description=(
+                "Seconds without output, not counted while the run is paused or waits for an answer; 0 means no limit."
+            )
+        ),
+    ] = 0.0
+    grace_period: Annotated[float, Meta(description="Seconds from SIGTERM to SIGKILL.")] = 5.0
+    max_model_calls: Annotated[int | None, Meta(description="Stop before a model call beyond this number.")] = None
+    max_cost_usd: Annotated[
+        float | None, Meta(description="Stop once the reported cost exceeds this amount in US dollars.")
+    ] = None
+    max_tokens_total: Annotated[
+        int | None, Meta(description="Stop once the total of input, output and cached tokens exceeds this.")
+    ] = None
+    approval_mode: Annotated[
+        ApprovalMode,
+        Meta(description=("How approval requests are answered: `yolo` allows all, `prompt` asks, `deny` refuses all.")),
+    ] = "prompt"
+    policy: Annotated[
+        "Policy | None", Meta(description="Rules that decide before the callbacks and the approval mode do.")
+    ] = None
+    hooks: Annotated[
+        bool | None,
+        Meta(
+            description=("Run registered hooks that the agent does not call itself. None: if any apply; false: none.")
+        ),
+    ] = None
+    approval_timeout: Annotated[
+        float | None,
+        Meta(
+            description=(
+                "Deny unanswered requests after this many seconds; 0 waits forever. None: the timeout of the "
+                "policy, else 0."
+            )
+        ),
+    ] = None
+    on_approval_request: Annotated[
+        "Responder | None",
+        Meta(
+            description=(
+                "Function or coroutine function that returns the response to an approval request; None leaves it "
+                "pending."
+            )
+        ),
+    ] = None
+    on_input_required: Annotated[
+        "Responder | None",
+        Meta(
+            description=(
+                "Function or coroutine function that returns the response to a question; None leaves it pending."
+            )
+        ),
+    ] = None
+    mcp_servers: Annotated[
+        Sequence[McpServer], Meta(description="MCP servers for this run, in addition to those of the agent.")
+    ] = ()
+    run_id: Annotated[str | None, Meta(description="ULID of the run; generated when not set.")] = None
+    tags: Annotated[
+        Sequence[str], Meta(description="Labels for finding the run and grouping costs, at most 256 characters each.")
+    ] = ()
+    project_id: Annotated[str | None, Meta(description="Project to which the run's cost is attributed.")] = None
+    collect_events: Annotated[bool, Meta(description="Keep all events in `RunResult.events`.")] = False
+    event_buffer_size: Annotated[
+        int,
+        Meta(
+            description=(
+                "Number of events kept in memory for live readers; slower readers are served from the journal."
+            )
+        ),
+    ] = 1000
+    retry_policy: Annotated[
+        RetryPolicy | None,
+        Meta(description=("When to start the agent again after a failure, under the same handle. None: never.")),
+    ] = None
+    interactive: Annotated[
+        bool,
+        Meta(
+            description=(
+                "True: the run accepts prompts until `close()`. False: it ends when all prompts are processed."
+            )
+        ),
+    ] = False
+    include_subagent_events: Annotated[
+        bool, Meta(description="Emit events from inside sub-agents, marked with `subagentId`.")
+    ] = False
+    debug: Annotated[bool, Meta(description="Add the native line to each event as `raw`.")] = False
+    journal: Annotated[
+        bool | str | os.PathLike[str],
+        Meta(
+            description=(
+                "Path of the journal; true: the default path; false: no journal (slow readers then lose events)."
+            )
+        ),
+    ] = True
+    profile: Annotated[
+        str | None,
+        Meta(
+            description=(
+                "Name of a profile whose options apply where the call sets none; empty: no profile, even if a "
+                "file names one."
+            )
+        ),
+    ] = None
 
     max_turns: InitVar[int | None] = None
     """Deprecated alias of `max_model_calls`; removed in the next release."""

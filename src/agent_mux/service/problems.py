@@ -7,11 +7,12 @@
 import logging
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
@@ -76,18 +77,16 @@ class FieldProblem(JsonView, kw_only=True):
 class ProblemDetails(JsonView, kw_only=True, omit_defaults=True):
     """An error response (RFC 9457)."""
 
-    type: str
-    """`urn:agent-mux:error:` followed by the code."""
-    title: str
-    """Standard phrase of the HTTP status."""
+    type: Annotated[str, Meta(description="`urn:agent-mux:error:` followed by the code.")]
+    title: Annotated[str, Meta(description="Standard phrase of the HTTP status.")]
     status: int
     code: str
-    detail: str
-    """What failed and what to do next."""
-    recoverable: bool
-    """Whether the same request may succeed later."""
-    fields: list[FieldProblem] | msgspec.UnsetType = msgspec.UNSET
-    """The invalid fields of the first group of options that has any."""
+    detail: Annotated[str, Meta(description="What failed and what to do next.")]
+    recoverable: Annotated[bool, Meta(description="Whether the same request may succeed later.")]
+    fields: Annotated[
+        list[FieldProblem] | msgspec.UnsetType,
+        Meta(description="The invalid fields of the first group of options that has any."),
+    ] = msgspec.UNSET
     agent: str | msgspec.UnsetType = msgspec.UNSET
     capability: str | msgspec.UnsetType = msgspec.UNSET
 

@@ -1,9 +1,9 @@
 """JSON views of runs: camelCase, absent fields omitted. Their schemas are part of the OpenAPI document."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from agent_mux.api import JsonView
 from agent_mux.run.base import RunState
@@ -16,15 +16,18 @@ class PendingView(JsonView, kw_only=True):
     """An approval or a question that the agent waits for."""
 
     id: str
-    type: str
-    """`approval` or `input`."""
+    type: Annotated[str, Meta(description="`approval` or `input`.")]
     run_id: str
-    description: str
-    """One line for people."""
-    detail: dict[str, Any]
-    """Approval: action, detail, toolName, riskLevel, command, paths. Question: question, options, source."""
-    created_at: int
-    """Milliseconds since the epoch."""
+    description: Annotated[str, Meta(description="One line for people.")]
+    detail: Annotated[
+        dict[str, Any],
+        Meta(
+            description=(
+                "Approval: action, detail, toolName, riskLevel, command, paths. Question: question, options, source."
+            )
+        ),
+    ]
+    created_at: Annotated[int, Meta(description="Milliseconds since the epoch.")]
 
 
 class RunView(JsonView, kw_only=True):
@@ -33,65 +36,71 @@ class RunView(JsonView, kw_only=True):
     run_id: str
     agent: str
     model: str | UnsetType = UNSET
-    session_id: str | UnsetType = UNSET
-    """The agent's own session id."""
-    state: RunState
-    """`spawned`: waiting in the queue or starting."""
-    queue_position: int | UnsetType = UNSET
-    """Position in the queue while waiting; 1 starts next."""
-    is_busy: bool | UnsetType = UNSET
-    """While alive: whether the agent is working on a prompt."""
-    pending: list[PendingView] | UnsetType = UNSET
-    """While alive: the interactions that the agent waits for."""
+    session_id: Annotated[str | UnsetType, Meta(description="The agent's own session id.")] = UNSET
+    state: Annotated[RunState, Meta(description="`spawned`: waiting in the queue or starting.")]
+    queue_position: Annotated[
+        int | UnsetType, Meta(description="Position in the queue while waiting; 1 starts next.")
+    ] = UNSET
+    is_busy: Annotated[bool | UnsetType, Meta(description="While alive: whether the agent is working on a prompt.")] = (
+        UNSET
+    )
+    pending: Annotated[
+        list[PendingView] | UnsetType, Meta(description="While alive: the interactions that the agent waits for.")
+    ] = UNSET
     exit_reason: str | UnsetType = UNSET
     created_at: int
     started_at: int | UnsetType = UNSET
     ended_at: int | UnsetType = UNSET
     duration_ms: int | UnsetType = UNSET
     cwd: str
-    owner: str | UnsetType = UNSET
-    """Name of the token that created the run."""
+    owner: Annotated[str | UnsetType, Meta(description="Name of the token that created the run.")] = UNSET
     project_id: str | UnsetType = UNSET
     tags: list[str] | UnsetType = UNSET
-    event_count: int | UnsetType = UNSET
-    """Number of events so far; events are numbered from 0."""
-    revision: int | UnsetType = UNSET
-    """Increases when anything but the number of events changes; the view with the larger revision is the newer one."""
-    event_types: dict[str, int] | UnsetType = UNSET
-    """After the end: number of events by type."""
+    event_count: Annotated[
+        int | UnsetType, Meta(description="Number of events so far; events are numbered from 0.")
+    ] = UNSET
+    revision: Annotated[
+        int | UnsetType,
+        Meta(
+            description=(
+                "Increases when anything but the number of events changes; the view with the larger revision is "
+                "the newer one."
+            )
+        ),
+    ] = UNSET
+    event_types: Annotated[dict[str, int] | UnsetType, Meta(description="After the end: number of events by type.")] = (
+        UNSET
+    )
     turn_count: int | UnsetType = UNSET
     cost_usd: float | UnsetType = UNSET
     error_code: str | UnsetType = UNSET
-    journal: str | UnsetType = UNSET
-    """Path of the journal on the service's machine."""
-    request: Raw | UnsetType = UNSET
-    """The options as requested, without secrets."""
-    result: Raw | UnsetType = UNSET
-    """After the end: the `run_result`."""
+    journal: Annotated[str | UnsetType, Meta(description="Path of the journal on the service's machine.")] = UNSET
+    request: Annotated[Raw | UnsetType, Meta(description="The options as requested, without secrets.")] = UNSET
+    result: Annotated[Raw | UnsetType, Meta(description="After the end: the `run_result`.")] = UNSET
 
 
 class RunPage(JsonView, kw_only=True):
     """A page of runs, latest first."""
 
     runs: list[RunView]
-    next: str | UnsetType = UNSET
-    """Pass it as `cursor` to get the next page; absent on the last page."""
+    next: Annotated[
+        str | UnsetType, Meta(description="Pass it as `cursor` to get the next page; absent on the last page.")
+    ] = UNSET
 
 
 class PendingPage(JsonView, kw_only=True):
     """The interactions that an agent waits for."""
 
-    pending: list[PendingView]
-    """In the order of the agent's requests."""
+    pending: Annotated[list[PendingView], Meta(description="In the order of the agent's requests.")]
 
 
 class CommandResult(JsonView, kw_only=True):
     """Result of a command that was executed."""
 
-    delivery: Delivery | UnsetType = UNSET
-    """What happened to the message: applied now or queued for later."""
-    count: int | UnsetType = UNSET
-    """Number of requests that were answered."""
+    delivery: Annotated[
+        Delivery | UnsetType, Meta(description="What happened to the message: applied now or queued for later.")
+    ] = UNSET
+    count: Annotated[int | UnsetType, Meta(description="Number of requests that were answered.")] = UNSET
     run: RunView
 
 

@@ -1,9 +1,10 @@
 """A stored session as a conversation: prompts, answers, thinking, tool calls and their results."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.models import Price
@@ -17,12 +18,12 @@ class ToolUse(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
     """One tool call and its result."""
 
     id: str
-    name: str
-    """The tool's name; `<server>/<tool>` for a tool of an MCP server."""
+    name: Annotated[str, Meta(description="The tool's name; `<server>/<tool>` for a tool of an MCP server.")]
     input: Any = None
     output: Any = None
-    error: str | None = None
-    """Why the call failed. A call with neither output nor error never got a result."""
+    error: Annotated[
+        str | None, Meta(description="Why the call failed. A call with neither output nor error never got a result.")
+    ] = None
     duration_ms: int | None = None
 
 
@@ -30,16 +31,13 @@ class SessionMessage(msgspec.Struct, rename="camel", omit_defaults=True, kw_only
     """A prompt, or the text, thinking and tool calls of one model call."""
 
     role: Role
-    at: int | None = None
-    """Milliseconds since the epoch."""
+    at: Annotated[int | None, Meta(description="Milliseconds since the epoch.")] = None
     text: str = ""
     thinking: str = ""
     tools: list[ToolUse] = []
     model: str | None = None
-    error: str | None = None
-    """Why the turn failed, as the agent reported it."""
-    turn: int = 0
-    """Zero-based index of the prompt to which the message belongs."""
+    error: Annotated[str | None, Meta(description="Why the turn failed, as the agent reported it.")] = None
+    turn: Annotated[int, Meta(description="Zero-based index of the prompt to which the message belongs.")] = 0
 
 
 class Session(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

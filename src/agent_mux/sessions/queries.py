@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.sessions import PromptSent, UnreadableSessionError
@@ -86,10 +87,8 @@ class Hit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A session that contains the searched text."""
 
     session: SessionSummary
-    count: int
-    """Number of occurrences."""
-    excerpt: str
-    """The first occurrence with the text around it."""
+    count: Annotated[int, Meta(description="Number of occurrences.")]
+    excerpt: Annotated[str, Meta(description="The first occurrence with the text around it.")]
 
 
 def search(

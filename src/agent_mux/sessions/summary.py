@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.events.base import CostRecord
@@ -35,33 +36,34 @@ When = datetime | int
 class SessionSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """The identity, origin, size and cost of a stored session."""
 
-    id: str
-    """Unified id: `<agent>:<native id>`."""
+    id: Annotated[str, Meta(description="Unified id: `<agent>:<native id>`.")]
     agent: str
-    native_id: str
-    """The agent's own id, which resumes the session."""
-    title: str = ""
-    """Title from the agent or a person, else the beginning of the first prompt."""
+    native_id: Annotated[str, Meta(description="The agent's own id, which resumes the session.")]
+    title: Annotated[
+        str, Meta(description="Title from the agent or a person, else the beginning of the first prompt.")
+    ] = ""
     cwd: str | None = None
-    branch: str | None = None
-    """The git branch that was checked out."""
+    branch: Annotated[str | None, Meta(description="The git branch that was checked out.")] = None
     agent_version: str | None = None
-    forked_from: str | None = None
-    """Unified id of the session from which this one was forked."""
-    created_at: int | None = None
-    """Milliseconds since the epoch, like `updated_at`."""
+    forked_from: Annotated[
+        str | None, Meta(description="Unified id of the session from which this one was forked.")
+    ] = None
+    created_at: Annotated[int | None, Meta(description="Milliseconds since the epoch, like `updated_at`.")] = None
     updated_at: int
     turn_count: int = 0
-    message_count: int = 0
-    """Number of prompts and answers."""
+    message_count: Annotated[int, Meta(description="Number of prompts and answers.")] = 0
     tool_call_count: int = 0
-    models: tuple[str, ...] = ()
-    """Models in the order of their first use."""
+    models: Annotated[tuple[str, ...], Meta(description="Models in the order of their first use.")] = ()
     cost: CostRecord
-    path: str
-    """The file that contains the session."""
-    tags: tuple[str, ...] = ()
-    """Tags of the runs of this session (see `agent_mux.sessions.tags`); not part of the cached summary."""
+    path: Annotated[str, Meta(description="The file that contains the session.")]
+    tags: Annotated[
+        tuple[str, ...],
+        Meta(
+            description=(
+                "Tags of the runs of this session (see `agent_mux.sessions.tags`); not part of the cached summary."
+            )
+        ),
+    ] = ()
 
 
 class SummarizedSession(msgspec.Struct, frozen=True):

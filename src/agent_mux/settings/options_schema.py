@@ -20,7 +20,8 @@ from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
 
 _NAME = {"pattern": "^[A-Za-z0-9_-]{1,64}$"}
 _COUNTS = (
-    "top_k", "max_tokens", "max_output_tokens", "max_model_calls", "max_tokens_total", "event_buffer_size", "max_attempts",
+    "top_k", "max_tokens", "max_output_tokens", "max_model_calls", "max_tokens_total", "event_buffer_size",
+    "max_attempts",
 )  # fmt: skip
 LIMITS: Mapping[str, Mapping[str, Any]] = {
     "temperature": {"minimum": 0, "maximum": 2},

@@ -88,7 +88,7 @@ def test_examples_are_valid() -> None:
             checker.validate(example)
 
 
-def test_descriptions_are_the_strings_below_the_fields() -> None:
+def test_descriptions_are_those_of_the_annotations() -> None:
     assert field_descriptions_of(RunOptions)["session_id"] == "Continue this session."
     assert field_descriptions_of(int) == {}
     made_now = type("Made", (), {"__annotations__": {"x": int}})

@@ -1,12 +1,9 @@
 """Schemas below `#/components/schemas`, made from types and the descriptions of their fields."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import inspect
-
-from agent_mux._util.field_descriptions import field_descriptions_of
 
 REF_PREFIX = "#/components/schemas/"
 Schema = dict[str, Any]
@@ -23,9 +20,6 @@ class ComponentSchemas:
         response_types = list(types)
         schemas, parts = _schema_components(response_types)
         self._schemas = list(zip(response_types, schemas, strict=True))
-        for info in inspect.multi_type_info(response_types):
-            for kind in _structs(info, set()):
-                _describe(parts[schema_name(kind)], kind)
         for part in parts.values():
             without_nulls(part)
         for name, schema in full_schemas.items():
@@ -40,8 +34,6 @@ class ComponentSchemas:
     def for_request(self, kind: type) -> Schema:
         """Return the schema of a request type, where null means absent. Nested types join the components."""
         _, parts = _schema_components((kind,))
-        for one in _structs(inspect.type_info(kind), set()):
-            _describe(parts[schema_name(one)], one)
         whole: Schema = parts.pop(schema_name(kind))
         for name, part in parts.items():
             self._add(name, part)
@@ -132,29 +124,3 @@ def _relocated(value: Any) -> Any:
         case list():
             return [_relocated(part) for part in value]
     return value
-
-
-def _describe(component: Schema, kind: type) -> None:
-    meanings = field_descriptions_of(kind)
-    for known in msgspec.structs.fields(kind):
-        description, shape = meanings.get(known.name), component.get("properties", {}).get(known.encode_name)
-        if description and shape is not None:
-            shape.setdefault("description", " ".join(description.split()))
-
-
-def _structs(info: Any, seen: set[type]) -> Iterator[type]:
-    """Yield every struct that a type contains."""
-    match info:
-        case inspect.StructType(cls=kind, fields=fields):
-            if kind not in seen:
-                seen.add(kind)
-                yield kind
-                for known in fields:
-                    yield from _structs(known.type, seen)
-        case inspect.UnionType(types=types) | inspect.TupleType(item_types=types):
-            for one in types:
-                yield from _structs(one, seen)
-        case inspect.ListType(item_type=one) | inspect.VarTupleType(item_type=one) | inspect.DictType(value_type=one):
-            yield from _structs(one, seen)
-        case inspect.Metadata(type=one):
-            yield from _structs(one, seen)

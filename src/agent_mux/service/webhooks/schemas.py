@@ -4,11 +4,11 @@ A secret is part of a view only when it was created.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agent_mux.api import JsonView
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
@@ -30,36 +30,31 @@ MAX_ITEMS = 50
 class WebhookChange(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """Changes of a webhook; absent fields stay unchanged."""
 
-    url: str | UnsetType = UNSET
-    """Where to send messages: an http or https URL without user, password or fragment."""
-    description: str | UnsetType = UNSET
-    """Text for people."""
-    events: list[str] | UnsetType = UNSET
-    """Event types to send (default: all)."""
-    agents: list[str] | UnsetType = UNSET
-    """Only runs of these agents; empty: all agents."""
-    tags: list[str] | UnsetType = UNSET
-    """Only runs with all of these tags."""
-    enabled: bool | UnsetType = UNSET
-    """Whether messages are sent (default: true)."""
+    url: Annotated[
+        str | UnsetType,
+        Meta(description="Where to send messages: an http or https URL without user, password or fragment."),
+    ] = UNSET
+    description: Annotated[str | UnsetType, Meta(description="Text for people.")] = UNSET
+    events: Annotated[list[str] | UnsetType, Meta(description="Event types to send (default: all).")] = UNSET
+    agents: Annotated[list[str] | UnsetType, Meta(description="Only runs of these agents; empty: all agents.")] = UNSET
+    tags: Annotated[list[str] | UnsetType, Meta(description="Only runs with all of these tags.")] = UNSET
+    enabled: Annotated[bool | UnsetType, Meta(description="Whether messages are sent (default: true).")] = UNSET
 
 
 class NewWebhook(WebhookChange, kw_only=True):
     """Request body that creates a webhook."""
 
-    url: str
-    """Where to send messages: an http or https URL without user, password or fragment."""
-    secret: str | UnsetType = UNSET
-    """Signing secret (default: generated)."""
+    url: Annotated[
+        str, Meta(description="Where to send messages: an http or https URL without user, password or fragment.")
+    ]
+    secret: Annotated[str | UnsetType, Meta(description="Signing secret (default: generated).")] = UNSET
 
 
 class NewSecret(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """A rotation of the signing secret."""
 
-    secret: str | UnsetType = UNSET
-    """Signing secret (default: generated)."""
-    overlap: int = 24 * 3600 * 1000
-    """Milliseconds during which the old secret signs, too."""
+    secret: Annotated[str | UnsetType, Meta(description="Signing secret (default: generated).")] = UNSET
+    overlap: Annotated[int, Meta(description="Milliseconds during which the old secret signs, too.")] = 24 * 3600 * 1000
 
 
 class WebhookView(JsonView, kw_only=True):
@@ -69,23 +64,19 @@ class WebhookView(JsonView, kw_only=True):
     url: str
     description: str | UnsetType = UNSET
     events: list[str]
-    agents: list[str] | UnsetType = UNSET
-    """Only runs of these agents."""
-    tags: list[str] | UnsetType = UNSET
-    """Only runs with all of these tags."""
+    agents: Annotated[list[str] | UnsetType, Meta(description="Only runs of these agents.")] = UNSET
+    tags: Annotated[list[str] | UnsetType, Meta(description="Only runs with all of these tags.")] = UNSET
     enabled: bool
     disabled_reason: str | UnsetType = UNSET
     created_at: int
     previous_secret_until: int | UnsetType = UNSET
-    secret: str | UnsetType = UNSET
-    """Only in the response to the request that created it."""
+    secret: Annotated[str | UnsetType, Meta(description="Only in the response to the request that created it.")] = UNSET
 
 
 class DeliveryView(JsonView, kw_only=True):
     """A message for a webhook. Times are milliseconds since the epoch."""
 
-    delivery_id: str
-    """The `webhook-id` of the message."""
+    delivery_id: Annotated[str, Meta(description="The `webhook-id` of the message.")]
     type: str
     run_id: str | UnsetType = UNSET
     state: DeliveryState
@@ -101,8 +92,9 @@ class DeliveryPage(JsonView, kw_only=True):
     """A page of deliveries, latest first."""
 
     deliveries: list[DeliveryView]
-    next: str | UnsetType = UNSET
-    """Pass it as `cursor` to get the next page; absent on the last page."""
+    next: Annotated[
+        str | UnsetType, Meta(description="Pass it as `cursor` to get the next page; absent on the last page.")
+    ] = UNSET
 
 
 def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_private: bool) -> dict[str, Any]:
