@@ -40,7 +40,7 @@ class Identity(
     timestamp: Annotated[
         EpochMilliseconds,
         Meta(
-            description="Arrival of the native output in milliseconds since the Unix epoch; never decreases within a run."
+            description="Arrival of the native output, in milliseconds since the Unix epoch; never decreases in a run."
         ),
     ]
 

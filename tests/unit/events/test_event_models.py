@@ -55,7 +55,7 @@ TYPES: dict[str, Any] = {
     "boolean": lambda shape: shape["type"] == "boolean",
     "number": lambda shape: shape["type"] in {"integer", "number"},
     "unknown": lambda shape: "type" not in shape,
-    "CostRecord": lambda shape: shape == {"$ref": "#/$defs/CostRecord"},
+    "CostRecord": lambda shape: shape.get("$ref") == "#/$defs/CostRecord",
     "ErrorCode": lambda shape: set(shape["enum"]) == set(ERROR_CODES),
 }
 

@@ -52,7 +52,7 @@ def test_secrets_in_the_environment_are_hidden(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SOME_SECRET_TOKEN", "correct-horse-9-battery")
     forget()
     try:
-        assert session_files.hidden(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
+        assert session_files.redact_bytes(b'{"a": "correct-horse-9-battery"}').count(b"*") > 10
     finally:
         monkeypatch.undo()
         forget()
