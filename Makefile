@@ -1,4 +1,4 @@
-# Everything runs in .venv, which these targets make. Needs Python >= 3.11 and make, nothing else.
+# All targets use .venv and create it. Requirements: Python >= 3.11 and make.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p) 2>/dev/null)))
 BIN := .venv/bin
 SOURCES := src adapters tests benchmarks docs
@@ -6,25 +6,25 @@ SOURCES := src adapters tests benchmarks docs
 .PHONY: help demo serve test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
-	@echo "make demo    set up, and watch the embedded agent mend a repository with a failing test (no key, no network)"
-	@echo "make serve   set up, and start the service on loopback: then POST a run (docs/how-to/run-the-service.md)"
-	@echo "make test    set up, and pass the unit, conformance and process tests; AMUX_PROPERTIES=thorough tries properties with 1,000 examples"
-	@echo "make example install the third-party adapter of docs/how-to, and pass its tests"
-	@echo "make soak    200 runs at once and 1,000 in a row, on both event loops"
-	@echo "make schemathesis  thousands of requests that the OpenAPI document allows, or not: some minutes"
-	@echo "make torture the torture suite in full size, on both event loops: some minutes"
-	@echo "make delivery  50 runs with 20 watchers each, 500 reconnections, readers who stall: a minute"
-	@echo "make durability  kill -9 and restart the service 20 times, on SQLite and on PostgreSQL: some minutes"
-	@echo "make fuzz    10,000 mutated recordings through each codec: slower than the tests"
-	@echo "make e2e     drive the real CLIs, installed at pinned versions, offline; AGENTS=... for some of them, MARK=core for the main scenarios"
-	@echo "make e2e-results  the same, and write what came of it into the support matrix"
+	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
+	@echo "make serve   set up and start the service on loopback (docs/how-to/run-the-service.md)"
+	@echo "make test    set up and run the unit, conformance, process and service tests; AMUX_PROPERTIES=thorough: 1,000 examples per property"
+	@echo "make example install the example adapter of docs/how-to and run its tests"
+	@echo "make soak    200 concurrent runs and 1,000 consecutive runs, on both event loops"
+	@echo "make schemathesis  thousands of valid and invalid requests from the OpenAPI document (minutes)"
+	@echo "make torture the full torture suite, on both event loops (minutes)"
+	@echo "make delivery  50 runs with 20 readers each, 500 reconnections, stalled readers (1 minute)"
+	@echo "make durability  kill -9 and restart the service 20 times, on SQLite and PostgreSQL (minutes)"
+	@echo "make fuzz    10,000 mutated recordings through each codec (slow)"
+	@echo "make e2e     drive the real CLIs at pinned versions, offline; AGENTS=\"claude codex\" for some, MARK=core for the main scenarios"
+	@echo "make e2e-results  the same, and write the results into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
-	@echo "make docs    generate the reference pages again"
-	@echo "make goldens rewrite the golden events (then review the diff)"
+	@echo "make docs    regenerate the reference pages"
+	@echo "make goldens regenerate the golden events; review the diff"
 
 .venv/base: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-mux needs Python >= 3.11; say make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-mux needs Python >= 3.11; run make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable .
@@ -45,7 +45,7 @@ serve: .venv/base
 	$(BIN)/python -m pip install --quiet --editable '.[service]'
 	$(BIN)/amux serve
 
-# Tests of processes wait more than they work: two at a time for each processor.
+# Process tests mostly wait, so two of them run per processor.
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
 	$(BIN)/python -m pytest --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \

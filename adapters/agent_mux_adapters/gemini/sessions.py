@@ -210,7 +210,7 @@ _ESCAPED, _END = "&lt;/untrusted_context&gt;", "</untrusted_context>"
 
 
 def stored_result(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A stored call as a `tool_result` line."""
+    """Convert a stored call to a `tool_result` line."""
     answers = [mapping(mapping(part.get("functionResponse")).get("response")) for part in rows(call.get("result"))]
     error = "\n".join(filter(None, (text(answer.get("error")) for answer in answers)))
     output = "\n".join(_unframed(text(answer.get("output"))) for answer in answers if "output" in answer)
@@ -220,7 +220,7 @@ def stored_result(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def has_created(call: Mapping[str, Any]) -> bool:
-    """It wrote a file that was not there before."""
+    """Return whether the call wrote a file that did not exist before."""
     return mapping(call.get("resultDisplay")).get("isNewFile") is True
 
 
