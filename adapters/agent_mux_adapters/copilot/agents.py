@@ -40,8 +40,8 @@ from agent_mux_adapters.copilot.wire import DeltaEvent
 _RATE_LIMIT = "rate_limit"
 _INPUT_NOT_STREAMED = Ignored("assistant.tool_call_delta", "shown when the input is complete")
 _FACTS_INSIDE = (
-    McpBegin, McpDone, WholeText, TextDelta, TextEnd, WholeThinking, ThinkingDelta, ThinkingEnd, ToolBegin, ToolDone, ToolInput,
-    ToolOutput, ToolReady,
+    McpBegin, McpDone, WholeText, TextDelta, TextEnd, WholeThinking, ThinkingDelta, ThinkingEnd, ToolBegin, ToolDone,
+    ToolInput, ToolOutput, ToolReady,
 )  # fmt: skip
 """The facts of a sub-agent that are shown, nested in it."""
 _FACTS_OF_THE_RUN = (SubagentBegin, SubagentDone)
