@@ -101,7 +101,7 @@ async def test_approval_mode_of_a_project_is_reported_in_the_events(make_client:
     async with make_client(HELLO) as mux:
         run = mux.run(prompt="hi", cwd=tmp_path / "repo")
         messages = [event.message async for event in run if event.type == "debug"]
-    assert [one for one in messages if one.startswith("approval_mode is as ")]
+    assert [one for one in messages if one.startswith("approval_mode ")]
 
 
 # -- the installed command

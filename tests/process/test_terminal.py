@@ -278,6 +278,6 @@ async def test_missing_extra_is_reported_with_its_install_command(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyte", None)  # as if it were not installed
-    with pytest.raises(AgentMuxError, match=r"needs pyte: pip install 'agent-mux\[terminal\]'") as caught:
+    with pytest.raises(AgentMuxError, match=r"need pyte: pip install 'agent-mux\[terminal\]'") as caught:
         await program.run("hi")
     assert caught.value.code == "PTY_NOT_AVAILABLE"

@@ -118,7 +118,7 @@ def test_sessions_are_listed_and_counted(both: Both, wanted: dict[str, Any], how
 
 
 def test_pages_are_joined(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_mux.client.remote.sessions.LARGEST_PAGE", 3)
+    monkeypatch.setattr("agent_mux.client.remote.sessions.MAX_PAGE_SIZE", 3)
     count = len(same(both, lambda mux: mux.sessions.list(limit=None)))
     assert count > 6
     for limit in range(count + 2):
@@ -357,7 +357,7 @@ def test_what_makes_no_sense_from_afar_is_refused(both: Both, call: Callable[[An
 
 @pytest.mark.parametrize("name", ["config", "auth", "mcp", "skills", "subagents", "plugins", "hooks"])
 def test_machine_settings_stay_local(both: Both, name: str) -> None:
-    with pytest.raises(AttributeError, match="ask on the machine of the service"):
+    with pytest.raises(AttributeError, match="use it on the machine of the service"):
         getattr(both[1], name)
 
 
