@@ -362,7 +362,7 @@ def test_a_run_that_still_waits_when_the_server_stops_has_no_result_yet(tmp_path
 
 def test_a_plain_request_to_the_websocket_is_answered(recorded: Serving) -> None:
     assert recorded.http.get("/v1/runs/x/ws").status_code in {404, 426}
-    with opened(recorded, demo(recorded)["runId"]) as websocket:
+    with opened(recorded, demo(recorded, env={"AMUX_REPLAY_SPEED": "1"})["runId"]) as websocket:
         websocket.socket.sendall(b"\xff" * 100)
         everything(websocket)
     assert websocket.close_code == 1002
