@@ -86,7 +86,7 @@ class RetryPolicy:
     jitter: Annotated[
         float, Meta(description=("Random fraction of the delay added at most, so that many runs do not retry at once."))
     ] = 0.1
-    retry_on: frozenset[ErrorCode] = RETRYABLE
+    retry_on: Annotated[frozenset[ErrorCode], Meta(description="Error codes after which a run is retried.")] = RETRYABLE
 
     def delay_after(self, attempt: int, chance: Callable[[], float] = random.random) -> float:
         """Return the seconds between attempt number `attempt` (from 1) and the next.
