@@ -1,7 +1,7 @@
 # All targets use .venv and create it. Requirements: Python >= 3.11 and make.
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(shell command -v $(p) 2>/dev/null)))
 BIN := .venv/bin
-SOURCES := src adapters tests benchmarks docs
+SOURCES := src adapters testing tests benchmarks docs
 
 .PHONY: help demo serve test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
@@ -30,8 +30,8 @@ help:
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-.venv/dev: .venv/base
-	$(BIN)/python -m pip install --quiet --group dev --editable .
+.venv/dev: .venv/base testing/pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev --editable . --editable ./testing
 	@touch $@
 
 .venv/demo: .venv/base

@@ -50,7 +50,7 @@ def outputs_of(tree: Path, *, journals: bool) -> Outputs:
     """Return what the code of a tree prints, by fixture."""
     environ = {
         **os.environ,
-        "PYTHONPATH": f"{tree / 'src'}:{tree / 'adapters'}",
+        "PYTHONPATH": f"{tree / 'src'}:{tree / 'adapters'}:{tree / 'testing'}",
         "AMUX_REPLAY_SPEED": "0",
         "PYTHONHASHSEED": "0",
     }

@@ -3,7 +3,8 @@
     AgentMuxError                   code, message, recoverable
     ├── ValidationError             fields                      invalid options; nothing was started
     ├── CapabilityError             agent, capability, model    the agent or model does not support an option
-    └── AuthError                   agent, status, guidance     the agent has no usable credentials
+    ├── AuthError                   agent, status, guidance     the agent has no usable credentials
+    └── MissingExtraError           extra                       packages of an extra are missing; an ImportError too
 
 A subclass exists where callers handle its data; all other errors are distinguished by `code`. Errors store data, and
 their messages contain no secrets. Exceptions that never reach callers are defined beside the code that raises them, for
@@ -128,6 +129,20 @@ class AuthError(AgentMuxError):
     def __init__(self, agent: str, status: str, guidance: str) -> None:
         self.agent, self.status, self.guidance = agent, status, guidance
         super().__init__("AUTH_ERROR", f"{agent} is not authenticated ({status}); {guidance}")
+
+
+class MissingExtraError(AgentMuxError, ImportError):
+    """Packages that an extra of agent-mux installs are missing.
+
+    Args:
+        feature: What requires the extra, as the beginning of the message.
+        extra: The name of the extra.
+        code: Identifies the kind of error.
+    """
+
+    def __init__(self, feature: str, extra: str, *, code: AnyCode = "VALIDATION_ERROR") -> None:
+        self.extra = extra
+        super().__init__(code, f"{feature} requires the extra: pip install 'agent-mux[{extra}]'")
 
 
 def _redact(text: str) -> str:

@@ -1,6 +1,5 @@
 """`amux doctor`: check this machine, the installed agents, and agent-mux itself."""
 
-import os
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -10,11 +9,10 @@ import typer
 
 from agent_mux.cli.command_output import Invocation
 from agent_mux.cli.decorators import with_common_flags
-from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.errors import FieldError, MissingExtraError, ValidationError
 
 if TYPE_CHECKING:
-    from agent_mux_testing.drift import DriftReport
-    from agent_mux_testing.torture import Row
+    from agent_mux.cli.testing_tools import DriftReport, TortureRow
 
 
 EXIT_DRIFT = 1
@@ -50,7 +48,7 @@ def doctor(
     """Check this machine and its agents, and show how to fix what is missing.
 
     The checks cover versions, credentials and configuration. The exit code is 1 if there is a problem, or if a named
-    agent is not ready.
+    agent is not ready. --drift and --torture require the extra: pip install 'agent-mux[testing]'.
     """
     if torture:
         return _run_torture(names, context.obj, quick=quick, backend=backend)
@@ -75,22 +73,11 @@ def _check_health(agents: list[str], invocation: Invocation) -> int:
 
 
 def _check_drift(agents: list[str], invocation: Invocation) -> int:
-    import anyio
+    from agent_mux.cli.testing_tools import load_drift_check
 
-    from agent_mux_testing.drift import find_drift
-    from agent_mux_testing.offline import enter_offline
-
-    installations = _find_installations(agents)
-    try:
-        enter_offline()
-    except OSError as error:
-        why = (
-            f"drift detection runs offline, and the network cannot be disabled here ({error}); run it as root on Linux"
-        )
-        raise AgentMuxError("SPAWN_ERROR", why) from error
     rows: list[dict[str, Any]] = []
-    for agent, installation in installations.items():
-        found = _drift_rows(anyio.run(find_drift, agent, installation))
+    for report in load_drift_check("`amux doctor --drift`")(agents):
+        found = _drift_rows(report)
         rows += found
         if not invocation.json:  # all agents together take minutes
             _write_checks(found)
@@ -103,30 +90,6 @@ def _drift_rows(report: "DriftReport") -> list[dict[str, Any]]:
     ran = f"no drift in {len(report.scenarios)} scenarios"
     found = [{"check": report.agent, "ok": False, "said": finding} for finding in report.findings]
     return found or [{"check": report.agent, "ok": True, "said": ran}]
-
-
-def _find_installations(agents: list[str]) -> dict[str, Any]:
-    """Find the programs to check. This happens before the network is disabled."""
-    from agent_mux.process.executable import find_executable
-    from agent_mux.sdk.registry import AdapterRegistry
-    from agent_mux_testing.drift import Installation
-    from agent_mux_testing.live.kits import kit_of, kits
-
-    registry = AdapterRegistry()
-    found = {}
-    for agent in [registry.get(name).agent for name in agents] or list(kits()):
-        if kit_of(agent).baseline is None:
-            continue
-        try:
-            program = find_executable(registry.get(agent), os.environ)
-        except AgentMuxError:
-            if agents:
-                raise
-            continue
-        found[agent] = Installation(program=program, path=os.environ.get("PATH", os.defpath))
-    if not found:
-        raise AgentMuxError("AGENT_NOT_INSTALLED", "no agent with a drift baseline is installed")
-    return found
 
 
 def _print_checks(rows: list[dict[str, Any]], invocation: Invocation) -> None:
@@ -161,14 +124,11 @@ def _run_torture(names: list[str] | None, invocation: Invocation, *, quick: bool
     import anyio
 
     from agent_mux.cli.command_output import json_envelope
-    from agent_mux_testing.torture import run_torture, wanted_cases
+    from agent_mux.cli.testing_tools import load_torture
 
     _check_backend(backend)
-    cases = wanted_cases(names)
-    if not invocation.json:
-        sys.stdout.write(f"    {'case':<28}{'verdict':<12}{'seconds':>8}{'settle':>8}{'MiB':>7}\n")
-    on_row = None if invocation.json else _write_torture_row
-    rows = anyio.run(partial(run_torture, cases, full=not quick, on_row=on_row), backend=backend)
+    play = partial(load_torture("`amux doctor --torture`"), names, full=not quick)
+    rows = anyio.run(partial(play, on_row=None if invocation.json else _TortureTable().write), backend=backend)
     wrong = [row.case for row in rows if not row.ok]
     if invocation.json:
         sys.stdout.write(json_envelope([row.to_dict() for row in rows]) + "\n")
@@ -183,16 +143,26 @@ def _check_backend(backend: str) -> None:
     if backend not in _BACKENDS:
         raise ValidationError([FieldError("backend", backend, " or ".join(_BACKENDS))])
     if find_spec(backend) is None:
-        raise AgentMuxError("VALIDATION_ERROR", f"{backend} is not installed; try: pip install 'agent-mux[{backend}]'")
+        raise MissingExtraError(f"--backend {backend}", backend)
 
 
-def _write_torture_row(row: "Row") -> None:
-    from agent_mux.cli.terminal import sanitize
+class _TortureTable:
+    """A table that is printed row by row; its header comes with the first row, after all arguments are checked."""
 
-    mark = "ok  " if row.ok else "  ! "
-    settle_time = "" if row.settle is None else f"{row.settle:.2f}"
-    peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
-    sys.stdout.write(f"{mark}{row.case:<28}{row.verdict:<12}{row.seconds:>8.2f}{settle_time:>8}{peak:>7}\n")
-    for finding in row.findings:
-        sys.stdout.write(f"      {sanitize(finding)}\n")
-    sys.stdout.flush()
+    def __init__(self) -> None:
+        self._has_header = False
+
+    def write(self, row: "TortureRow") -> None:
+        """Print one row."""
+        from agent_mux.cli.terminal import sanitize
+
+        if not self._has_header:
+            sys.stdout.write(f"    {'case':<28}{'verdict':<12}{'seconds':>8}{'settle':>8}{'MiB':>7}\n")
+            self._has_header = True
+        mark = "ok  " if row.ok else "  ! "
+        settle_time = "" if row.settle is None else f"{row.settle:.2f}"
+        peak = "" if row.peak_mib is None else f"{row.peak_mib:.0f}"
+        sys.stdout.write(f"{mark}{row.case:<28}{row.verdict:<12}{row.seconds:>8.2f}{settle_time:>8}{peak:>7}\n")
+        for finding in row.findings:
+            sys.stdout.write(f"      {sanitize(finding)}\n")
+        sys.stdout.flush()

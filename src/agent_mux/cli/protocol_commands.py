@@ -40,9 +40,9 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     """
     import anyio
 
-    from agent_mux.cli.errors import usage_error
     from agent_mux.cli.telemetry import logs_for
     from agent_mux.client import AgentMux
+    from agent_mux.errors import MissingExtraError
 
     mux = AgentMux(config_dir=flags.config_dir, project_config_dir=flags.project_dir)
     fields = _run_fields(flags, mux)
@@ -50,7 +50,7 @@ def acp(context: typer.Context, flags: RunFlags) -> int:  # noqa: ARG001  # ever
     try:
         from agent_mux.acp_server.serving import serve_standard_streams
     except ImportError as error:
-        raise usage_error("`amux acp` requires the extra: pip install 'agent-mux[acp]'") from error
+        raise MissingExtraError("`amux acp`", "acp") from error
     with logs_for(debug=flags.debug):
         anyio.run(serve_standard_streams, mux, agent, {**fields, "agent": agent})
     return 0
@@ -114,7 +114,7 @@ def mcp_server(
     """
     import os
 
-    from agent_mux.cli.errors import usage_error
+    from agent_mux.errors import MissingExtraError
     from agent_mux.settings.allowed_directories import AllowedDirectories
 
     try:
@@ -122,7 +122,7 @@ def mcp_server(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
-        raise usage_error("`amux mcp-server` requires the extra: pip install 'agent-mux[mcp]'") from error
+        raise MissingExtraError("`amux mcp-server`", "mcp") from error
     from agent_mux.mcp_server.inheritance import read_inherited_limits
     from agent_mux.mcp_server.limits import DelegationLimits
     from agent_mux.sdk.registry import AdapterRegistry

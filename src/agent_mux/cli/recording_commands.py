@@ -18,6 +18,7 @@ from agent_mux.cli.run_flags import RunFlags, with_run_flags
 if TYPE_CHECKING:
     from agent_mux.cli.output import Chunk
     from agent_mux.cli.recordings import OpenRecording
+    from agent_mux.cli.testing_tools import SaveRun
     from agent_mux.events import AgentEvent
     from agent_mux.run.result import RunResult
 
@@ -38,11 +39,13 @@ def record(
 
     The folder contains run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events
     (events.jsonl, compact). Home, working and temporary directories are neutralized; check for other secrets before
-    sharing it.
+    sharing it. Requires the extra: pip install 'agent-mux[testing]'.
     """
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.remote import refuse_service
+    from agent_mux.cli.testing_tools import load_recorder
 
+    save_run = load_recorder("`amux record`")  # before the agent runs
     resolve_format(context.obj, flags)
     refuse_service(flags.server, flags.server_token_file, "record")
     if flags.no_journal:
@@ -52,7 +55,7 @@ def record(
     if resolved.options.journal is False:  # set by a configuration file or profile
         resolved = replace(resolved, options=replace(resolved.options, journal=True))
     result = run_locally(resolved, flags, context.obj)
-    _save_fixture(result, to, note)
+    _save_fixture(result, to, note, save_run)
     return exit_code_for(result)
 
 
@@ -68,7 +71,7 @@ def _check_fixture_folder(folder: Path, *, force: bool) -> None:
         raise usage_error(f"{folder} is not empty; --force overwrites a fixture")
 
 
-def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
+def _save_fixture(result: "RunResult", folder: Path, note: str, save_run: "SaveRun") -> None:
     """Write the fixture and report its path."""
     import anyio
 
@@ -76,7 +79,6 @@ def _save_fixture(result: "RunResult", folder: Path, note: str) -> None:
     from agent_mux.errors import AgentMuxError
     from agent_mux.journal.file import JournalReader
     from agent_mux.sdk.registry import AdapterRegistry
-    from agent_mux_testing.recorder import save_run
 
     if result.journal is None:
         raise AgentMuxError("INTERNAL", "nothing was recorded: the journal could not be written")
@@ -97,7 +99,10 @@ def replay(
     ] = 0.0,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Replay a recorded run with identical events."""
+    """Replay a recorded run with identical events.
+
+    Fixture folders require the extra: pip install 'agent-mux[testing]'.
+    """
     from agent_mux.cli.recordings import open_recording
     from agent_mux.sdk.registry import AdapterRegistry
 

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.inputs import STDIN, read_bytes, unreadable
+from agent_mux.cli.testing_tools import load_fixture_reader
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import JournalEvents, codec_factory
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import find_protocol
 from agent_mux.run.transcripts import detect_protocol, observing_normalizer, read_transcript, records_of
 from agent_mux.sdk.registry import AdapterRegistry
-from agent_mux_testing.conformance.recorded import Recorded
-from agent_mux_testing.fixtures import load_fixture
 
 _JOURNAL = re.compile(rb"H \d+ \d+\n")
 _HEAD = 64  # bytes needed to recognize a journal
@@ -65,7 +64,10 @@ def open_transcript(data: bytes, agent: str | None, protocol: str | None, adapte
 
 
 def open_recording(path: Path, adapters: AdapterRegistry) -> OpenRecording:
-    """Open a journal or a fixture folder. Raise VALIDATION_ERROR or PARSE_ERROR for anything else."""
+    """Open a journal or a fixture folder. Raise VALIDATION_ERROR or PARSE_ERROR for anything else.
+
+    Fixture folders require the extra `testing`.
+    """
     return _open_fixture(path, adapters) if path.is_dir() else open_journal(path, adapters)
 
 
@@ -94,18 +96,7 @@ def _journal_events(journal: JournalEvents) -> Iterator[AgentEvent]:
 
 
 def _open_fixture(folder: Path, adapters: AdapterRegistry) -> OpenRecording:
-    try:
-        fixture = load_fixture(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise usage_error(f"{folder} is not a fixture folder: {_reason(error)}") from error
-    recorded = Recorded(adapters.get(fixture.agent), folder)
-    header = recorded.header()
-    normalizer = Normalizer(header, recorded.protocol.codec)
-    events = (event for record in recorded.records for event in normalizer.feed(record))
+    header, codec, records = load_fixture_reader("`amux replay` of a fixture folder")(folder, adapters)
+    normalizer = Normalizer(header, codec)
+    events = (event for record in records for event in normalizer.feed(record))
     return OpenRecording(events, normalizer, header.stream.run_id, header.stream.agent)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{Path(str(error.filename)).name} is missing"
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)

@@ -17,6 +17,7 @@ from agent_mux.cli.decorators import with_common_flags
 from agent_mux.cli.demo_command import RECORDED
 from agent_mux.cli.errors import usage_error
 from agent_mux.cli.options import ConfigDir
+from agent_mux.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from agent_mux.service.server import HttpServer
@@ -52,7 +53,7 @@ def require_extra(command: str) -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
-        raise usage_error(f"{command} requires the extra: pip install 'agent-mux[service]'")
+        raise MissingExtraError(command, "service")
 
 
 def database_url(url: str | None) -> str | None:

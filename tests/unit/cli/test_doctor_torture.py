@@ -66,7 +66,6 @@ def test_as_json(amux: Amux, played: dict[str, object]) -> None:
     assert said["data"][0]["findings"] == ["process 7 (\x1b[2Jx) was left"]
 
 
-@pytest.mark.usefixtures("played")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(["nonsense"], "unknown case: nonsense; known cases: line-2-mib"), (["--backend", "curio"], "asyncio or trio")],

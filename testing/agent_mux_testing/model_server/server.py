@@ -9,15 +9,12 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
+from aiohttp import web
+
 from agent_mux_testing.model_server import anthropic, bedrock, chat, gemini, responses
 from agent_mux_testing.model_server.requests import ChosenStep, Matcher, RecordedRequest, RequestContent, redact
 from agent_mux_testing.model_server.script import HttpError, Script, ScriptStep, parse_script
 from agent_mux_testing.model_server.streams import SSE_TYPE, BinaryEvent, Ids, ServerEvent
-
-try:
-    from aiohttp import web
-except ImportError as error:
-    raise ImportError("the model server needs aiohttp; try: pip install 'agent-mux[testing]'") from error
 
 MAX_REQUEST_SIZE = 64 << 20  # bytes; conversations with images are long
 SHUTDOWN_GRACE = 0.1  # seconds; handlers that hang end at once, as `_closing` is set first

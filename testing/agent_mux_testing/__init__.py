@@ -1,4 +1,4 @@
 """The test kit for adapter authors: a scripted model, recordings and a conformance suite, and real CLIs, offline.
 
-The model server needs the extra: `pip install 'agent-mux[testing]'`. The rest needs only the standard library.
+It is a distribution of its own, `agent-mux-testing`, which the extra `agent-mux[testing]` installs.
 """
