@@ -48,7 +48,7 @@ def doctor(
     """Check this machine and its agents, and show how to fix what is missing.
 
     The checks cover versions, credentials and configuration. The exit code is 1 if there is a problem, or if a named
-    agent is not ready. --drift and --torture require the extra: pip install 'agent-mux[testing]'.
+    agent is not ready. --drift and --torture require the extra `testing`.
     """
     if torture:
         return _run_torture(names, context.obj, quick=quick, backend=backend)

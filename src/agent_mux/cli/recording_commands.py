@@ -39,7 +39,7 @@ def record(
 
     The folder contains run.toml, stdout.jsonl, stdin.jsonl, stderr.txt, times.json, exit.json and the events
     (events.jsonl, compact). Home, working and temporary directories are neutralized; check for other secrets before
-    sharing it. Requires the extra: pip install 'agent-mux[testing]'.
+    sharing it. Requires the extra `testing`.
     """
     from agent_mux.cli.errors import usage_error
     from agent_mux.cli.remote import refuse_service
@@ -101,7 +101,7 @@ def replay(
 ) -> int:
     """Replay a recorded run with identical events.
 
-    Fixture folders require the extra: pip install 'agent-mux[testing]'.
+    Fixture folders require the extra `testing`.
     """
     from agent_mux.cli.recordings import open_recording
     from agent_mux.sdk.registry import AdapterRegistry
