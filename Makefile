@@ -34,11 +34,7 @@ help:
 	$(BIN)/python -m pip install --quiet --group dev --editable . --editable ./testing
 	@touch $@
 
-.venv/demo: .venv/base
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
-	@touch $@
-
-demo: .venv/demo
+demo: .venv/base
 	$(BIN)/amux demo
 
 serve: .venv/base

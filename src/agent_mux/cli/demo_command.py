@@ -69,7 +69,6 @@ def _run_embedded(invocation: Invocation, config_dir: Path | None, *, keep: bool
     from agent_mux.cli.run_commands import exit_code_for
     from agent_mux.cli.terminal import palette_for
 
-    _check_pytest()
     palette = palette_for(sys.stderr, no_color=invocation.no_color)
     with _signals_as_interrupts() as reinstall_handlers, make_repository(keep=keep) as place:
         _print_lines(f"Repository with a failing test: {place.path}", f"Task: {TASK}", "")
@@ -105,16 +104,6 @@ def _signals_as_interrupts() -> Iterator[Callable[[], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _check_pytest() -> None:
-    """Raise VALIDATION_ERROR if pytest is missing: the agent runs it, and so does the final check."""
-    from importlib.util import find_spec
-
-    from agent_mux.cli.errors import usage_error
-
-    if find_spec("pytest") is None:
-        raise usage_error("`amux demo` runs tests, which requires the extra: pip install 'agent-mux[demo]'")
 
 
 def _run_options(place: "DemoRepository") -> "RunOptions":

@@ -1,6 +1,6 @@
 """The temporary repository of `amux demo`.
 
-Every program in it gets a separate home directory and a minimal environment, so that neither the user's git and pytest
+Every program in it gets a separate home directory and a minimal environment, so that neither the user's git
 settings nor those of agents change the result.
 """
 
@@ -19,12 +19,14 @@ from agent_mux.run.environment import MINIMAL_ENVIRONMENT
 
 FILES: Mapping[str, str] = {
     "calculator.py": '"""Sums."""\n\n\ndef add(a, b):\n    """The sum of both."""\n    return a - b\n',
-    "test_calculator.py": "from calculator import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
-    "pytest.ini": "[pytest]\naddopts = -p no:cacheprovider\n",
+    "test_calculator.py": (
+        "from unittest import TestCase\n\nfrom calculator import add\n\n\n"
+        "class AddTest(TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n"
+    ),
 }
-"""The files, with one bug. The ini file makes this directory the root for pytest, whatever its parents contain."""
-TESTS = ("-B", "-m", "pytest", "-q")
-"""Arguments of `python`. -B, because Python reuses bytecode of a file with the same size and modification second."""
+"""The files, with one bug."""
+TESTS = ("-B", "-m", "unittest")
+"""Arguments of `python`: part of every installation. -B, because Python reuses bytecode of a file with the same size and modification second."""
 COMMAND_TIMEOUT = 60.0  # seconds for one git command or test run; generous, for slow machines
 _PREFIX = "amux-demo-"
 _INHERITED = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -36,7 +38,7 @@ _GIT_COMMAND = (
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """The output and exit code of pytest."""
+    """The output and exit code of the tests."""
 
     output: str
     exit_code: int | None
@@ -65,7 +67,7 @@ class DemoRepository:
             yield from difflib.unified_diff(*lines, f"a/{name}", f"b/{name}")
 
     def test(self) -> TestOutcome:
-        """Run pytest in the repository."""
+        """Run the tests in the repository."""
         try:
             done = _run_program(self, sys.executable, *TESTS)
         except subprocess.TimeoutExpired as error:
@@ -95,13 +97,12 @@ def _make_environment(root: Path) -> dict[str, str]:
         "HOME": str(home),
         "PATH": os.pathsep.join((*_python_directories(root / "bin"), os.environ.get("PATH", os.defpath))),
         "GIT_CONFIG_NOSYSTEM": "1",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
 def _python_directories(directory: Path) -> Iterator[str]:
-    """Yield directories in which `python` is the current interpreter, which has pytest."""
+    """Yield directories in which `python` is the current interpreter."""
     beside = Path(sys.executable).parent
     python = beside / "python"
     if os.name == "posix" and not (python.exists() and python.samefile(sys.executable)):

@@ -7,8 +7,9 @@ from tests.unit.embedded.providers.harness import ask, converse
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers.scripted_provider import ScriptedProvider
 
-RED = "F                [100%]\nFAILED test_calculator.py::test_add\n1 failed, 1 passed in 0.02s\n"
-GREEN = "..              [100%]\n2 passed in 0.01s\n"
+RED = "F\n=====\nFAIL: test_add (test_calculator.AddTest)\n-----\nRan 2 tests in 0.001s\n\nFAILED (failures=1)\n"
+BROKEN = "E\n=====\nERROR: test_calculator\n-----\nRan 1 test in 0.001s\n\nFAILED (errors=1)\n"
+GREEN = "..\n-----\nRan 2 tests in 0.001s\n\nOK\n"
 PLAIN = "def add(a, b):\n    return a - b\n"
 NUMBERED = "     1\tdef add(a: int, b: int) -> int:\n     2\t    return a - b\n     3\t\n     4\tdef sub(a, b):\n"
 WITH_DOC = '1: """Sums."""\n3: def add(a, b):\n4:     """The sum."""\n5:     return a - b\n'
@@ -26,7 +27,7 @@ def test_demo_fixes_the_bug_that_its_failing_test_shows() -> None:
     answers = _run("calculator.py\ntest_calculator.py", RED, PLAIN, "ok", GREEN)
     calls = [(call.name, call.arguments) for message in answers for call in message.tool_calls]
     assert [name for name, _ in calls] == ["ls", "shell", "read_file", "edit", "shell"]
-    assert calls[1][1] == calls[4][1] == {"command": "python -B -m pytest -q"}
+    assert calls[1][1] == calls[4][1] == {"command": "python -B -m unittest"}
     assert calls[3][1] == {
         "path": "calculator.py",
         "old_string": "def add(a, b):\n    return a - b",
@@ -56,10 +57,14 @@ def test_the_demo_reads_listings_with_line_numbers_and_docstrings(listing: str, 
     [
         (["", GREEN], "Tests that pass: 2, and none fails. I changed nothing."),
         (["", "Error: denied by the user"], "Its last line: Error: denied by the user"),
-        (["", ""], "pytest printed nothing, so I changed nothing."),
+        (["", ""], "The tests printed nothing, so I changed nothing."),
         (["", RED, "def add(a, b):\n    return a + b\n"], "the tests still fail, and I changed nothing"),
         (["", RED, PLAIN, "Error: old_string was not found", RED], "but tests still fail: 1"),
-        (["", RED, PLAIN, "ok", "Error: timeout"], "pytest reported no test result"),
+        (["", BROKEN, "def add(a, b):\n    return a + b\n"], "the tests still fail, and I changed nothing"),
+        (["", "Ran 0 tests in 0.000s\n\nNO TESTS RAN"], "Its last line: NO TESTS RAN"),
+        (["", "Ran 0 tests in 0.000s\n\nOK"], "Its last line: OK"),
+        (["", RED, PLAIN, "ok", BROKEN], "but tests still fail: 1"),
+        (["", RED, PLAIN, "ok", "Error: timeout"], "the tests reported no result"),
     ],
 )
 def test_demo_reports_what_it_could_not_do(results: list[str], claim: str) -> None:
