@@ -1,15 +1,15 @@
 """Logging of run milestones, never of prompts or answers.
 
 Nothing is logged by default. An application receives the entries through structlog once it has configured structlog,
-otherwise through the standard logger `agent_mux` once it has set a level. structlog is imported only then, because
-importing it is slow.
+otherwise through the standard logger `agent_mux` once it has set a level. structlog is not a dependency: an application
+that configures it has installed it.
 """
 
 import json
 import logging
 import queue
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
@@ -34,21 +34,21 @@ def hide_secrets(logger: Any, method: str, entry: LogEntry) -> LogEntry:  # noqa
 
 def is_logging_enabled() -> bool:
     """Return whether the application configured structlog or enabled the standard logger."""
-    return _is_structlog_configured() or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
+    return _configured_structlog() is not None or logging.getLogger(LOGGER).isEnabledFor(logging.INFO)
 
 
-def get_logger() -> Any:
-    """Return a structlog logger that hides secrets and writes to the application's logging."""
-    import structlog  # noqa: PLC0415  # slow to import, and usually not needed
-
-    if structlog.is_configured():
+def write_entry(level: int, event: str, fields: Mapping[str, Any]) -> None:
+    """Write an entry, without secrets, to the application's logging. Raises what that raises."""
+    structlog = _configured_structlog()
+    if structlog is not None:
         processors = [hide_secrets, *structlog.get_config()["processors"]]
-        return structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,))
-    return structlog.wrap_logger(
-        logging.getLogger(LOGGER),
-        processors=[hide_secrets, _as_record],
-        wrapper_class=structlog.stdlib.BoundLogger,
-    )
+        structlog.wrap_logger(None, processors=processors, logger_factory_args=(LOGGER,)).log(level, event, **fields)
+        return
+    logger = logging.getLogger(LOGGER)
+    if logger.isEnabledFor(level):
+        entry = hide_secrets(logger, "", {**fields, "event": event})
+        message = " ".join((entry["event"], *(f"{name}={entry[name]}" for name in fields)))
+        logger.log(level, message, extra={"entry": entry})
 
 
 @contextmanager
@@ -89,16 +89,10 @@ class _PlainQueueHandler(QueueHandler):
         return record
 
 
-def _is_structlog_configured() -> bool:
+def _configured_structlog() -> Any:
+    """Return the module structlog if the application configured it, else None."""
     structlog = sys.modules.get("structlog")
-    return structlog is not None and bool(structlog.is_configured())
-
-
-def _as_record(logger: Any, method: str, entry: LogEntry) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001
-    """Convert an entry for the standard library: a readable message, and the fields as `record.entry`."""
-    fields = {name: value for name, value in entry.items() if name != "event"}
-    message = " ".join((entry["event"], *(f"{name}={value}" for name, value in fields.items())))
-    return (message,), {"extra": {"entry": dict(entry)}}
+    return structlog if structlog is not None and structlog.is_configured() else None
 
 
 class _LineFormatter(logging.Formatter):

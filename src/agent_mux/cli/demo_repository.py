@@ -26,7 +26,7 @@ FILES: Mapping[str, str] = {
 }
 """The files, with one bug."""
 TESTS = ("-B", "-m", "unittest")
-"""Arguments of `python`: part of every installation. -B, because Python reuses bytecode of a file with the same size and modification second."""
+"""Arguments of `python`. -B, because Python reuses bytecode of a file with the same size and modification second."""
 COMMAND_TIMEOUT = 60.0  # seconds for one git command or test run; generous, for slow machines
 _PREFIX = "amux-demo-"
 _INHERITED = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

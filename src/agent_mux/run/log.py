@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from agent_mux._util.logs import LOGGER, get_logger, is_logging_enabled
+from agent_mux._util.logs import LOGGER, is_logging_enabled, write_entry
 from agent_mux.events import (
     AgentEvent,
     ApprovalDeniedEvent,
@@ -43,7 +43,7 @@ class RunLog:
             return
         cleaned = {name: self._clean(value) for name, value in fields.items() if value is not None}
         try:
-            get_logger().log(level, entry, **self._bound, **cleaned)
+            write_entry(level, entry, {**self._bound, **cleaned})
         except Exception as error:  # noqa: BLE001  # a logger of the consumer may raise anything
             self.is_enabled = False
             self._warn(f"the log of this run ends here: {error!r}")

@@ -39,7 +39,8 @@ def test_the_environment_has_the_defaults(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "code",
     [
-        "from agent_mux import RemoteMux",
+        "from agent_mux import RemoteMux, RemoteRun, BlockingRemoteMux; RemoteMux()",
+        "from agent_mux import BlockingRemoteMux; BlockingRemoteMux('http://x')",
         "from agent_mux.cli.main import main; sys.exit(main(['--server', 'http://x', 'run', 'replay', 'demo']))",
     ],
 )
@@ -47,7 +48,7 @@ def test_without_the_extra_the_error_is_one_line(code: str) -> None:
     without = f"import sys; sys.modules['httpx'] = None; {code}"
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert "the remote client needs the extra: pip install 'agent-mux[remote]'" in done.stderr.splitlines()[-1]
+    assert "the remote client requires the extra: pip install 'agent-mux[remote]'" in done.stderr.splitlines()[-1]
 
 
 def test_the_local_client_does_not_import_httpx() -> None:

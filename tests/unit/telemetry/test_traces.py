@@ -190,8 +190,10 @@ def test_without_the_extra_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['opentelemetry.trace'] = None\n"
         "from agent_mux import AgentMuxError\n"
-        "try: import agent_mux.telemetry.otel\n"
-        "except AgentMuxError as error: print(error)"
+        "from agent_mux.telemetry.otel import RunObserver, instrument, observe_events\n"
+        "for name in (RunObserver, instrument, observe_events):\n"
+        "    try: name(None)\n"
+        "    except AgentMuxError as error: print(isinstance(error, ImportError), error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "traces and metrics need OpenTelemetry: pip install 'agent-mux[otel]'"
+    assert done.stdout.splitlines() == ["True OpenTelemetry requires the extra: pip install 'agent-mux[otel]'"] * 3

@@ -7,9 +7,8 @@ import ssl
 from dataclasses import dataclass, field
 from functools import cache
 
-import httpx
-
 from agent_mux._util.version import __version__
+from agent_mux.client.remote import lazy_httpx as httpx
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 
@@ -59,11 +58,11 @@ class Address:
         except ValueError:
             return host == "localhost"
 
-    def client(self) -> httpx.Client:
+    def client(self) -> "httpx.Client":
         """Return a new blocking HTTP client."""
         return httpx.Client(headers=self.headers, verify=self._tls_context(), trust_env=not self.is_local)
 
-    def async_client(self) -> httpx.AsyncClient:
+    def async_client(self) -> "httpx.AsyncClient":
         """Return a new HTTP client for asyncio and trio."""
         # One connection for each run that is followed: no limit.
         limits = httpx.Limits(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 import anyio
-import httpx
 
 from agent_mux._util.sanitize import to_json_bytes
+from agent_mux.client.remote import lazy_httpx as httpx
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.responses import decode_response, error_of
 from agent_mux.errors import AgentMuxError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 10.0  # seconds
 STREAM_TIMEOUT = 50.0  # seconds without any bytes; the service sends something on a stream every 15 seconds
 FIRST_DELAY = 0.05  # seconds before a request is sent again; doubled each time
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout)
 _DOT_SEGMENTS = {".": "%2E", "..": "%2E%2E"}
 """Names that would otherwise change the meaning of a path."""
 
@@ -143,7 +142,7 @@ class ServiceConnection:
                             pass
 
     @property
-    def _pool(self) -> httpx.AsyncClient:
+    def _pool(self) -> "httpx.AsyncClient":
         if self._http is None:
             raise AgentMuxError("UNAVAILABLE", "the client is closed; use it in `async with RemoteMux() as mux:`")
         return self._http
@@ -189,19 +188,20 @@ class _RequestAttempts:
             "method": self._method, "url": self._url, "content": self._body, "headers": headers, "timeout": timeout
         }  # fmt: skip
 
-    def body_of(self, response: httpx.Response) -> bytes:
+    def body_of(self, response: "httpx.Response") -> bytes:
         """Return the body of a successful response. Raises the error of an unsuccessful one."""
         self.check(response)
         return response.content
 
-    def check(self, response: httpx.Response) -> None:
+    def check(self, response: "httpx.Response") -> None:
         """Raise the error of an unsuccessful response, whose body must have been read."""
         if not response.is_success:
             raise error_of(response.status_code, response.content, response.url)
 
-    def delay_after(self, error: httpx.RequestError) -> float:
+    def delay_after(self, error: "httpx.RequestError") -> float:
         """Return the seconds to wait before the next attempt. Raises UNAVAILABLE when there is none."""
-        can_repeat = self._is_repeatable and not isinstance(error, _NOT_SENT)
+        is_unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+        can_repeat = self._is_repeatable and not is_unsent
         if not can_repeat or time.monotonic() + self._delay >= self._deadline:
             raise self._connection.unreachable(error) from error
         delay, self._delay = self._delay, self._delay * 2

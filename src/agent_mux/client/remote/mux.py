@@ -13,6 +13,7 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.client.base import REMOTE_DEFAULTS, Observers, notify_end, validate_defaults
 from agent_mux.client.remote.address import Address
 from agent_mux.client.remote.connection import ServiceConnection
+from agent_mux.client.remote.lazy_httpx import require_httpx
 from agent_mux.client.remote.namespaces import RemoteNamespaces
 from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.client.remote.responses import decode_response
@@ -73,7 +74,9 @@ class RemoteMux(RemoteNamespaces):
 
         Raises:
             ValidationError: The URL is missing or invalid, or a default is unknown or out of range.
+            MissingExtraError: UNAVAILABLE; the extra `remote` is not installed.
         """
+        require_httpx()
         given = fields_from_keywords(validate_defaults(defaults, REMOTE_DEFAULTS))
         self._defaults = {**given, **fields_from_keywords({"agent": default_agent, "model": default_model})}
         self._connection = ServiceConnection(Address.of(url, token), request_timeout)

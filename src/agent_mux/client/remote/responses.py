@@ -2,9 +2,9 @@
 
 from typing import Any, get_args
 
-import httpx
 import msgspec
 
+from agent_mux.client.remote import lazy_httpx as httpx
 from agent_mux.errors import (
     ERROR_CODES,
     AgentMuxError,
@@ -52,7 +52,7 @@ def incompatible_response(error: Exception) -> AgentMuxError:
     return AgentMuxError("UNAVAILABLE", f"the response of the service cannot be read by this version: {error}")
 
 
-def error_of(status: int, body: bytes, url: httpx.URL) -> AgentMuxError:
+def error_of(status: int, body: bytes, url: "httpx.URL") -> AgentMuxError:
     """Return the error that an unsuccessful response stands for; UNAVAILABLE if no agent-mux service sent it."""
     try:
         problem = msgspec.json.decode(body, type=_ProblemDetails)

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import anyio
-import httpx
 import msgspec
 
+from agent_mux.client.remote import lazy_httpx as httpx
 from agent_mux.client.remote.connection import ServiceConnection
 from agent_mux.client.remote.protocol import Snapshot
 from agent_mux.errors import AgentMuxError

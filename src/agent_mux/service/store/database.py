@@ -23,7 +23,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedEr
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory
-from agent_mux.errors import AgentMuxError
+from agent_mux.errors import AgentMuxError, MissingExtraError
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 BUSY_TIMEOUT = 10_000  # milliseconds that an SQLite writer waits for another one
@@ -71,7 +71,7 @@ def new_migration_engine(url: sqlalchemy.URL) -> sqlalchemy.Engine:
 
 
 def _no_driver() -> AgentMuxError:
-    return AgentMuxError("CONFIG_ERROR", "PostgreSQL needs the extra: pip install 'agent-mux[postgres]'")
+    return MissingExtraError("PostgreSQL", "postgres", code="CONFIG_ERROR")
 
 
 def _postgres_arguments(url: sqlalchemy.URL) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """OpenTelemetry traces and metrics of runs, named by the GenAI semantic conventions.
 
-Needs `pip install 'agent-mux[otel]'`, which installs the OpenTelemetry API only. The application provides the SDK and
-the exporters.
+Calls need `pip install 'agent-mux[otel]'`, which installs the OpenTelemetry API only. The application provides the SDK
+and the exporters.
 
 Example:
     async with AgentMux() as mux:
@@ -9,15 +9,29 @@ Example:
         await mux.run(agent="claude", prompt="fix the failing test")
 """
 
-from agent_mux.errors import AgentMuxError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
-try:
-    import opentelemetry.trace as _  # noqa: F401  # a check that it is installed
-except ImportError as error:
-    missing = "traces and metrics need OpenTelemetry: pip install 'agent-mux[otel]'"
-    raise AgentMuxError("CAPABILITY_ERROR", missing) from error
+from agent_mux.errors import MissingExtraError
 
-from agent_mux.telemetry.otel.instrument import instrument, observe_events
-from agent_mux.telemetry.otel.observer import RunObserver
+if TYPE_CHECKING:
+    from agent_mux.telemetry.otel.instrumentation import instrument, observe_events
+    from agent_mux.telemetry.otel.observer import RunObserver
 
 __all__ = ["RunObserver", "instrument", "observe_events"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use. Without the extra, it is a function that raises MissingExtraError."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import_module("opentelemetry.trace")
+    except ImportError:
+        return _raise_missing_extra
+    module = "observer" if name == "RunObserver" else "instrumentation"
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def _raise_missing_extra(*_: Any, **__: Any) -> NoReturn:
+    raise MissingExtraError("OpenTelemetry", "otel", code="CAPABILITY_ERROR")

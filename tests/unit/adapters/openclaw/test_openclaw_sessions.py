@@ -213,7 +213,7 @@ def test_a_compressed_event_without_zstandard_is_skipped_with_a_reason(
     skipped: list[Any] = []
     sessions = Sessions(environ={"HOME": str(home)}, on_skipped=skipped.append)
     assert len(sessions.list()) == 3
-    assert "backports.zstd" in skipped[0].reason
+    assert "pip install 'agent-mux[zstd]'" in skipped[0].reason
 
 
 def test_a_newer_format_is_skipped(home: Path) -> None:
