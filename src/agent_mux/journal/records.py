@@ -59,6 +59,15 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     """The options as given, redacted; for display only."""
 
+    @property
+    def identity(self) -> tuple[str, int]:
+        """Run id and start time, which identify the recording.
+
+        Other fields may read back differently: a codec's own context class as `CodecContext`, text that is not UTF-8
+        with replacement characters.
+        """
+        return self.stream.run_id, self.started_at
+
 
 class Exited(msgspec.Struct, frozen=True):
     """How the process ended, recorded once its output is complete. The last record of a run that ended in order."""

@@ -172,7 +172,8 @@ class RunRecorder:
         if self._journal_path is None or not self._journal_path.exists():
             return None
         journal = JournalEvents(self._journal_path, self.plan.new_codec)
-        return journal if journal.header == self.header else None  # the file was replaced by another journal
+        is_own = journal.header.identity == self.header.identity
+        return journal if is_own else None  # the file was replaced by another run's journal
 
     # -- the end
 
