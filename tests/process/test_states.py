@@ -104,8 +104,8 @@ TRANSITIONS: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
         BUSY + "read(); read(); emit(stopped=True)\n" + ANSWERS, interrupted,
         {
             "send": ("queued", "running"), "steer": ("merged", "running"), "queue": ("queued", "running"),
-            "interrupt": (ILLEGAL, "interrupted"), "pause": ("applied", "paused"), "resume": (ILLEGAL, "interrupted"),
-            "close": ("applied", "interrupted"),
+            "interrupt": ("unneeded", "interrupted"), "pause": ("applied", "paused"),
+            "resume": (ILLEGAL, "interrupted"), "close": ("applied", "interrupted"),
         },
     ),
 }  # fmt: skip
