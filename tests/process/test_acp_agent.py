@@ -203,6 +203,7 @@ async def test_cancel_stops_the_turn_and_the_session_continues(start: Start, tmp
         assert editor.text_of(session).endswith("echo again")
 
 
+@pytest.mark.promise("editor-cancel-twice")
 async def test_second_cancel_changes_nothing(start: Start, tmp_path: Path) -> None:
     """The agent stops in its own time after the first one, and its run continues."""
     body = (

@@ -10,7 +10,7 @@ from tests.process.checked_runs import types
 from tests.process.local_and_remote import local_only
 from tests.process.scripted import MakeClient
 
-from agent_mux import AgentMux, Approve, PendingInteraction, Policy, RunResult, Text, validate
+from agent_mux import AgentMux, AgentMuxError, Approve, PendingInteraction, Policy, RunResult, Text, validate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
@@ -125,6 +125,23 @@ async def test_refused_denial_is_reported_and_the_run_continues(make_client: Mak
     assert result.text == "went on"
     (warning,) = warnings_of(events)
     assert "unavoidable: this cannot be denied; the request stays open" in warning
+
+
+async def test_refused_answer_does_not_prevent_the_others(make_client: MakeClient) -> None:
+    body = """
+read(); emit(ask='forbidden'); emit(ask='make'); emit(text=read()['answer']); emit(text=read()['answer'])
+emit(done=True); drain()
+"""
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            run = mux.run(prompt="hi")
+            async for event in run:
+                if event.type == "approval_request" and len(run.interaction.pending) == 2:
+                    with pytest.raises(AgentMuxError, match=NEVER_ALLOWED):
+                        await run.interaction.approve_all()
+                    assert await run.interaction.deny_all() == 1
+            result = await run
+    assert (result.text, result.exit_reason) == ("yesno", "completed")
 
 
 ACP_AGENT = """
