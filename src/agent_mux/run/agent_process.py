@@ -108,7 +108,7 @@ class OutputReader:
             clean = redacted.feed(chunk)
             if clean:
                 self._record(kind, clean)
-            if redacted.is_holding:
+            if clean is not chunk and redacted.is_holding:
                 self._holding.set()
 
         await stream(receive)

@@ -13,7 +13,6 @@ from agent_mux.journal.records import Control, Kind, encode
 from agent_mux.run.base import StateMachine
 from agent_mux.run.budget import Budget
 from agent_mux.run.effects import EffectPerformer, Reply
-from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
 from agent_mux.run.policy import PolicyMonitor
 from agent_mux.run.recorder import RunRecorder
@@ -40,6 +39,8 @@ class RunCore:
         self.plan = plan
         self.state = StateMachine()
         self.recorder = RunRecorder(plan)
+        self.normalizer = self.recorder.normalizer
+        """The normalizer, for reading the state of the stream."""
         self.agent = EffectPerformer(plan, self.recorder.record_sent, self._report_lost_input)
         """The agent's process."""
         self.begun = anyio.Event()
@@ -59,7 +60,6 @@ class RunCore:
 
     def _observe_events(self) -> None:
         plan, observe = self.plan, self.recorder.add_observer
-        observe(self._observe_turns)
         budget = Budget(plan.options, agent_counts_turns=plan.spawn.counts_turns)
         if budget.is_set:
             observe(lambda events: self._enforce_budget(budget, events))
@@ -68,11 +68,6 @@ class RunCore:
         if plan.options.policy is not None:
             monitor = PolicyMonitor(plan.options.policy, plan.cwd)
             observe(lambda events: self._check_policy(monitor, events))
-
-    @property
-    def normalizer(self) -> Normalizer:
-        """The normalizer, for reading the state of the stream."""
-        return self.recorder.normalizer
 
     def require_active(self) -> None:
         """Raise RUN_NOT_ACTIVE if the run is over."""
@@ -87,11 +82,14 @@ class RunCore:
 
         Returns what the codec states about an action.
         """
-        events, effects = self.recorder.record(kind, payload)
+        recorder = self.recorder
+        events, effects = recorder.record(kind, payload)
         reply = self.agent.perform(effects) if effects else None
         if events:
-            self.recorder.publish(events)
-        if self.normalizer.pending and kind is not Kind.EXIT:
+            if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
+                self.state.move("running")  # a queued prompt begins a turn
+            recorder.publish(events)
+        if self.normalizer.has_pending() and kind is not Kind.EXIT:
             self.on_requests()
         return reply
 
@@ -144,10 +142,6 @@ class RunCore:
         self.control(self.stop_control)
 
     # -- what follows from events
-
-    def _observe_turns(self, events: Sequence[AgentEvent]) -> None:
-        if self.state.state == "interrupted" and any(isinstance(event, TurnStartEvent) for event in events):
-            self.state.move("running")  # a queued prompt begins a turn
 
     def _enforce_budget(self, budget: Budget, events: Sequence[AgentEvent]) -> None:
         exceeded = budget.observe(events)
