@@ -77,10 +77,16 @@ class ScriptedCodec:
         match action:
             case codec.Send(text) | codec.Steer(text) if not text.startswith("never "):
                 return (WriteStdin(b'{"send": "%s"}\n' % text.encode()),)
+            case codec.ApproveAction("forbidden"):
+                return (Refuse("VALIDATION_ERROR", "forbidden: this cannot be approved"),)
+            case codec.DenyAction("unavoidable"):
+                return (Refuse("VALIDATION_ERROR", "unavoidable: this cannot be denied"),)
             case codec.ApproveAction(request_id):
                 return (WriteStdin(b'{"answer": "yes"}\n'), facts.RequestResolved(request_id, True))
             case codec.DenyAction(request_id, reason):
                 return (WriteStdin(b'{"answer": "no"}\n'), facts.RequestResolved(request_id, False, reason))
+            case codec.AnswerAction("choice", text) if text not in {"red", "blue"}:
+                return (Refuse("VALIDATION_ERROR", f"choice: got {text!r}; allowed: 'red' or 'blue'"),)
             case codec.AnswerAction(request_id, text):
                 return (WriteStdin(b'{"answer": "%s"}\n' % text.encode()), facts.RequestResolved(request_id, True))
             case codec.Interrupt():

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -201,6 +201,54 @@ async def test_cancel_stops_the_turn_and_the_session_continues(start: Start, tmp
         assert await asking == "cancelled"
         assert await editor.ask(session, "again") == "end_turn"
         assert editor.text_of(session).endswith("echo again")
+
+
+@pytest.mark.promise("editor-cancel-twice")
+async def test_second_cancel_changes_nothing(start: Start, tmp_path: Path) -> None:
+    """The agent stops in its own time after the first one, and its run continues."""
+    body = (
+        FIRST
+        + """
+import pathlib
+emit(over=1); emit(done=True)
+while (line := read()):
+    if 'interrupt' in line:
+        emit(text='stopping')
+        while not pathlib.Path('go').exists(): time.sleep(0.01)
+        emit(stopped=True)
+    elif line.get('send') == 'work': emit(text='working')
+    else: emit(text='still here'); emit(over=1); emit(done=True)
+"""
+    )
+    async with start(body=body) as editor:
+        session = await editor.begin(tmp_path)
+        await editor.ask(session, "hello")
+        asking = asyncio.ensure_future(editor.ask(session, "work"))
+        await editor.wait_until(lambda seen: seen.text_of(session).endswith("working"))
+        await editor.agent.cancel(session_id=session)
+        await editor.wait_until(lambda seen: seen.text_of(session).endswith("stopping"))
+        await editor.agent.cancel(session_id=session)
+        await editor.agent.set_session_mode(session_id=session, mode_id="yolo")  # answered after the cancel before it
+        (tmp_path / "go").touch()
+        assert await asking == "cancelled"
+        assert await editor.ask(session, "again") == "end_turn"
+        assert editor.text_of(session).endswith("still here")
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["emit(done=True); time.sleep(0.3)", "emit(failed='TOOL_ERROR'); time.sleep(0.3)"],
+    ids=["input is open", "input is closed"],
+)
+async def test_prompt_to_an_exiting_agent_is_answered_by_the_next_one(start: Start, tmp_path: Path, end: str) -> None:
+    """A turn can end before its agent has exited. The prompt that arrives between the two is not lost."""
+    body = f"read(); emit(session='S'); emit(text='answer '); emit(over=1); {end}"
+    async with start(body=body) as editor:
+        session = await editor.begin(tmp_path)
+        for _ in range(3):
+            with suppress(RequestError):  # the turns of the second agent fail
+                await editor.ask(session, "hello")
+        assert editor.text_of(session) == "answer answer answer "
 
 
 async def test_cancel_during_a_permission_request_ends_the_prompt(start: Start, tmp_path: Path) -> None:

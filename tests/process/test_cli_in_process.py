@@ -146,6 +146,7 @@ def type_after(master: int, after: str, typed: str) -> threading.Thread:
         (ASK, "lways? ", "\x04", "it was no\n"),
         (QUESTION, "> ", "2\n", "so blue\n"),
         (QUESTION, "> ", "\nmauve\n", "so mauve\n"),
+        (QUESTION.replace("which?", "choice"), "> ", "mauve\nred\n", "so red\n"),  # the agent refuses mauve
     ],
 )
 def test_terminal_input_answers_requests(

@@ -104,6 +104,7 @@ def test_run_limit_must_be_a_positive_integer(make_client: MakeClient, most: obj
         make_client("", max_concurrent_runs=most)
 
 
+@pytest.mark.promise("owners-in-turn")
 @local_only(LocalOnly.OWNER)
 async def test_owners_alternate_and_queue_positions_show_the_order(make_client: MakeClient, tmp_path: Path) -> None:
     begun: list[str] = []
@@ -148,6 +149,7 @@ async def test_run_of_an_agent_at_its_limit_is_skipped(tmp_path: Path) -> None:
             assert [(await run).text for run in (*others, *free)] == ["o0", "o1", "f0", "f1"]
 
 
+@pytest.mark.promise("full-queue")
 async def test_full_queue_refuses_a_run_without_side_effects(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with make_client(WAITS, max_concurrent_runs=1, queue_limit=1) as mux:
@@ -245,6 +247,7 @@ async def test_run_time_starts_when_the_run_gets_its_slot(
     assert times == sorted(times)
 
 
+@pytest.mark.promise("waiting-run")
 async def test_run_that_never_started_has_no_duration(
     make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

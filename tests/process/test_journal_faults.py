@@ -75,7 +75,7 @@ async def check_run_on_a_full_disk(make_client: MakeClient, words: str, **fields
     ]  # fmt: skip
     warnings = [number for number, event in enumerate(live) if is_warning(event, words)]
     assert len(warnings) == 1
-    path = Path(run._runner.recorder.journal_path or "")
+    path = Path(run._runner.core.recorder.journal_path or "")
     assert f"the journal {path} ends here" in live[warnings[0]].message  # type: ignore[union-attr]
     kept = [event for event in derive_events(path, ScriptedCodec) if event.type == "text_delta"]
     live_texts = [event for event in live if event.type == "text_delta"]

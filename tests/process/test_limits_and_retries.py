@@ -20,6 +20,7 @@ read(); emit(session=f"S{number}"); emit(text=f"try {number}")
 """
 
 
+@pytest.mark.promise("retry")
 @pytest.mark.parametrize("end", ["sys.exit(1)", "sys.exit(0)", "sys.exit(emit(failed='RATE_LIMITED'))"])
 async def test_failed_run_is_retried(make_client: MakeClient, tmp_path: Path, end: str) -> None:
     body = f"{COUNTED}\nif number < 2: {end}\nemit(done=True); drain()"
@@ -74,6 +75,7 @@ async def test_timeout_covers_all_attempts(make_client: MakeClient, tmp_path: Pa
 # -- budgets
 
 
+@pytest.mark.promise("budget-stops")
 async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
     body = "read(); emit(text='x')\nfor _ in range(3): emit(used=[40, 10])\ndrain()"
     events, result = await run_to_end(make_client, body, max_tokens_total=120)
@@ -84,6 +86,7 @@ async def test_token_budget_stops_the_run(make_client: MakeClient) -> None:
     assert types(events, "error", "session_end") == ["error", "session_end"]
 
 
+@pytest.mark.promise("budget-stops")
 async def test_cost_budget_stops_the_run(make_client: MakeClient) -> None:
     body = "read(); emit(text='x'); emit(cost=0.3); emit(cost=0.6); drain()"
     _, result = await run_to_end(make_client, body, max_cost_usd=0.5)
@@ -96,6 +99,7 @@ async def test_run_within_its_budget_completes(make_client: MakeClient) -> None:
     assert result.exit_reason == "completed"
 
 
+@pytest.mark.promise("unenforceable-budget")
 async def test_unenforceable_budget_emits_a_warning(make_client: MakeClient) -> None:
     body = "read(); emit(text='x'); emit(used=[40, 10]); emit(done=True); drain()"
     events, result = await run_to_end(make_client, body, max_cost_usd=0.5)

@@ -54,3 +54,24 @@ async def test_failing_observer_does_not_affect_the_run(
     assert result.exit_reason == "completed"
     assert ["an observer raised ZeroDivisionError()" in event.message for event in events if event.type == "debug"]
     assert [record.getMessage() for record in caplog.records] == [f"an observer raised at the end of run {run.run_id}"]
+
+
+async def test_events_stay_in_order_when_a_handler_raises(make_client: MakeClient) -> None:
+    """The warning about a handler follows the events that were published with the one on which it raised."""
+    seen: list[object] = []
+
+    def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    with anyio.fail_after(20):
+        async with make_client(HELLO) as mux:
+            run = mux.run(prompt="hi")
+            run.on("session_start", broken)
+            run.on("text_delta", broken)
+            run.on("*", seen.append)
+            events = [event async for event in run]
+            await run
+    assert [event.type for event in events].count("debug") == 2
+    assert seen == events
+    assert seen[0] is events[0]
+    assert events[0].type == "session_start"

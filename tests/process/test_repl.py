@@ -420,6 +420,21 @@ def test_question_is_answered(installed: Installed, typed: str, answer: str) -> 
         repl.wait_for_exit(0)
 
 
+def test_refused_answer_is_explained_and_asked_for_again(installed: Installed) -> None:
+    with start_repl(installed) as repl:
+        repl.wait_until_ready()
+        repl.enter("question choice")
+        repl.wait_for("question: choice", "  1. red", "  2. blue", IDLE)
+        repl.enter("mauve")
+        repl.wait_for(
+            "choice: got 'mauve'; allowed: 'red' or 'blue'", "question: choice", "  1. red", "  2. blue", IDLE
+        )
+        repl.enter("red")
+        repl.wait_for("so red", IDLE)
+        repl.enter("/exit")
+        repl.wait_for_exit(0)
+
+
 def test_line_started_before_the_question_does_not_answer_it(installed: Installed) -> None:
     go = make_go_pipe(installed)
     with start_repl(installed, GO=go) as repl:

@@ -309,6 +309,7 @@ async def test_send_and_steer_return_their_delivery(make_client: MakeClient) -> 
     assert late.value.code == "RUN_NOT_ACTIVE"
 
 
+@pytest.mark.promise("interrupt-continues")
 async def test_interrupted_interactive_run_continues(make_client: MakeClient) -> None:
     body = """
 read(); emit(text='first'); assert read()['interrupt']; emit(stopped=True)

@@ -104,8 +104,8 @@ TRANSITIONS: dict[str, tuple[str, Act, dict[str, tuple[str, str]]]] = {
         BUSY + "read(); read(); emit(stopped=True)\n" + ANSWERS, interrupted,
         {
             "send": ("queued", "running"), "steer": ("merged", "running"), "queue": ("queued", "running"),
-            "interrupt": (ILLEGAL, "interrupted"), "pause": ("applied", "paused"), "resume": (ILLEGAL, "interrupted"),
-            "close": ("applied", "interrupted"),
+            "interrupt": ("unneeded", "interrupted"), "pause": ("applied", "paused"),
+            "resume": (ILLEGAL, "interrupted"), "close": ("applied", "interrupted"),
         },
     ),
 }  # fmt: skip
@@ -124,6 +124,10 @@ async def outcome(act: Awaitable[Any]) -> str:
         return error.code
 
 
+@pytest.mark.promise("interrupt-twice")
+@pytest.mark.promise("refused-call")
+@pytest.mark.promise("states")
+@pytest.mark.promise("delivery")
 @pytest.mark.parametrize(("state", "act", "expected", "state_after"), CASES)
 async def test_action_returns_its_outcome_and_changes_the_state(
     make_client: MakeClient, state: str, act: str, expected: str, state_after: str
@@ -149,6 +153,7 @@ ENDINGS: dict[str, tuple[str, Act, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.promise("ended-run")
 @pytest.mark.parametrize("state", ENDINGS)
 async def test_ended_run_refuses_every_action(make_client: MakeClient, state: str) -> None:
     body, end, fields = ENDINGS[state]
@@ -196,6 +201,7 @@ async def test_closed_run_refuses_further_messages(make_client: MakeClient) -> N
                 assert await outcome(ACTS[act](run)) == "STDIN_NOT_AVAILABLE"
 
 
+@pytest.mark.promise("lost-input")
 async def test_unread_input_is_reported(make_client: MakeClient) -> None:
     body = BUSY + "os.close(0); emit(text='deaf'); time.sleep(1000)"
     with anyio.fail_after(20):

@@ -206,7 +206,7 @@ async def test_external_waitpid_does_not_break_a_run(make_client: MakeClient) ->
         async with make_client("read(); emit(text='x'); emit(done=True); drain(); time.sleep(0.3)") as mux:
             run = mux.run(prompt="hi")
             await wait_for_text(run)
-            pid = run._runner._child.pid  # type: ignore[union-attr]
+            pid = run._runner.core.agent.child.pid  # type: ignore[union-attr]
             with suppress(ChildProcessError):  # the runner may have reaped it first
                 await anyio.to_thread.run_sync(os.waitpid, pid, 0)
             result = await run
@@ -265,7 +265,7 @@ async def test_runs_that_wait_for_the_reaper_can_be_aborted(
             for run in runs:
                 await run.abort()
                 assert (await run).exit_reason == "aborted"
-                assert run._runner._child is None
+                assert run._runner.core.agent.child is None
             monkeypatch.setattr("agent_mux.process.reaper.REAPER_TIMEOUT", 0.1)
             run = mux.run(prompt="hi")
             await wait_for_text(run)

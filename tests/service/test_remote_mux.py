@@ -1,4 +1,4 @@
-"""What only a client of a service has to cope with: connections that break, servers that restart, strange answers.
+"""Problems that only a remote client has: broken connections, restarted servers, foreign responses.
 
 What a run does is tested in `tests/process`, by the tests of runs of this process.
 """
@@ -162,7 +162,7 @@ async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_p
     assert types[-1] == "session_end"
 
 
-async def test_a_run_that_another_client_started_is_watched_and_left_alone(here: ScriptedServer) -> None:
+async def test_an_attached_run_is_followed_and_not_aborted(here: ScriptedServer) -> None:
     asks = "read(); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     with anyio.fail_after(30):
         async with here.client(asks) as ours:
@@ -198,7 +198,7 @@ async def test_the_queue_position_follows_changes(tmp_path: Path) -> None:
             assert (runs[2].state, runs[2].queue_position) == ("running", None)
 
 
-async def test_what_another_client_did_is_seen_before_its_events(here: ScriptedServer) -> None:
+async def test_a_command_of_another_client_is_visible_before_its_events(here: ScriptedServer) -> None:
     seen: list[tuple[str, str]] = []
     with anyio.fail_after(30):
         async with here.client(WORKS) as ours, RemoteMux(here.server.url) as theirs:
@@ -214,7 +214,7 @@ async def test_what_another_client_did_is_seen_before_its_events(here: ScriptedS
     assert seen[-1] == ("paused", "paused")
 
 
-def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedServer) -> None:
+def test_snapshots_have_no_number_and_precede_events(here: ScriptedServer) -> None:
     here.client("read(); emit(session='S'); emit(text='x'); emit(done=True); drain()")
     http = here.server.http
     run_id = http.post("/v1/runs", json={"agent": "scripted", "prompt": "hi"}).json()["runId"]
@@ -232,7 +232,7 @@ def test_how_a_run_is_has_no_number_and_comes_before_its_events(here: ScriptedSe
 # -- errors
 
 
-async def test_problems_are_the_errors_that_they_were_there(here: ScriptedServer) -> None:
+async def test_problems_become_the_errors_of_the_service(here: ScriptedServer) -> None:
     async with here.client("", approval_modes=("yolo", "deny")) as mux:
         with pytest.raises(ValidationError) as invalid:
             await mux.start(prompt="hi", max_model_calls=0, temperature=9)
@@ -259,7 +259,7 @@ async def test_an_unreachable_service_raises_unavailable() -> None:
 
 
 class _Stranger(BaseHTTPRequestHandler):
-    """Not a service of ours. Remembers what it was told."""
+    """A foreign HTTP server that stores the requests that it receives."""
 
     heard: ClassVar[dict[str, str]] = {}
 
@@ -270,7 +270,7 @@ class _Stranger(BaseHTTPRequestHandler):
         self.wfile.write(b"<h1>Bad Gateway</h1>")
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ async def test_unsupported_remote_calls_raise(here: ScriptedServer) -> None:
     assert late.value.code == "RUN_NOT_ACTIVE"
 
 
-def test_a_script_without_an_event_loop_can_do_the_same(here: ScriptedServer) -> None:
+def test_the_blocking_client_runs_at_a_service(here: ScriptedServer) -> None:
     asks = "read(); emit(session='S'); emit(ask='it'); emit(text=read()['answer']); emit(done=True); drain()"
     here.client(asks)
     with BlockingRemoteMux(here.server.url, default_agent="scripted") as mux:

@@ -175,7 +175,7 @@ def test_documents_are_the_same(both: Both, form: Any) -> None:
         ("claude:\udcff", {}),
     ],
 )
-def test_ids_mean_the_same(both: Both, session: str, wanted: dict[str, Any]) -> None:
+def test_session_ids_resolve_alike(both: Both, session: str, wanted: dict[str, Any]) -> None:
     calls = [outcome(mux.sessions.get, session, SessionFilter(**wanted)) for mux in both]
     if isinstance(calls[0], tuple):  # the service was asked with the agent in front
         assert calls[0][:2] == calls[1][:2]
@@ -189,7 +189,7 @@ def test_two_sessions_are_compared(both: Both) -> None:
     same(both, lambda mux: mux.sessions.diff(first, second))
 
 
-def test_errors_of_events_come_when_they_are_read(both: Both) -> None:
+def test_errors_are_raised_when_events_are_read(both: Both) -> None:
     events = both[1].sessions.events("claude:nothing-like-it")
     with pytest.raises(AgentMuxError) as caught:
         next(events)
@@ -220,14 +220,14 @@ def test_models_are_the_same(both: Both) -> None:
     ("agent", "name"),
     [("claude", "opus"), ("claude", "claude-opos"), ("claude", "a/b c?#%"), ("claude", ".."), ("nobody", "x")],
 )
-def test_names_of_models_mean_the_same(both: Both, agent: str, name: str) -> None:
+def test_names_of_models_resolve_alike(both: Both, agent: str, name: str) -> None:
     same(both, lambda mux: mux.models.get(agent, name))
     same(both, lambda mux: mux.models.validate(agent, name))
     tokens = {"input_tokens": 300_000, "output_tokens": 5, "cached_tokens": 7, "cache_creation_tokens": 9}
     same(both, lambda mux: mux.models.estimate_cost(agent, name, **tokens))
 
 
-def test_every_model_is_judged_alike(both: Both) -> None:
+def test_every_model_is_validated_alike(both: Both) -> None:
     names = [(agent, model.model_id) for agent, offered in both[0].models.catalog().items() for model in offered[:4]]
     verdicts = {same(both, lambda mux, one: mux.models.validate(*one), one).status for one in names}
     assert "ok" in verdicts
@@ -350,7 +350,7 @@ def test_installations_are_the_same_as_locally(both: Both, place: Path) -> None:
         lambda mux: mux.adapters.register(None),
     ],
 )
-def test_what_makes_no_sense_from_afar_is_refused(both: Both, call: Callable[[Any], Any]) -> None:
+def test_methods_that_need_local_files_are_refused(both: Both, call: Callable[[Any], Any]) -> None:
     with pytest.raises(CapabilityError, match="a service does not support"):
         call(both[1])
 
@@ -361,7 +361,7 @@ def test_machine_settings_stay_local(both: Both, name: str) -> None:
         getattr(both[1], name)
 
 
-def test_a_copy_of_a_directory_cannot_be_read_from_afar(both: Both, place: Path) -> None:
+def test_a_directory_of_sessions_is_refused(both: Both, place: Path) -> None:
     with pytest.raises(AgentMuxError, match="directory") as caught:
         both[1].sessions.list(SessionFilter(agent="claude", directory=place))
     assert caught.value.code == "VALIDATION_ERROR"
@@ -391,7 +391,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
 
 
 class Strange(BaseHTTPRequestHandler):
-    """Answers everything with what is no answer."""
+    """Answers every request with an invalid response."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -399,7 +399,7 @@ class Strange(BaseHTTPRequestHandler):
         self.wfile.write(b"{}" if self.path.endswith("/capabilities") else b"no JSON\n")
 
     def log_message(self, *arguments: object) -> None:
-        """Not here."""
+        """Print nothing."""
 
 
 def test_unreadable_responses_are_reported() -> None:
@@ -467,7 +467,7 @@ def printed(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any, 
         "detect claude",
     ],
 )
-def test_commands_print_the_same_of_a_service(
+def test_commands_print_the_same_for_a_service(
     kept: Both, served: Serving, printed: Any, command: str, json: tuple[str, ...]
 ) -> None:
     assert kept[0].profiles.names()
@@ -478,11 +478,11 @@ def test_commands_print_the_same_of_a_service(
     assert here[1] or here[2]
 
 
-def test_models_of_one_agent_are_the_same_without_a_word_on_their_age(served: Serving, printed: Any) -> None:
+def test_models_of_one_agent_are_printed_without_their_age(served: Serving, printed: Any) -> None:
     assert printed("models", "list", "claude", "--server", served.url)[:2] == printed("models", "list", "claude")[:2]
 
 
-def test_the_environment_alone_moves_no_listing(printed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_does_not_redirect_listings(printed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_MUX_SERVER", "http://127.0.0.1:9")
     assert printed("profiles", "list")[0] == 0
 
@@ -495,14 +495,14 @@ def through(value: Any, kind: Any) -> Any:
 
 
 @pytest.mark.parametrize("adapter", list(AdapterRegistry()), ids=lambda adapter: adapter.agent)
-def test_agents_and_their_models_come_back(adapter: Adapter) -> None:
+def test_agents_and_models_survive_a_round_trip(adapter: Adapter) -> None:
     assert capabilities_from_json(through(capabilities_json(adapter), dict[str, Any])) == adapter.capabilities
     assert detected_from_view(through(agent_view(adapter), AgentView)).display_name == adapter.display_name
     for model in adapter.models():
         assert model_from_view(through(model_json(model, adapter.agent), ModelView)) == model
 
 
-def test_prices_come_back_whole() -> None:
+def test_prices_survive_a_round_trip() -> None:
     price = Price(1.0, 2.0, 0.0, None, 200_000, Price(3.0, 4.0, None, 0.5))
     model = ModelCapabilities(model_id="m", provider="p", price=price)
     assert model_from_view(through(model_json(model, "x"), ModelView)) == model
@@ -512,18 +512,18 @@ def test_fields_missing_from_an_older_service_have_defaults() -> None:
     assert capabilities_from_json({"agent": "x", "canFly": True}).approval_modes == ("yolo",)
 
 
-def test_costs_come_back(both: Both) -> None:
+def test_costs_survive_a_round_trip(both: Both) -> None:
     report = both[0].sessions.total_cost(group_by="model")
     back = cost_from_view(through(cost_json("model", report), CostView))
     assert (back, back.total, list(back)) == (report, report.total, list(report))
 
 
-def test_what_was_found_comes_back(both: Both) -> None:
+def test_detection_survives_a_round_trip(both: Both) -> None:
     found = anyio.run(both[0].detector.detect_all)
     assert [detected_from_view(through(detected_view(one), DetectedView)) for one in found] == found
 
 
-def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
+def test_a_profile_is_returned_without_secrets(kept: Both) -> None:
     profile = kept[0].profiles.get("review")
     assert profile_from_view(through(profile_view(profile), ProfileView)) == profile
     server = {"name": "s", "command": "x", "env": {"API_KEY": "sk-0123456789abcdef0123"}}
@@ -533,7 +533,7 @@ def test_a_profile_comes_back_without_its_secrets(kept: Both) -> None:
     assert "0123456789" not in repr(body)
 
 
-def test_names_are_parts_of_a_path_whatever_they_are() -> None:
+def test_any_name_is_one_segment_of_a_path() -> None:
     assert path_of("a/b", "..", "c?d#e%", q="ü &", tag=("x", "y"), none=None) == (
         "/v1/a%2Fb/%2E%2E/c%3Fd%23e%25?q=%C3%BC+%26&tag=x&tag=y"
     )

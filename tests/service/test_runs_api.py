@@ -14,7 +14,7 @@ from agent_mux import BlockingRemoteMux, RemoteMux, validate
 from agent_mux.client.remote.run_queries import RunSummary
 from agent_mux.errors import ValidationError
 from agent_mux.redaction import HIDDEN
-from agent_mux.run.runner import Runner
+from agent_mux.run.lifecycle import RunLifecycle
 
 
 @pytest.fixture(scope="module")
@@ -218,11 +218,11 @@ def test_a_missing_journal_is_a_problem_and_no_broken_stream(tmp_path: Path) -> 
 
 
 def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Runner) -> None:
+    def broken(self: RunLifecycle) -> None:
         raise RuntimeError("an error of ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Runner, "_run_with_files", broken)
+        patched.setattr(RunLifecycle, "_run_with_files", broken)
         broken_id = demo(served)["runId"]
         served.http.get(f"/v1/runs/{broken_id}/events")
         run = served.http.get(f"/v1/runs/{broken_id}").json()

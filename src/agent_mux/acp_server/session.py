@@ -69,14 +69,19 @@ class EditorSession:
             try:
                 await self._dispatch(prompt, turn)
                 await turn.over.wait()
+                if turn.is_unread and not turn.is_cancelled:  # the agent was exiting when the prompt arrived
+                    turn = self._turn = EditorTurn()
+                    await self._start(prompt, turn)
+                    await self._mark_sent(turn)
+                    await turn.over.wait()
             finally:
                 self._turn = None
         return turn.response()
 
     async def cancel(self) -> None:
-        """Interrupt the agent. The prompt is answered when the agent has stopped."""
+        """Interrupt the agent. The prompt is answered when the agent has stopped. Another call changes nothing."""
         turn = self._turn
-        if turn is not None:
+        if turn is not None and not turn.is_cancelled:
             turn.is_cancelled = True
             if turn.is_sent:
                 await self._interrupt(turn)
@@ -97,7 +102,11 @@ class EditorSession:
     async def _dispatch(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
         run = self._run
         if run is None or not self._accepts(run, prompt) or not await _send(run, prompt, turn):
+            await self._check_continuity()
             await self._start(prompt, turn)
+        await self._mark_sent(turn)
+
+    async def _mark_sent(self, turn: EditorTurn) -> None:
         turn.is_sent = True
         if turn.is_cancelled:
             await self._interrupt(turn)
@@ -118,7 +127,6 @@ class EditorSession:
         return others == chosen and began == "prompt" and not self.adapter.capabilities.can_resume
 
     async def _start(self, prompt: EditorPrompt, turn: EditorTurn) -> None:
-        self._check_continuity()
         if self._run is not None:
             await _end_run(self._run)
             await self._run.all_reported.wait()  # its remaining updates and its cost come first
@@ -132,11 +140,18 @@ class EditorSession:
         run.turn = turn
         self.tasks.start_soon(self._follow, run)
 
-    def _check_continuity(self) -> None:
-        """Raise `CapabilityError` if another run would lose the conversation."""
-        if self._run is None or self.adapter.capabilities.can_resume:
+    async def _check_continuity(self) -> None:
+        """Raise `CapabilityError` if another run would lose the conversation.
+
+        An agent that takes no more input is exiting. Only the end of its run shows whether it completed its work.
+        """
+        run = self._run
+        if run is None or self.adapter.capabilities.can_resume:
             return
-        ended = self._run.handle.state
+        if run.takes_no_input:
+            with anyio.move_on_after(LEAVE_TIMEOUT):
+                await run.handle.result()
+        ended = run.handle.state
         if ended != "completed":
             what = "resuming in a new process, which this requires"
             hint = f"the last run is {ended}; start a new session"
@@ -217,8 +232,10 @@ async def _send(run: SessionRun, prompt: EditorPrompt, turn: EditorTurn) -> bool
     except AgentMuxError as error:
         run.turn = None
         if error.code in {"RUN_NOT_ACTIVE", "STDIN_NOT_AVAILABLE"}:
+            run.takes_no_input = True
             return False
         raise
+    turn.is_follow_up = True
     turn.has_begun = turn.has_begun or delivery == "merged"  # merged into a turn that the agent started by itself
     return True
 

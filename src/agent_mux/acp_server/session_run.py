@@ -32,6 +32,8 @@ class SessionRun:
         """The turn of the current prompt."""
         self.all_reported = anyio.Event()
         """Set when all updates are sent to the editor."""
+        self.takes_no_input = False
+        """Whether the agent rejected a prompt because it is exiting."""
         self._stays_open = stays_open
         self._reported: dict[str, anyio.Event] = {}
         self._request_scopes: dict[str, anyio.CancelScope] = {}
@@ -48,8 +50,11 @@ class SessionRun:
                 await send_update(update)
             self._track(event)
         result = await self.handle
-        if self.turn is not None:
-            self.turn.finish(run_outcome(result, self._guidance))
+        turn = self.turn
+        if turn is not None:
+            exited = result.exit_reason in {"completed", "truncated"} and result.exit_code == 0
+            turn.is_unread = exited and turn.is_follow_up and not turn.has_begun
+            turn.finish(run_outcome(result, self._guidance))
         return result
 
     async def wait_until_reported(self, interaction_id: str) -> None:

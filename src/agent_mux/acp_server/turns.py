@@ -67,6 +67,10 @@ class EditorTurn:
         """Whether the prompt was sent to the agent."""
         self.has_begun = False
         """Whether the agent has started on the prompt: the next turn end is that of this prompt."""
+        self.is_follow_up = False
+        """Whether the prompt was sent to a run that had worked on another prompt."""
+        self.is_unread = False
+        """Whether the run ended in order before the agent started on the prompt."""
         self.is_cancelled = False
         self.failure: ErrorEvent | None = None
         """The last event, if it was an error of the turn."""

@@ -3,6 +3,7 @@
 See docs/spec/events.md, sections 18 and 25.4.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -34,6 +35,8 @@ class InteractionAssembler:
         self._show_approvals = show_approvals
         self._show_requests = show_requests and show_approvals
         self._open: dict[str, OpenInteraction] = {}
+        self.count: Callable[[], int] = self._open.__len__
+        """Returns the number of open interactions."""
 
     @property
     def open(self) -> tuple[OpenInteraction, ...]:

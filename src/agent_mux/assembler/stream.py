@@ -99,6 +99,11 @@ class StreamAssembler:
         return self._interactions.open
 
     @property
+    def has_pending(self) -> Callable[[], int]:
+        """A function that returns whether `pending` has any, for callers that ask often."""
+        return self._interactions.count
+
+    @property
     def turns_ended(self) -> int:
         """The number of turns that the agent has closed."""
         return self._turns.count + self._turns.is_held

@@ -12,6 +12,7 @@ from agent_mux.cli.terminal import Palette, one_line
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
+from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.interactions import Deny, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
@@ -101,9 +102,14 @@ class TerminalHandler(InteractionHandler):
         wanted = getattr(event, "interaction_id", None)
         for pending in run.interaction.pending:
             if pending.id == wanted:
-                await self._ask(run, pending)
+                await self.output.drain()
+                self._typed.discard()
+                self._write(describe_request(pending, self.palette))
+                while not await self._ask(run, pending):
+                    pass
 
-    async def _ask(self, run: Run, pending: PendingInteraction) -> None:
+    async def _ask(self, run: Run, pending: PendingInteraction) -> bool:
+        """Read an answer and send it. Returns False if the agent does not accept it, so that another one is needed."""
         response: Response | None = None
         with anyio.CancelScope() as scope:
 
@@ -118,13 +124,17 @@ class TerminalHandler(InteractionHandler):
                 run.off("*", cancel_if_answered)
         if response is None:
             self._write("\n" + self.palette.dim("(no longer needed)") + "\n")
-        else:
+            return True
+        try:
             await respond(run, pending, response)
+        except AgentMuxError as error:
+            if error.code not in CORRECTABLE or isinstance(response, Deny):
+                raise
+            self._write(f"{error.message}\n")
+            return False
+        return True
 
     async def _question(self, pending: PendingInteraction) -> Response:
-        await self.output.drain()
-        self._typed.discard()
-        self._write(describe_request(pending, self.palette))
         while True:
             self._write(self.palette.bold(prompt_for(pending)))
             await self.output.drain()

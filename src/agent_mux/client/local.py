@@ -3,10 +3,11 @@
 import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import anyio
 import anyio.abc
@@ -22,7 +23,6 @@ from agent_mux.models.matching import model_notes
 from agent_mux.process.reaper import Reaper
 from agent_mux.run.concurrency import ConcurrencyLimiter, parse_limits
 from agent_mux.run.handle import RunHandle
-from agent_mux.run.hooks import RunHooks, execute_with_hooks
 from agent_mux.run.log import append_to_index
 from agent_mux.run.plan import RunPlan, plan_run
 from agent_mux.run.runner import Runner
@@ -33,17 +33,6 @@ from agent_mux.settings.resolver import OptionsResolver, ResolvedOptions
 
 Observer = Callable[[RunHandle], Callable[[], None]]
 """A function that is called with each new run. It returns a function that is called when that run has ended."""
-
-
-class PlannedRun(NamedTuple):
-    """A run that is resolved, validated and planned, but not started. `AgentMux.run` accepts it."""
-
-    resolved: ResolvedOptions
-    """The options of the run, with their sources."""
-    plan: RunPlan
-    """The command, environment and native protocol of the run."""
-    hooks: RunHooks | None
-    """The hooks that agent-mux calls during the run; None: it calls none."""
 
 
 class AgentMux(Namespaces):
@@ -137,7 +126,7 @@ class AgentMux(Namespaces):
             self._reaper.close()
 
     def run(
-        self, options: RunOptions | ResolvedOptions | PlannedRun | None = None, /, *, owner: str = "", **fields: Any
+        self, options: RunOptions | ResolvedOptions | RunPlan | None = None, /, *, owner: str = "", **fields: Any
     ) -> RunHandle:
         """Start a run and return its handle at once.
 
@@ -162,16 +151,18 @@ class AgentMux(Namespaces):
         """
         if self._tasks is None:
             raise AgentMuxError("RUN_NOT_ACTIVE", "start runs inside of `async with AgentMux() as mux:`")
-        resolved, plan, hooks = options if isinstance(options, PlannedRun) else self.plan(options, **fields)
+        plan = options if isinstance(options, RunPlan) else self.plan(options, **fields)
         if any(run.run_id == plan.run_id for run in self._live):
             raise ValidationError([FieldError("run_id", plan.run_id, "an id that no active run has")])
         slot = self.concurrency.enter(plan.adapter.agent, owner)
-        handle = RunHandle(Runner(plan, self._reaper, slot, hooks))
+        runner = Runner(plan, self._reaper, slot)
+        handle = RunHandle(runner)
         self._live.add(handle)
-        for warning in resolved.warnings:
-            handle._runner.recorder.note(warning)  # noqa: SLF001  # RunHandle belongs to this client
-        on_end = self._observers.notify_start(handle, handle._runner.recorder.note)  # noqa: SLF001
-        self._tasks.start_soon(self._execute, handle, resolved, on_end, name=f"run {plan.run_id}")
+        note = runner.core.recorder.note
+        for warning in plan.resolved.warnings if plan.resolved is not None else ():
+            note(warning)
+        on_end = self._observers.notify_start(handle, note)
+        self._tasks.start_soon(self._execute, handle, runner, on_end, name=f"run {plan.run_id}")
         return handle
 
     async def start(
@@ -181,21 +172,21 @@ class AgentMux(Namespaces):
         planned = await to_thread.run_sync(partial(self.plan, options, **fields))
         return self.run(planned, owner=owner)
 
-    def plan(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> PlannedRun:
+    def plan(self, options: RunOptions | ResolvedOptions | None = None, /, **fields: Any) -> RunPlan:
         """Resolve, validate and plan a run without starting it. `run` accepts the result, once.
 
         Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
         """
         resolved = self._resolve(options, fields)
-        return PlannedRun(resolved, *self._plan_with_hooks(resolved.options))
+        return replace(self._plan_with_hooks(resolved.options), resolved=resolved)
 
-    def _plan_with_hooks(self, options: RunOptions) -> tuple[RunPlan, RunHooks | None]:
+    def _plan_with_hooks(self, options: RunOptions) -> RunPlan:
         config_dir = self._config_dir
         plan = plan_run(
             options, self.adapters.get, self.journals, worktrees=config_dir / "worktrees", model_notes=model_notes
         )
         if options.hooks is False:
-            return plan, None
+            return plan
         from agent_mux.client.hook_selection import (  # noqa: PLC0415  # most runs have none
             plan_with_approvals,
             select_hooks,
@@ -204,7 +195,7 @@ class AgentMux(Namespaces):
         hooks = select_hooks(plan, config_dir, self._project_config_dir)
         if hooks is not None and hooks.can_deny_tools:
             plan = plan_with_approvals(plan, self.adapters.get, config_dir)
-        return plan, hooks
+        return replace(plan, hooks=hooks)
 
     @property
     def journals(self) -> Path:
@@ -235,19 +226,17 @@ class AgentMux(Namespaces):
         """
         return self._observers.add(observer)
 
-    async def _execute(
-        self, handle: RunHandle, resolved: ResolvedOptions, on_end: Sequence[Callable[[], None]]
-    ) -> None:
-        runner = handle._runner  # noqa: SLF001  # RunHandle belongs to this client
+    async def _execute(self, handle: RunHandle, runner: Runner, on_end: Sequence[Callable[[], None]]) -> None:
         try:
-            await (runner.execute() if runner.hooks is None else execute_with_hooks(runner, runner.hooks))
+            await runner.execute()
         except Exception:  # a bug of ours in one run: awaiting it raises INTERNAL, and the other runs continue
             logging.getLogger(LOGGER).exception("run %s failed with an internal error", handle.run_id)
         finally:
             self._live.discard(handle)
             notify_end(on_end, handle.run_id)
-            if runner.result is not None and resolved.index is not None:
-                await append_to_index(resolved.index, runner.plan, handle.header.started_at, runner.result)
+            result, resolved = runner.lifecycle.result, runner.plan.resolved
+            if result is not None and resolved is not None and resolved.index is not None:
+                await append_to_index(resolved.index, runner.plan, handle.header.started_at, result)
 
     def _resolve(self, options: RunOptions | ResolvedOptions | None, fields: Mapping[str, Any]) -> ResolvedOptions:
         if options is None:

@@ -83,7 +83,7 @@ class StdinWriter:
 class OutputReader:
     """Reads both output streams of a process to their ends."""
 
-    def __init__(self, redactor: Redactor, record: Callable[[Kind, bytes], None]) -> None:
+    def __init__(self, redactor: Redactor, record: Callable[[Kind, bytes], object]) -> None:
         self._record = record
         self._streams = {kind: RedactedStream(redactor) for kind in _STREAMS}
         self._open_streams = len(_STREAMS)
@@ -108,7 +108,7 @@ class OutputReader:
             clean = redacted.feed(chunk)
             if clean:
                 self._record(kind, clean)
-            if redacted.is_holding:
+            if clean is not chunk and redacted.is_holding:
                 self._holding.set()
 
         await stream(receive)

@@ -1,148 +1,70 @@
-"""Decisions about what an agent asks for: by the policy, the approval mode, a callback, or later by the consumer.
+"""Answers to what an agent asks for: from the policy, the approval mode, hooks, a callback, or later from the consumer.
 
-The policy is also checked against what the agent did without asking. See docs/spec/run-api.md, section 2.
+An answer that the agent's codec refuses is reported, and the request is declined if no callback can be asked again. See
+docs/spec/run-api.md, sections 2 and 3.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import isawaitable
-from typing import Any, Literal
+from typing import Literal
+
+import anyio
+import anyio.abc
 
 from agent_mux.assembler import OpenInteraction
-from agent_mux.events import (
-    AgentEvent,
-    FileCreateEvent,
-    FileDeleteEvent,
-    FilePatchEvent,
-    FileReadEvent,
-    FileWriteEvent,
-    ShellStartEvent,
-    ToolCallReadyEvent,
-    ToolResultEvent,
-)
-from agent_mux.run.interaction import InteractionChannel, describe, to_action
-from agent_mux.run.readers import Listeners
-from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction
-from agent_mux.sdk.facts import ApprovalRequested
-from agent_mux.sdk.interactions import PendingInteraction
-from agent_mux.sdk.options import RunOptions
-from agent_mux.sdk.policy import Policy, PolicyDecision, PolicyRequest
-from agent_mux.sdk.shell_commands import risk_of_command
-
-BY_POLICY = "denied by the policy of this run"
-MAX_WARNINGS = 100
-"""Limit of warnings per run about actions without approval."""
-
-
-def apply_policy(policy: Policy, cwd: str, request: OpenInteraction) -> AnyAction | None:
-    """Return the policy's answer to an approval; None if the policy leaves it open. Questions are always left open."""
-    asked = request.asked
-    if not isinstance(asked, ApprovalRequested):
-        return None
-    subject = PolicyRequest(tool=asked.tool_name, command=asked.command, paths=asked.paths, risk=asked.risk, cwd=cwd)
-    ruling = _evaluate(policy.rule_on, subject)
-    if ruling is None or ruling.decision == "ask":
-        return None
-    if ruling.decision == "allow":
-        return ApproveAction(request.request_id)
-    return DenyAction(request.request_id, ruling.reason or BY_POLICY)
-
-
-def answer_overdue(policy: Policy | None, request: OpenInteraction, seconds: float) -> AnyAction:
-    """Return the answer to a request that was not answered in time."""
-    if policy is not None and policy.on_timeout == "allow" and request.kind == "approval":
-        return ApproveAction(request.request_id)
-    return DenyAction(request.request_id, f"no answer within {seconds:g} s")
-
-
-def _evaluate(rule: Callable[[PolicyRequest], PolicyDecision | None], request: PolicyRequest) -> PolicyDecision | None:
-    try:
-        return rule(request)
-    except (ValueError, OSError) as error:  # an impossible path, for example with a NUL character
-        return PolicyDecision("deny", f"{BY_POLICY}: the policy cannot be applied ({error})")
-
-
-class PolicyMonitor:
-    """Reports actions that the policy denies and for which the agent did not ask.
-
-    Agents decide themselves what they ask for. Such an action cannot be undone, so it becomes a warning.
-    """
-
-    def __init__(self, policy: Policy, cwd: str) -> None:
-        self._policy = policy
-        self._cwd = cwd
-        self._tool: str | None = None
-        self._reported: set[str] = set()
-
-    def observe(self, events: Sequence[AgentEvent]) -> list[str]:
-        """Return warnings about these events; each text is returned once."""
-        warnings = [warning for event in events if (warning := self._check(event)) is not None]
-        new = [warning for warning in dict.fromkeys(warnings) if warning not in self._reported]
-        new = new[: MAX_WARNINGS - len(self._reported)]
-        self._reported.update(new)
-        return new
-
-    def _check(self, event: AgentEvent) -> str | None:
-        if isinstance(event, ToolCallReadyEvent | ToolResultEvent):
-            self._tool = event.tool_name
-        describe_event = _DESCRIPTIONS.get(type(event))
-        if describe_event is None:
-            return None
-        description, fields = describe_event(event)
-        subject = PolicyRequest(tool=self._tool, cwd=self._cwd, **fields)
-        # A tool result has only the tool's name, so only rules about tools apply; other events show what the tool did.
-        ruling = _evaluate(self._policy.rule_on if fields else self._policy.ruled, subject)
-        if ruling is None or ruling.decision != "deny":
-            return None
-        reason = f": {ruling.reason}" if ruling.reason else ""
-        return f"{description} without asking, though the policy denies it{reason}"
-
-
-_Described = tuple[str, Mapping[str, Any]]
-
-
-def _changed(event: Any) -> _Described:
-    return f"the agent changed {event.path}", {"paths": (event.path,), "risk": "medium"}
-
-
-_DESCRIPTIONS: Mapping[type, Callable[[Any], _Described]] = {
-    ToolResultEvent: lambda event: (f"the agent used {event.tool_name}", {}),
-    ShellStartEvent: lambda event: (
-        f"the agent ran `{event.command}`",
-        {"command": event.command, "risk": risk_of_command(event.command)},
-    ),
-    FileReadEvent: lambda event: (f"the agent read {event.path}", {"paths": (event.path,), "risk": "low"}),
-    **dict.fromkeys((FileCreateEvent, FileWriteEvent, FileDeleteEvent, FilePatchEvent), _changed),
-}
-
+from agent_mux.run.callbacks import CallbackResponder, InteractionPort
+from agent_mux.run.core import RunCore
+from agent_mux.run.interaction import InteractionChannel
+from agent_mux.run.policy import answer_overdue, apply_policy
+from agent_mux.sdk.codec import AnyAction, ApproveAction, DenyAction, Refuse
 
 Decision = AnyAction | Literal["ask"] | None
 """An answer; "ask": call the callback; None: the consumer answers later."""
 
 
 class InteractionResponder:
-    """Decides once about each new request, if the options determine the answer."""
+    """Answers the requests of one run, if the options determine the answer."""
 
-    def __init__(self, run_id: str, options: RunOptions, channel: InteractionChannel, listeners: Listeners) -> None:
-        self._run_id = run_id
-        self._options = options
-        self._channel = channel
-        self._listeners = listeners
-        self._known: set[str] = set()
+    def __init__(self, core: RunCore, channel: InteractionChannel) -> None:
+        self._core = core
+        self._options = core.plan.options
+        self._port = InteractionPort(
+            run_id=core.plan.run_id,
+            pending=lambda: core.normalizer.pending,
+            deliver=self._deliver_soon,
+            note=self._note,
+            listeners=core.recorder.listeners,
+            channel=channel,
+        )
+        self._callbacks = CallbackResponder(self._options, self._port)
+        self._is_deciding = False
+        self._tasks: anyio.abc.TaskGroup | None = None
+        core.on_requests = self.decide_new_requests
 
-    def decide(self, pending: tuple[OpenInteraction, ...]) -> list[tuple[OpenInteraction, Decision]]:
-        """Return the new requests, each with the decision about it."""
-        new = [request for request in pending if request.interaction_id not in self._known]
-        decided = []
-        for request in new:
-            self._known.add(request.interaction_id)
-            self._notify_listeners(request)
-            decided.append((request, self._decide(request)))
-        return decided
+    def begin_attempt(self, tasks: anyio.abc.TaskGroup) -> None:
+        """Set the task group in which callbacks and hooks are awaited."""
+        self._tasks = tasks
 
-    def _notify_listeners(self, request: OpenInteraction) -> None:
-        interaction = describe(request, self._run_id)
-        for listener in self._channel.listeners():
-            self._listeners.call_safely(listener, interaction)
+    def decide_new_requests(self) -> None:
+        """Decide once about each new request. A call during another one leaves the new requests to that one."""
+        if self._is_deciding:
+            return
+        self._is_deciding = True
+        try:
+            for request in self._port.new_requests():
+                self._handle(request)
+        finally:
+            self._is_deciding = False
+
+    def _handle(self, request: OpenInteraction) -> None:
+        decision, tasks = self._decide(request), self._tasks
+        if tasks is not None and self._is_for_hooks(request, decision):
+            tasks.start_soon(self._ask_hooks, request, decision)
+        elif decision == "ask":
+            if tasks is not None:
+                tasks.start_soon(self._callbacks.ask, request)
+        elif decision is not None:
+            self._answer(request, decision)
+        if tasks is not None and self._options.answer_within and self._port.is_pending(request):
+            tasks.start_soon(self._answer_when_overdue, request, self._options.answer_within)
 
     def _decide(self, request: OpenInteraction) -> Decision:
         mode, policy = self._options.approval_mode, self._options.policy
@@ -152,33 +74,49 @@ class InteractionResponder:
             return ruling
         if is_approval and mode == "deny":
             return DenyAction(request.request_id, "denied: this run has approval mode deny")
-        if self._callback_for(request) is not None:
+        if self._callbacks.callback_for(request) is not None:
             return "ask"
         if is_approval and mode == "yolo":
             return ApproveAction(request.request_id)
         return None if mode == "prompt" else DenyAction(request.request_id, "this run has no callback for requests")
 
-    def _callback_for(self, request: OpenInteraction) -> Callable[[PendingInteraction], Any] | None:
-        options = self._options
-        return options.on_approval_request if request.kind == "approval" else options.on_input_required
+    def _is_for_hooks(self, request: OpenInteraction, decision: Decision) -> bool:
+        """Return whether hooks decide too. They can turn an approval into a denial, but not the reverse."""
+        return self._core.plan.hooks is not None and request.kind == "approval" and not isinstance(decision, DenyAction)
 
-    def overdue_action(self, request: OpenInteraction) -> AnyAction:
-        """Return the answer to a request that was not answered in time."""
-        return answer_overdue(self._options.policy, request, self._options.answer_within)
+    async def _ask_hooks(self, request: OpenInteraction, otherwise: Decision) -> None:
+        hooks = self._core.plan.hooks
+        assert hooks is not None  # noqa: S101  # only called with hooks
+        decision: Decision = await hooks.decide(request) or otherwise
+        if decision == "ask":
+            await self._callbacks.ask(request)
+        elif decision is not None:
+            self._answer(request, decision)
 
-    async def ask_callback(self, request: OpenInteraction) -> AnyAction | None:
-        """Return the callback's answer, None if it leaves the request open.
+    async def _answer_when_overdue(self, request: OpenInteraction, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        self._answer(request, answer_overdue(self._options.policy, request, seconds))
 
-        A callback that raises denies the request, so that the agent does not wait for ever.
-        """
-        callback = self._callback_for(request)
-        if callback is None:
-            return None
-        try:
-            response = callback(describe(request, self._run_id))
-            if isawaitable(response):
-                response = await response
-            return None if response is None else to_action(request, response)
-        except Exception as error:  # noqa: BLE001  # a callback of the consumer may raise anything
-            self._listeners.warn(f"the callback for {request.interaction_id} failed; the request is denied: {error!r}")
-            return DenyAction(request.request_id, "the callback that decides failed")
+    def _answer(self, request: OpenInteraction, action: AnyAction) -> None:
+        """Deliver an answer that no callback gave. If it is refused, decline the request."""
+        if not self._port.is_pending(request):
+            return
+        refusal = self._deliver(action)
+        if refusal is None:
+            return
+        if isinstance(action, DenyAction):
+            self._port.report(request, refusal, "the request stays open")
+        else:
+            self._port.report(request, refusal, "the request is declined")
+            self._answer(request, DenyAction(request.request_id, "the answer to this request was refused"))
+
+    def _deliver(self, action: AnyAction) -> Refuse | None:
+        reply = self._core.deliver(action)
+        return reply if isinstance(reply, Refuse) else None
+
+    async def _deliver_soon(self, action: AnyAction) -> Refuse | None:
+        return self._deliver(action)
+
+    def _note(self, message: str) -> None:
+        if not self._core.stopping.is_set():  # the requests of a run that is being ended are withdrawn
+            self._core.recorder.note(message)

@@ -3,12 +3,11 @@
 See docs/spec/run-api.md, section 3.
 """
 
-import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.journal.records import Control, Header
+from agent_mux.journal.records import Header
 from agent_mux.run.base import BaseRun, RunState, check_terminal_size
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.readers import EventReader
@@ -23,69 +22,70 @@ class RunHandle(BaseRun):
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
+        self._core = runner.core
 
     @property
     def run_id(self) -> str:
         """ULID of the run."""
-        return self._runner.plan.run_id
+        return self._core.plan.run_id
 
     @property
     def agent(self) -> str:
         """Registered name of the agent."""
-        return self._runner.plan.adapter.agent
+        return self._core.plan.adapter.agent
 
     @property
     def model(self) -> str | None:
         """The model that the agent reported, else the requested one."""
-        return self._runner.normalizer.assembler.model or self._runner.plan.options.model
+        return self._core.normalizer.assembler.model or self._core.plan.options.model
 
     @property
     def session_id(self) -> str | None:
         """The agent's own session id; None until it is known."""
-        return self._runner.normalizer.assembler.session_id
+        return self._core.normalizer.assembler.session_id
 
     @property
     def header(self) -> Header:
         """The plan of the run as in its recording, without secrets."""
-        return self._runner.recorder.header
+        return self._core.recorder.header
 
     @property
     def adapter(self) -> Adapter:
         """The adapter of the agent."""
-        return self._runner.plan.adapter
+        return self._core.plan.adapter
 
     @property
     def state(self) -> RunState:
         """Current state of the run."""
-        return self._runner.state.state
+        return self._core.state.state
 
     @property
     def event_count(self) -> int:
         """Number of events so far."""
-        return self._runner.recorder.event_count
+        return self._core.recorder.event_count
 
     def on_state(self, callback: Callable[[RunState], None]) -> None:
         """Call `callback` with each new state. It must not block or raise."""
-        self._runner.state.on_change(callback)
+        self._core.state.on_change(callback)
 
     @property
     def queue_position(self) -> int | None:
         """Position of the run in the queue of its client, from 1; None if it does not wait.
 
-        An estimate that assumes equal durations of all runs. It can grow or shrink; `AgentMux.places.changed` signals
-        changes.
+        An estimate that assumes equal durations of all runs. It can grow or shrink; `AgentMux.concurrency.changed`
+        signals changes.
         """
-        return self._runner.queue_position
+        return self._runner.lifecycle.queue_position
 
     @property
     def is_busy(self) -> bool:
         """Whether the agent has a prompt that it has not finished."""
-        return not self._runner.state.is_over and self._runner.normalizer.is_busy
+        return not self._core.state.is_over and self._core.normalizer.is_busy
 
     @property
     def journal(self) -> str | None:
         """Path of the run's recording; None without one."""
-        path = self._runner.recorder.journal_path
+        path = self._core.recorder.journal_path
         return None if path is None else str(path)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
@@ -93,29 +93,29 @@ class RunHandle(BaseRun):
 
         Call it before the agent starts, without awaiting.
         """
-        self._runner.added_environment.update(
-            {name: value for name, value in variables.items() if name not in self._runner.plan.options.env}
+        self._runner.lifecycle.added_environment.update(
+            {name: value for name, value in variables.items() if name not in self._core.plan.options.env}
         )
 
     # -- consuming
 
     def events(self, start: int = 0) -> EventReader:
         """Return a reader of every event from number `start`, however late or slow it is read."""
-        return self._runner.recorder.read(start)
+        return self._core.recorder.read(start)
 
     def on(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call `handler` for each event of a type (`*`: all), as it happens. It must not block."""
-        self._runner.recorder.listeners.on(event_type, handler)
+        self._core.recorder.listeners.on(event_type, handler)
         return self
 
     def once(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Call `handler` as with `on`, for the next event only."""
-        self._runner.recorder.listeners.on(event_type, handler, once=True)
+        self._core.recorder.listeners.on(event_type, handler, once=True)
         return self
 
     def off(self, event_type: str, handler: Callable[[Any], Any]) -> Self:
         """Stop calling this handler for this type."""
-        self._runner.recorder.listeners.off(event_type, handler)
+        self._core.recorder.listeners.off(event_type, handler)
         return self
 
     async def result(self) -> RunResult:
@@ -123,12 +123,13 @@ class RunHandle(BaseRun):
 
         Raises RUN_NOT_ACTIVE if the run was withdrawn.
         """
-        await self._runner.done.wait()
-        if self._runner.is_withdrawn:
+        await self._core.done.wait()
+        if self._runner.lifecycle.is_withdrawn:
             raise AgentMuxError("RUN_NOT_ACTIVE", f"run {self.run_id} was withdrawn before it began; start it again")
-        if self._runner.result is None:
+        result = self._runner.lifecycle.result
+        if result is None:
             raise AgentMuxError("INTERNAL", f"run {self.run_id} ended without a result: an error of agent-mux itself")
-        return self._runner.result
+        return result
 
     # -- talking
 
@@ -141,10 +142,10 @@ class RunHandle(BaseRun):
         return await self._runner.act(action)
 
     async def _wait_until_begun(self) -> None:
-        await self._runner.begun.wait()
+        await self._core.begun.wait()
 
     def _require_active(self) -> None:
-        self._runner.require_active()
+        self._core.require_active()
 
     async def approve(self, *, always: bool = False) -> Delivery:
         """Approve the oldest pending approval. Raises NO_PENDING_INTERACTION if none is pending."""
@@ -156,7 +157,7 @@ class RunHandle(BaseRun):
 
     def _oldest_approval(self) -> str:
         self._require_active()
-        for open_ in self._runner.normalizer.pending:
+        for open_ in self._core.normalizer.pending:
             if open_.kind == "approval":
                 return open_.request_id
         raise AgentMuxError("NO_PENDING_INTERACTION", f"run {self.run_id} has no pending approval")
@@ -166,9 +167,9 @@ class RunHandle(BaseRun):
     async def interrupt(self) -> Delivery:
         """Stop the agent's current operation; whether the agent continues depends on `RunOptions.interactive`.
 
-        Returns `unneeded` if there is no operation. Raises INVALID_STATE_TRANSITION while the run is paused,
-        `CapabilityError`
-        if the agent cannot be interrupted, RUN_NOT_ACTIVE after the end.
+        Returns `unneeded` if there is no operation, or if it was interrupted and has not stopped yet. Raises
+        INVALID_STATE_TRANSITION while the run is paused, `CapabilityError` if the agent cannot be interrupted,
+        RUN_NOT_ACTIVE after the end.
         """
         return await self._runner.interrupt()
 
@@ -178,31 +179,27 @@ class RunHandle(BaseRun):
         Raises `ValidationError` for an impossible size, PTY_NOT_AVAILABLE if the agent has no terminal.
         """
         check_terminal_size(columns, rows)
-        await self._runner.begun.wait()
-        self._runner.resize(TerminalSize(columns, rows))
+        await self._runner.resize(TerminalSize(columns, rows))
 
     async def abort(self) -> Delivery:
         """End the run: by its protocol, then SIGTERM, then SIGKILL. Returns when the run is over.
 
         Returns `unneeded` if the run was over or already ending.
         """
-        is_first = self._runner.stop("abort")
-        await self._runner.done.wait()
-        return "applied" if is_first else "unneeded"
+        return await self._runner.abort()
 
     def withdraw(self) -> bool:
         """Withdraw a run that waits for a slot; no file, event or result of it remains.
 
         For programs that will start the run again, such as a restarted service. Returns False if the run has begun or
-        is
-        ending.
+        is ending.
         """
-        return self._runner.withdraw()
+        return self._runner.lifecycle.withdraw()
 
     @property
     def is_withdrawn(self) -> bool:
         """Whether the run was withdrawn while it waited."""
-        return self._runner.is_withdrawn
+        return self._runner.lifecycle.is_withdrawn
 
     def kill(self) -> None:
         """End the run at once with SIGKILL to all its processes; `abort` lets the agent exit in order."""
@@ -220,23 +217,11 @@ class RunHandle(BaseRun):
 
         Raises INVALID_STATE_TRANSITION if the run is already paused, RUN_NOT_ACTIVE after the end.
         """
-        await self._runner.begun.wait()
-        self._runner.require_active()
-        self._runner.state.move("paused")
-        self._runner.signal_processes(signal.SIGSTOP)
-        self._runner.control(Control("pause"))
-        return "applied"
+        return await self._runner.pause()
 
     async def resume(self) -> Delivery:
         """Continue all processes of a paused run.
 
         Raises INVALID_STATE_TRANSITION if the run is not paused, RUN_NOT_ACTIVE after the end.
         """
-        await self._runner.begun.wait()
-        self._runner.require_active()
-        if self.state != "paused":
-            raise AgentMuxError("INVALID_STATE_TRANSITION", f"run {self.run_id} is {self.state}, not paused")
-        self._runner.state.move("running")
-        self._runner.signal_processes(signal.SIGCONT)
-        self._runner.control(Control("resume"))
-        return "applied"
+        return await self._runner.resume()

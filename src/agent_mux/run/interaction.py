@@ -128,14 +128,23 @@ class InteractionChannel:
         )
 
     async def approve_all(self) -> int:
-        """Approve every pending approval, but no question. Returns how many there were."""
+        """Approve every pending approval, but no question. Returns how many there were.
+
+        A refused answer does not prevent the others; the first refusal is raised after them.
+        """
         return await self._answer_all([request for request in self._pending() if request.kind == "approval"], Approve())
 
     async def deny_all(self, reason: str | None = None) -> int:
-        """Deny every pending request, including questions. Returns how many there were."""
+        """Deny every pending request, including questions. Returns and raises as `approve_all` does."""
         return await self._answer_all(list(self._pending()), Deny(reason))
 
     async def _answer_all(self, requests: list[OpenInteraction], response: Response) -> int:
+        first: AgentMuxError | None = None
         for request in requests:
-            await self._act(to_action(request, response))
+            try:
+                await self._act(to_action(request, response))
+            except AgentMuxError as error:
+                first = first or error
+        if first is not None:
+            raise first
         return len(requests)

@@ -63,6 +63,8 @@ class Normalizer:
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
         self._assembler = StreamAssembler(header.stream)
+        self.has_pending = self._assembler.has_pending
+        """Returns whether the agent waits for an answer, faster than `pending`."""
         self._start_codec()
         self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()

@@ -28,6 +28,7 @@ from agent_mux.redaction import (
     secrets_of_servers,
 )
 from agent_mux.run.environment import base_environment, process_environment, temp_dir_of
+from agent_mux.run.hooks import RunHooks
 from agent_mux.sdk.adapter import (
     Adapter,
     NativeProtocol,
@@ -39,6 +40,7 @@ from agent_mux.sdk.adapter import (
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.options import ApprovalMode, McpServer, RunOptions, validate_options
+from agent_mux.settings.resolver import ResolvedOptions
 
 if TYPE_CHECKING:
     from agent_mux.run.worktree import WorktreePlan
@@ -74,6 +76,10 @@ class RunPlan:
     requested_options: RunOptions
     """The options as given; `options` has the worktree, if any, as its `cwd`."""
     worktree: "WorktreePlan | None" = None
+    hooks: RunHooks | None = None
+    """The hooks that agent-mux calls during the run; None: it calls none."""
+    resolved: ResolvedOptions | None = None
+    """The options with their sources, if they were resolved."""
 
     @property
     def run_id(self) -> str:

@@ -4,7 +4,7 @@ Callbacks are called synchronously and in order; an exception of one affects nei
 reader that falls behind the window reads from the journal. See docs/spec/run-api.md, section 3.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +58,36 @@ class Listeners:
                 self.warn(f"a handler raised {error!r}; the run continues")
             finally:
                 self._is_warning = False
+
+
+class OrderedDelivery:
+    """Delivers batches of events to observers, one batch after the other.
+
+    An observer may cause further events, for example when a callback raises. They are delivered after the batch that is
+    being delivered, so that all observers receive all events in the same order.
+    """
+
+    def __init__(self, *observers: Callable[[Sequence[AgentEvent]], None]) -> None:
+        self.observers = list(observers)
+        """Called in this order with each batch."""
+        self._is_delivering = False
+        self._waiting: deque[Sequence[AgentEvent]] = deque()
+
+    def deliver(self, events: Sequence[AgentEvent]) -> None:
+        """Deliver these events, or leave them to the delivery in progress."""
+        if self._is_delivering:
+            self._waiting.append(events)
+            return
+        self._is_delivering = True
+        try:
+            for observe in self.observers:
+                observe(events)
+            while self._waiting:
+                events = self._waiting.popleft()
+                for observe in self.observers:
+                    observe(events)
+        finally:
+            self._is_delivering = False
 
 
 class EventWindow:

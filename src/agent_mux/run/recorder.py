@@ -9,7 +9,7 @@ The recorder never acts on the agent. Neither a failing journal nor a failing su
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -21,8 +21,9 @@ from agent_mux.run.derivation import JournalEvents, derive_events
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
-from agent_mux.run.readers import EventReader, EventWindow, Listeners
+from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
 from agent_mux.run.result import ResultBuilder, RunResult, Worktree
+from agent_mux.sdk.codec import Effect
 
 
 class RunRecorder:
@@ -39,6 +40,11 @@ class RunRecorder:
         self.log = RunLog(plan.run_id, plan.adapter.agent, plan.redactor, self.note)
         self._window = EventWindow(plan.options.event_buffer_size, self._loss)
         self._builder = ResultBuilder(collect=plan.options.collect_events)
+        self._delivery = OrderedDelivery(
+            self._builder.observe, self.log.observe, self._window.append, self.listeners.call
+        )
+        self.publish = self._delivery.deliver
+        """Publishes the events of a record to the observers."""
         self._started = 0
         self._journal: JournalWriter | None = None
         self._is_begun = False
@@ -131,23 +137,22 @@ class RunRecorder:
 
     # -- events
 
-    def record(self, kind: Kind, payload: bytes) -> list[AgentEvent]:
-        """Append a record and return its events, which are not published yet."""
-        return self.normalizer.feed(self._append(kind, payload))
+    def record(self, kind: Kind, payload: bytes) -> tuple[list[AgentEvent], Sequence[Effect]]:
+        """Append a record. Returns its events, which are not published yet, and the effects that the codec requests."""
+        normalizer = self.normalizer
+        events = normalizer.feed(self._append(kind, payload))
+        return events, normalizer.take_effects() if normalizer.effects else ()
 
-    def publish(self, events: Sequence[AgentEvent]) -> None:
-        """Publish events to the result, the log, the readers and the callbacks."""
-        self._builder.observe(events)
-        self.log.observe(events)
-        self._window.append(events)
-        self.listeners.call(events)
+    def add_observer(self, observe: Callable[[Sequence[AgentEvent]], None]) -> None:
+        """Call `observe` with the events of each record, after the readers and the callbacks."""
+        self._delivery.observers.append(observe)
 
     def note(self, message: str) -> None:
         """Publish a warning of agent-mux as an event."""
         if not self._is_begun:
             self._deferred_notes.append(message)
         elif self._journal is not None:
-            self.publish(self.record(Kind.CONTROL, encode(Control("note", message))))  # also in derived events
+            self.publish(self.record(Kind.CONTROL, encode(Control("note", message)))[0])  # also in derived events
         else:
             self.publish([self._warning(message)])
 

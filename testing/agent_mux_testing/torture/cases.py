@@ -34,7 +34,7 @@ async def send_much(run: RunHandle) -> None:
     """Send more than a pipe holds, as soon as the agent has printed text."""
     await _first_text(run)
     for _ in range(SMALL_WRITES):
-        if not run._runner.state.is_over:  # noqa: SLF001  # the agent may exit at any time
+        if not run._runner.core.state.is_over:  # noqa: SLF001  # the agent may exit at any time
             await run.send("x" * WRITE_SIZE)
 
 

@@ -23,6 +23,7 @@ from agent_mux.cli.terminal import Palette, one_line, sanitize
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
+from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.codec import Delivery
 from agent_mux.sdk.interactions import PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
@@ -197,7 +198,13 @@ class ReplHandler(InteractionHandler):
                 self._note("invalid answer: y allows, n denies (n REASON), a always allows similar requests")
             return
         self._forget_question()
-        await respond(run, asked, response)
+        try:
+            await respond(run, asked, response)
+        except AgentMuxError as error:
+            if error.code not in CORRECTABLE:
+                raise
+            self._note(error.message)
+            self._waiting.insert(0, asked.id)
         await self._ask_next(run)
 
     def _forget_question(self) -> None:

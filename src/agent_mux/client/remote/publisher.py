@@ -16,7 +16,7 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, DebugEvent, SessionEndEvent
-from agent_mux.run.readers import EventReader, EventWindow, Listeners
+from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
 from agent_mux.run.result import ResultBuilder, RunResult
 
 MAX_LOCAL_EVENTS = 100
@@ -138,6 +138,7 @@ class EventPublisher:
         """The warnings that were inserted among the events of the service. See `LocalEvents`."""
         self.listeners = Listeners(self.warn)
         """The callbacks of consumers."""
+        self._publish = OrderedDelivery(self._builder.observe, self._window.append, self.listeners.call).deliver
 
     @property
     def count(self) -> int:
@@ -178,11 +179,6 @@ class EventPublisher:
         event = self._warning_event(message)
         self.local_events.append((self._service_count, event))
         self._publish([event])
-
-    def _publish(self, events: Sequence[AgentEvent]) -> None:
-        self._builder.observe(events)
-        self._window.append(events)
-        self.listeners.call(events)
 
     def _loss_event(self, count: int) -> AgentEvent:
         return self._warning_event(

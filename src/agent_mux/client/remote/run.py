@@ -15,12 +15,12 @@ from agent_mux.client.remote.responses import decode_response
 from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent, Rebuilder
-from agent_mux.run.approvals import InteractionResponder
 from agent_mux.run.base import BaseRun, RunState, check_terminal_size, state_after
+from agent_mux.run.callbacks import CORRECTABLE, CallbackResponder, InteractionPort
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.sdk.codec import AnyAction, Delivery
+from agent_mux.sdk.codec import AnyAction, Delivery, Refuse
 from agent_mux.sdk.interactions import Responder
 from agent_mux.sdk.options import RunOptions
 
@@ -69,7 +69,8 @@ class RemoteRun(BaseRun):
             snapshot.run_id, snapshot.agent, size=options.event_buffer_size, collect=options.collect_events
         )
         self._channel = InteractionChannel(snapshot.run_id, lambda: self._pending, self._act, self._require_active)
-        self._responder = InteractionResponder(snapshot.run_id, options, self._channel, self._publisher.listeners)
+        self._port = self._new_port()
+        self._callbacks = CallbackResponder(options, self._port)
         self._pending: tuple[OpenInteraction, ...] = ()
         self._state_callbacks: list[Callable[[RunState], None]] = []
         self._result: RunResult | None = None
@@ -282,7 +283,8 @@ class RemoteRun(BaseRun):
         options = RunOptions(
             agent="-", prompt="-", on_approval_request=on_approval_request, on_input_required=on_input_required
         )
-        self._responder = InteractionResponder(self.run_id, options, self._channel, self._publisher.listeners)
+        self._port = self._new_port()  # pending requests are new to these callbacks
+        self._callbacks = CallbackResponder(options, self._port)
         self._apply_snapshot()
 
     def warn(self, message: str) -> None:
@@ -331,19 +333,29 @@ class RemoteRun(BaseRun):
         self._pending = () if snapshot.is_over else tuple(one.to_open_interaction() for one in snapshot.pending)
         if snapshot.state != "spawned":
             self._started.set()
-        for request, decision in self._responder.decide(self._pending):
-            if decision == "ask" and self._tasks is not None:
-                self._tasks.start_soon(self._ask_callback, request)
+        for request in self._port.new_requests():
+            if self._tasks is not None and self._callbacks.callback_for(request) is not None:
+                self._tasks.start_soon(self._callbacks.ask, request)
 
-    async def _ask_callback(self, request: OpenInteraction) -> None:
-        action = await self._responder.ask_callback(request)
-        if action is None or request not in self._pending:
-            return
+    def _new_port(self) -> InteractionPort:
+        return InteractionPort(
+            run_id=self.run_id,
+            pending=lambda: self._pending,
+            deliver=self._deliver,
+            note=self._publisher.warn,
+            listeners=self._publisher.listeners,
+            channel=self._channel,
+        )
+
+    async def _deliver(self, action: AnyAction) -> Refuse | None:
         try:
             await self._act(action)
         except AgentMuxError as error:
+            if error.code in CORRECTABLE:
+                return Refuse("VALIDATION_ERROR", error.message)
             if error.code not in TOO_LATE:
-                self._publisher.warn(f"the answer to {request.interaction_id} did not arrive: {error}")
+                self._publisher.warn(f"an answer to {self.agent} did not arrive: {error}")
+        return None
 
     def _finish(self, result: RunResult) -> None:
         self._result = result

@@ -16,12 +16,12 @@ from anyio import to_thread
 from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.client import AgentMux
-from agent_mux.client.local import PlannedRun
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.run.commands import AnyCommand, execute_command
 from agent_mux.run.derivation import codec_factory
+from agent_mux.run.plan import RunPlan
 from agent_mux.sdk.interactions import PendingInteraction
 from agent_mux.service.runs.live import LiveRun, OutboxEntry, RunLifecycleObserver, now_ms, view_of
 from agent_mux.service.runs.readers import (
@@ -163,11 +163,11 @@ class RunManager:
             async with self._locks.hold(row.run_id):
                 return await self._create(row, planned), True
 
-    async def _plan(self, options: Mapping[str, Any]) -> PlannedRun:
+    async def _plan(self, options: Mapping[str, Any]) -> RunPlan:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
         return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
 
-    async def _create(self, row: RunRow, planned: PlannedRun) -> RunView:
+    async def _create(self, row: RunRow, planned: RunPlan) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
 
         Its lock keeps readers waiting until then.
@@ -206,7 +206,7 @@ class RunManager:
             raise ValidationError([FieldError("Idempotency-Key", key, "a different key for each different request")])
         return await self.get(row.run_id)
 
-    def _start(self, row: RunRow, planned: PlannedRun) -> LiveRun:
+    def _start(self, row: RunRow, planned: RunPlan) -> LiveRun:
         self.require_open()  # no await between this check and the start
         handle = self._mux.run(planned, owner=row.owner)
         live = self._live[row.run_id] = LiveRun(row, handle, self._write_queue.put, self._observers)
@@ -386,10 +386,10 @@ class RunManager:
         return self._journals / f"{run_id}.journal"
 
 
-def _new_row(request: RunRequest, planned: PlannedRun, owner: str, idempotency_key: str | None) -> RunRow:
-    options = planned.resolved.options
+def _new_row(request: RunRequest, planned: RunPlan, owner: str, idempotency_key: str | None) -> RunRow:
+    options = planned.requested_options
     return RunRow(
-        run_id=planned.plan.run_id,
+        run_id=planned.run_id,
         created_at=now_ms(),
         agent=options.agent,
         model=options.model,

@@ -1,0 +1,258 @@
+"""The life of a run: its slot, its files, its attempts, and its end.
+
+Every wait is bounded. A run is shielded from cancellation, which aborts it instead, so that no process is left behind.
+"""
+
+import logging
+import signal
+from collections.abc import Awaitable
+
+import anyio
+import anyio.abc
+from anyio import to_thread
+
+from agent_mux.errors import AgentMuxError
+from agent_mux.journal.records import Control, Exited, Kind, encode
+from agent_mux.process.child import Child, spawn_child
+from agent_mux.process.reaper import Reaper
+from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
+from agent_mux.process.terminal import spawn_at_terminal
+from agent_mux.run.agent_process import OutputReader, drain_output, finishes_within, terminate_agent
+from agent_mux.run.approvals import InteractionResponder
+from agent_mux.run.budget import AttemptCounter, Retry
+from agent_mux.run.concurrency import Slot
+from agent_mux.run.core import RunCore
+from agent_mux.run.environment import private_files
+from agent_mux.run.result import RunResult
+from agent_mux.run.timers import RunTimers
+from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
+
+
+class RunLifecycle:
+    """Carries out one run, from the queue to its result."""
+
+    def __init__(self, core: RunCore, reaper: Reaper, slot: Slot | None, responder: InteractionResponder) -> None:
+        """Prepare the run.
+
+        Args:
+            core: The run.
+            reaper: Ends the processes of the run if this process dies.
+            slot: The run's slot, active or waiting; None: the run needs no slot.
+            responder: Answers the agent's requests.
+        """
+        self._core = core
+        self._reaper = reaper
+        self._slot = slot
+        self._responder = responder
+        self._timers = RunTimers(core)
+        self._attempts = AttemptCounter(core.plan.options.retry_policy)
+        self.added_environment: dict[str, str] = {}
+        """Variables for the agent, in addition to the plan."""
+        self.result: RunResult | None = None
+        self.is_withdrawn = False
+        """Whether the run was withdrawn while it waited; it then has neither records nor a result."""
+
+    @property
+    def queue_position(self) -> int | None:
+        """Position of a run that waits for a slot; None if it does not wait."""
+        return None if self._slot is None else self._slot.position
+
+    def withdraw(self) -> bool:
+        """Withdraw a run that waits for a slot. Returns False if it has one, or is stopping."""
+        core = self._core
+        if self.queue_position is None or core.stopping.is_set() or core.state.is_over:
+            return False
+        self.is_withdrawn = True
+        core.stopping.set()
+        return True
+
+    async def execute(self) -> None:
+        """Execute the run to its end. A cancellation of the caller becomes an abort."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._execute_shielded)
+                try:
+                    await self._core.done.wait()
+                except anyio.get_cancelled_exc_class():
+                    self._core.stop("abort")
+                    raise
+        finally:
+            self._core.recorder.close()
+
+    async def _execute_shielded(self) -> None:
+        core = self._core
+        with anyio.CancelScope(shield=True):
+            try:
+                if await self._wait_for_slot():
+                    core.has_slot = True
+                    core.recorder.begin()
+                    await self._run_with_files()
+                elif not self.is_withdrawn:
+                    core.record_stop()
+                    self._finish(Exited())
+            finally:
+                if self._slot is not None:
+                    self._slot.leave()
+                self._reaper.unregister(core.plan.run_id)
+                core.begun.set()
+                core.done.set()
+                core.recorder.close()
+
+    async def _wait_for_slot(self) -> bool:
+        """Wait for a slot. Returns False if the run is ended first."""
+        if self._slot is None:
+            return not self._core.stopping.is_set()
+        return await self._finishes_before_stop(self._slot.wait()) and self._slot.is_held
+
+    async def _finishes_before_stop(self, wait: Awaitable[None]) -> bool:
+        """Wait, unless the run is stopped meanwhile. Returns False if it is."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cancel_when_stopping, tasks.cancel_scope)
+            await wait
+            tasks.cancel_scope.cancel()
+        return not self._core.stopping.is_set()
+
+    async def _cancel_when_stopping(self, scope: anyio.CancelScope) -> None:
+        await self._core.stopping.wait()
+        scope.cancel()
+
+    async def _run_with_files(self) -> None:
+        core, plan = self._core, self._core.plan
+        try:
+            self._reaper.watch(plan.run_id, plan.temp_dir)
+            with private_files(plan.temp_dir, plan.spawn.files):
+                for note in plan.spawn.notes:
+                    core.control(Control("note", note))
+                if await self._finishes_before_stop(self._reaper.wait_until_ready()):
+                    await self._run_in_directory()
+                else:
+                    self._finish(Exited())
+        except (OSError, AgentMuxError) as error:
+            if core.agent.child is not None:
+                raise
+            self._finish_unstarted(error)
+
+    async def _run_in_directory(self) -> None:
+        """Run the agent in the requested directory, or in the run's own worktree."""
+        plan, stopping = self._core.plan, self._core.stopping
+        if plan.worktree is None:
+            self._finish(await self._attempt_until_done())
+            return
+        from agent_mux.run.worktree import RunWorktree  # noqa: PLC0415  # most runs do not need it
+
+        worktree = RunWorktree(plan.worktree, plan.environ)
+        exited = Exited()
+        try:
+            self._note(await to_thread.run_sync(worktree.create, lambda: not stopping.is_set()))
+        except AgentMuxError:
+            if not stopping.is_set():
+                raise
+        else:
+            try:
+                exited = Exited() if stopping.is_set() else await self._attempt_until_done()
+            finally:
+                self._core.recorder.worktree, note = await to_thread.run_sync(worktree.finish)
+                self._note(note)
+        self._finish(exited)
+
+    def _note(self, message: str | None) -> None:
+        if message is not None:
+            self._core.recorder.note(message)
+
+    # -- attempts
+
+    async def _attempt_until_done(self) -> Exited:
+        core = self._core
+        while True:
+            core.agent.child = child = self._start()
+            started = child.process.started if child.process is not None else 0
+            self._reaper.register_leader(core.plan.run_id, child.pid, started)
+            core.recorder.log.write("spawned", program=core.plan.spawn.argv[0], pid=child.pid)
+            exited = await self._drive(child)
+            retry = self._retry_after(exited)
+            if retry is None or await self._is_stopped_before_retry(retry):
+                return exited
+            core.agent.begin_attempt()
+
+    def _start(self) -> Child:
+        plan, spawn = self._core.plan, self._core.plan.spawn
+        environ = {**plan.environ, **self.added_environment}
+        if spawn.terminal is not None:
+            return spawn_at_terminal(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, size=spawn.terminal)
+        return spawn_child(spawn.argv, run_id=plan.run_id, env=environ, cwd=plan.cwd, stdin=spawn.stdin == "pipe")
+
+    async def _drive(self, child: Child) -> Exited:
+        core = self._core
+        output = OutputReader(core.plan.redactor, core.record)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(output.read_stdout, child)
+                tasks.start_soon(output.read_stderr, child)
+                tasks.start_soon(core.agent.stdin.write_queue, child)
+                tasks.start_soon(self._terminate_on_stop, child)
+                self._responder.begin_attempt(tasks)
+                self._timers.begin_attempt(tasks, output)
+                if core.state.state == "spawned":
+                    core.state.move("running")
+                self._send_first_input()
+                await child.wait()
+                await drain_output(child, output.complete)
+                tasks.cancel_scope.cancel()
+        finally:
+            child.close_pipes()  # finding processes needs descriptors, and the limit may be reached
+            child.signal_all(signal.SIGKILL)
+            code = await child.wait()
+            child.close()
+        output.flush_held()
+        return Exited(code=code) if code >= 0 else Exited(signal=-code)
+
+    def _send_first_input(self) -> None:
+        text = self._core.plan.spawn.stdin_text
+        if text is not None:
+            self._core.agent.perform([WriteStdin(text.encode("utf-8", "surrogateescape")), CloseStdin()])
+        self._core.control(Control("start"))
+        self._core.begun.set()
+
+    async def _terminate_on_stop(self, child: Child) -> None:
+        core = self._core
+        await core.stopping.wait()
+        child.signal_group(signal.SIGCONT)  # a stopped process cannot exit
+        was_cancelled = core.plan.protocol.two_way
+        if was_cancelled:
+            core.record(Kind.ACTION, encode(Cancel()))
+        core.agent.perform([CloseStdin()])
+        await terminate_agent(child, grace=core.plan.options.grace_period, was_cancelled=was_cancelled)
+
+    def _retry_after(self, exited: Exited) -> Retry | None:
+        core = self._core
+        if core.plan.options.retry_policy is None or core.stopping.is_set():
+            return None
+        core.control(Control("attempt_over", exited=exited))
+        verdict = core.normalizer.verdict_so_far
+        return None if verdict is None else self._attempts.next_retry(verdict)
+
+    async def _is_stopped_before_retry(self, retry: Retry) -> bool:
+        """Record the next attempt and wait for it. Returns True if the run is stopped meanwhile."""
+        delay = round(retry.delay * 1000)
+        self._core.control(
+            Control("retry", retry.reason, attempt=retry.attempt, max_attempts=retry.max_attempts, delay_ms=delay)
+        )
+        return await finishes_within(retry.delay, self._core.stopping.wait())
+
+    # -- the end
+
+    def _finish_unstarted(self, error: OSError | AgentMuxError) -> None:
+        plan = self._core.plan
+        attempt = SpawnAttempt(plan.spawn.argv, plan.environ, plan.cwd)
+        reason = explain_spawn_failure(error, attempt) if isinstance(error, OSError) else str(error)
+        message = f"{attempt.program} could not be started in {plan.cwd}: {reason}"
+        self._core.recorder.log.write("not_started", level=logging.ERROR, reason=message)
+        self._core.control(Control("spawn_error", message))
+        self._finish(Exited())
+
+    def _finish(self, exited: Exited) -> None:
+        core = self._core
+        core.record(Kind.EXIT, encode(exited))
+        self.result = core.recorder.result(exited)
+        core.state.finish(self.result.exit_reason)
+        core.recorder.log.write_end(self.result)
