@@ -14,7 +14,7 @@ from tests.process.scripted import MakeClient, ScriptedCodec
 
 from agent_mux import AgentMux, RetryPolicy, RunResult, encode_event, validate
 from agent_mux.process.marker import processes_of
-from agent_mux.run import runner
+from agent_mux.run import lifecycle
 from agent_mux.run.agent_process import DRAIN_TIMEOUT
 from agent_mux.run.derivation import derive_events
 from agent_mux.run.environment import temp_dir_of
@@ -101,14 +101,14 @@ class Stage:
         self.scope = anyio.CancelScope()
 
     def wrap(self, name: str) -> None:
-        """Cancel when this function of the runner's module is called."""
-        real = getattr(runner, name)
+        """Cancel when this function of the lifecycle module is called."""
+        real = getattr(lifecycle, name)
 
         def wrapper(*arguments: Any, **named: Any) -> Any:
             self.scope.cancel()
             return real(*arguments, **named)
 
-        self.monkeypatch.setattr(runner, name, wrapper)
+        self.monkeypatch.setattr(lifecycle, name, wrapper)
 
     async def play(self, mux: AgentMux) -> list[RunHandle]:
         run = mux.run(prompt="hi", grace_period=0.2)
