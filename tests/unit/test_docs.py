@@ -71,6 +71,18 @@ def test_link_anchors_name_headings(page: Path) -> None:
             assert anchor in slugs_of(linked), f"{target}#{anchor}"
 
 
+def test_each_decision_record_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "design" / "decisions"
+    index = (folder / "README.md").read_text("utf-8")
+    records = sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    assert re.findall(r"\]\(([^)]+)\)", index) == records
+    for name in records:
+        text = (folder / name).read_text("utf-8")
+        positions = [text.find(f"\n## {title}\n") for title in ("Context", "Decision", "Consequences")]
+        assert -1 not in positions, name
+        assert positions == sorted(positions), name
+
+
 def slugs_of(page: Path) -> set[str]:
     """Return the anchors of all headings, as GitHub derives them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
