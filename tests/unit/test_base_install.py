@@ -70,7 +70,11 @@ def modules_of_extras() -> set[str]:
 
 
 def run_without_extras(code: str) -> str:
-    command = [sys.executable, "-c", WITHOUT_EXTRAS + code, ",".join(modules_of_extras())]
+    return run_without(modules_of_extras(), code)
+
+
+def run_without(modules: set[str], code: str) -> str:
+    command = [sys.executable, "-c", WITHOUT_EXTRAS + code, ",".join(modules)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -85,6 +89,29 @@ def imports_of(path: Path) -> set[str]:
             case ast.ImportFrom(module=str(module)):
                 found.add(module)
     return found
+
+
+def extras() -> set[str]:
+    return set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    """In messages, docs and calls of `MissingExtraError`."""
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    sources = [path for folder in ("src", "adapters", "testing") for path in (ROOT / folder).rglob("*.py")]
+    named = set()
+    for path in (*pages, *sources):
+        text = path.read_text("utf-8")
+        named |= {name for names in re.findall(r"agent-mux\[([a-z,]+)\]", text) for name in names.split(",")}
+        named |= set(re.findall(r'MissingExtraError\([^"]*"[^"]+", "(\w+)"', text))
+    assert {"remote", "service", "postgres", "native"} <= named
+    assert named <= extras()
+
+
+def test_the_extra_all_has_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    [everything] = map(Requirement, project["optional-dependencies"]["all"])
+    assert everything.extras == extras() - {"all"}
 
 
 def test_each_base_dependency_has_a_reason_and_a_use() -> None:
@@ -127,6 +154,21 @@ for create in (RemoteMux, BlockingRemoteMux, instrument, RunObserver):
 """
     remote, otel = "True pip install 'agent-mux[remote]'", "True pip install 'agent-mux[otel]'"
     assert run_without_extras(code).splitlines() == [remote, remote, otel, otel]
+
+
+def test_postgresql_without_its_driver_raises_the_pip_command() -> None:
+    code = """
+from pathlib import Path
+from agent_mux.service.store.database import checked_url, new_engine, new_migration_engine
+url = checked_url("postgresql://localhost/runs", Path("unused"))
+for create in (new_engine, new_migration_engine):
+    try:
+        create(url)
+    except ImportError as error:
+        print(error.code, error)
+"""
+    message = "CONFIG_ERROR PostgreSQL requires the extra: pip install 'agent-mux[postgres]'"
+    assert run_without({"psycopg", "psycopg_binary"}, code).splitlines() == [message] * 2
 
 
 def test_commands_of_extras_exit_with_2_and_the_pip_command() -> None:
