@@ -80,3 +80,11 @@ def _find_installations(agents: Sequence[str]) -> "dict[str, Installation]":
     if not found:
         raise AgentMuxError("AGENT_NOT_INSTALLED", "no agent with a drift baseline is installed")
     return found
+
+
+if TYPE_CHECKING:  # mypy compares the entry points with the types that the commands expect
+    from agent_mux.cli.testing_tools import DriftCheck, OpenFixture, RunTorture, SaveRun
+    from agent_mux_testing.recorder import save_run
+    from agent_mux_testing.torture import run_torture
+
+    _TOOLS: tuple[DriftCheck, OpenFixture, SaveRun, RunTorture] = (check_drift, open_fixture, save_run, run_torture)

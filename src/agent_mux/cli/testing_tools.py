@@ -25,37 +25,43 @@ class DriftReport(Protocol):
     """How an installed CLI differs from its baseline; no findings if it does not."""
 
     @property
-    def agent(self) -> str: ...  # noqa: D102
+    def agent(self) -> str: ...
     @property
-    def scenarios(self) -> Sequence[str]: ...  # noqa: D102
+    def scenarios(self) -> Sequence[str]: ...
     @property
-    def findings(self) -> Sequence[str]: ...  # noqa: D102
+    def findings(self) -> Sequence[str]: ...
+
+
+class DriftCheck(Protocol):
+    """Compare these installed agents with their baselines, offline; all that have one for an empty sequence."""
+
+    def __call__(self, agents: Sequence[str]) -> Iterable[DriftReport]: ...
 
 
 class TortureRow(Protocol):
     """The outcome of a torture case."""
 
     @property
-    def case(self) -> str: ...  # noqa: D102
+    def case(self) -> str: ...
     @property
-    def ok(self) -> bool: ...  # noqa: D102
+    def ok(self) -> bool: ...
     @property
-    def verdict(self) -> str: ...  # noqa: D102
+    def verdict(self) -> str: ...
     @property
-    def seconds(self) -> float: ...  # noqa: D102
+    def seconds(self) -> float: ...
     @property
-    def settle(self) -> float | None: ...  # noqa: D102
+    def settle(self) -> float | None: ...
     @property
-    def peak_mib(self) -> float | None: ...  # noqa: D102
+    def peak_mib(self) -> float | None: ...
     @property
-    def findings(self) -> Sequence[str]: ...  # noqa: D102
-    def to_dict(self) -> dict[str, Any]: ...  # noqa: D102
+    def findings(self) -> Sequence[str]: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 class RunTorture(Protocol):
     """Play torture cases on the running event loop; all cases for `None`."""
 
-    async def __call__(  # noqa: D102
+    async def __call__(
         self, names: Iterable[str] | None, *, full: bool, on_row: Callable[[TortureRow], object] | None
     ) -> Sequence[TortureRow]: ...
 
@@ -63,22 +69,20 @@ class RunTorture(Protocol):
 class SaveRun(Protocol):
     """Write the run of a journal as a fixture folder."""
 
-    def __call__(  # noqa: D102
-        self, journal: Path, folder: Path, adapter: "Adapter", *, version: str, note: str
-    ) -> object: ...
+    def __call__(self, journal: Path, folder: Path, adapter: "Adapter", *, version: str, note: str) -> object: ...
 
 
 class OpenFixture(Protocol):
     """Return the header, the codec and the records of a fixture folder. Raise VALIDATION_ERROR for other folders."""
 
-    def __call__(  # noqa: D102
+    def __call__(
         self, folder: Path, adapters: "AdapterRegistry"
     ) -> "tuple[Header, CodecFactory, Iterable[Record]]": ...
 
 
-def load_drift_check(command: str) -> Callable[[Sequence[str]], Iterable[DriftReport]]:
+def load_drift_check(command: str) -> DriftCheck:
     """Return the function that compares installed agents with their baselines, for `amux doctor --drift`."""
-    check: Callable[[Sequence[str]], Iterable[DriftReport]] = _load("drift", command)
+    check: DriftCheck = _load("drift", command)
     return check
 
 
