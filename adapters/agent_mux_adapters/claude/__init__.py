@@ -1,6 +1,5 @@
 """The adapter of Claude Code: stream-json, one-shot and two-way."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
@@ -8,7 +7,7 @@ from agent_mux.sdk.facts import Capability
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.stream_json.codec import ONE_SHOT, TWO_WAY
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.claude.argv import build_context, build_spawn_args
 from agent_mux_adapters.claude.codec import ClaudeCodec
@@ -57,16 +56,18 @@ CAPABILITIES = AgentCapabilities(
 CONTROL_LINES = frozenset({"control_request", "control_response", "control_cancel_request"})
 
 
-def is_two_way(line: Mapping[str, Any]) -> bool:
+def is_two_way(value: Any) -> bool:
     """Return whether this is a line of the control protocol."""
+    line = mapping(value)
     return text(line.get("type")) in CONTROL_LINES and bool({"request", "response", "request_id"} & line.keys())
 
 
-def is_one_shot(line: Mapping[str, Any]) -> bool:
+def is_one_shot(value: Any) -> bool:
     """Return whether both protocols have this line.
 
     Without control lines a recording is one-shot, since no request can have been answered.
     """
+    line = mapping(value)
     match line.get("type"):
         case "system":
             own = "claude_code_version" if line.get("subtype") == "init" else "uuid"

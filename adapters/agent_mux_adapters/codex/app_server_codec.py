@@ -1,6 +1,6 @@
 """`codex app-server`: JSON-RPC in both directions, one message per line and without a `jsonrpc` field."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.sdk.codec import STDOUT, AnyAction, CodecContext, CodecOutput, Exit, Source, WriteStdin
@@ -8,6 +8,7 @@ from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unkn
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
+from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters.codex.app_server_reader import AppServerReader
 from agent_mux_adapters.codex.approvals import APPROVAL_METHODS, CodexApprovals
 from agent_mux_adapters.codex.notices import KNOWN_NOTICES
@@ -180,8 +181,9 @@ def _without_redundant_ignored(steps: tuple[CodecOutput, ...]) -> tuple[CodecOut
     return rest if any(isinstance(step, Fact) for step in rest) else (ignored[0], *rest)
 
 
-def is_app_server_line(line: Mapping[str, Any]) -> bool:
+def is_app_server_line(value: Any) -> bool:
     """Return whether only `codex app-server` prints this line: one of its methods, or the result of `initialize`."""
+    line = mapping(value)
     method, result = line.get("method"), line.get("result")
     if isinstance(method, str):
         return "jsonrpc" not in line and method in _DISTINCTIVE_METHODS and "params" in line

@@ -4,7 +4,7 @@ It does not report where model calls begin (so a step opens with the first messa
 failed patches and unknown tools (only prose on stderr), compaction, or error codes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from agent_mux.sdk.facts import (
 )
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
+from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters.codex.items import (
     EXEC_ITEMS,
     MessageItem,
@@ -250,8 +251,9 @@ def _running(call: CodexToolCall) -> tuple[Fact, ...]:
     return tuple(replace(f, permitted=True) if isinstance(f, ToolReady) and f.shell is not None else f for f in begun)
 
 
-def is_exec_line(line: Mapping[str, Any]) -> bool:
+def is_exec_line(value: Any) -> bool:
     """Return whether only `codex exec --json` prints this line."""
+    line = mapping(value)
     kind, item = line.get("type"), line.get("item")
     if kind == "thread.started":
         return isinstance(line.get("thread_id"), str)

@@ -158,8 +158,9 @@ def _unknown(kind: str, line: bytes) -> tuple[CodecOutput, ...]:
     return (Unknown(kind, line.decode("utf-8", "replace")),)
 
 
-def is_headless_line(line: Mapping[str, Any]) -> bool:
+def is_headless_line(value: Any) -> bool:
     """Return whether only the headless runtime prints this message."""
+    line = mapping(value)
     method, result = line.get("method"), mapping(line.get("result"))
     params = mapping(line.get("params"))
     if method == EVENT:

@@ -11,7 +11,7 @@ from agent_mux.sdk.facts import Fact, Failure, Ignored, LogLine, SessionKnown, T
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import one_shot_action
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.copilot.approvals import CopilotApprovals
 from agent_mux_adapters.copilot.outcome import error_code_of
 from agent_mux_adapters.copilot.reader import CopilotReader
@@ -82,8 +82,9 @@ class CopilotJsonCodec:
         return (LogLine(line, "stderr"),)
 
 
-def is_json_line(line: Mapping[str, Any]) -> bool:
+def is_json_line(value: Any) -> bool:
     """Return whether only Copilot prints this line: a session event, or the last line."""
+    line = mapping(value)
     if line.get("type") == RESULT:
         return "exitCode" in line and "sessionId" in line and "usage" in line
     return "data" in line and line.keys() >= _ENVELOPE

@@ -215,8 +215,9 @@ class CursorCodec:
         return (*session, *only_here, *usage_of(line), closing)
 
 
-def is_stream_json(line: Mapping[str, Any]) -> bool:
+def is_stream_json(value: Any) -> bool:
     """Return whether the line is of this format and of no other."""
+    line = mapping(value)
     match line.get("type"):
         case "system":
             # Claude Code's line has these fields, too, and its tools.

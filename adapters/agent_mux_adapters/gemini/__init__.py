@@ -8,6 +8,7 @@ from agent_mux.sdk.facts import Capability
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.sessions import SessionStore
 from agent_mux_adapters._dialects.acp import is_acp_line
+from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.gemini.acp_codec import GeminiAcpCodec
 from agent_mux_adapters.gemini.argv import ACP, STREAM_JSON, build_context, build_spawn_args
@@ -58,8 +59,9 @@ _OF_STREAM_JSON: Mapping[str, frozenset[str]] = {
 }
 
 
-def is_stream_json_line(line: Mapping[str, Any]) -> bool:
+def is_stream_json_line(value: Any) -> bool:
     """Return whether this is a line of the one-shot format."""
+    line = mapping(value)
     kind = line.get("type")
     fields = _OF_STREAM_JSON.get(kind) if isinstance(kind, str) else None
     return fields is not None and fields <= line.keys()

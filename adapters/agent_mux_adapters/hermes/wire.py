@@ -53,8 +53,9 @@ def read_event(params: Any) -> GatewayEvent:
     return GatewayEvent(text(fields.get("type")), text(fields.get("session_id")), mapping(fields.get("payload")))
 
 
-def is_gateway_line(line: Mapping[str, Any]) -> bool:
+def is_gateway_line(value: Any) -> bool:
     """Return whether a line is an event of the gateway, or its answer to the request that opens a session."""
+    line = mapping(value)
     if line.get("jsonrpc") != "2.0":
         return False
     if line.get("method") == "event":

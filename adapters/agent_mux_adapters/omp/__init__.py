@@ -1,6 +1,5 @@
 """omp (oh-my-pi): json mode for one-shot runs, rpc mode for everything else; ACP recordings can be read."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
+from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.omp.acp_reader import QUIRKS
 from agent_mux_adapters.omp.approvals import read_approval
@@ -83,8 +83,9 @@ JSON_STREAMS: frozenset[Capability] = frozenset({"text", "thinking"})
 """In json mode the id of a call comes only with its complete input."""
 
 
-def is_json_line(line: Mapping[str, Any]) -> bool:
+def is_json_line(value: Any) -> bool:
     """Return whether a line is printed in json mode by omp, and not by pi."""
+    line = mapping(value)
     message = line.get("message")
     own = "isTerminal" in line or "intent" in line or (isinstance(message, dict) and "attribution" in message)
     return line.get("type") == "advisor_cost_changed" or (own and is_event(line))

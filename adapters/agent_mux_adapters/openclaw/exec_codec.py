@@ -78,8 +78,9 @@ class OpenClawExecCodec:
 # -- the document
 
 
-def is_document(native: Mapping[str, Any]) -> bool:
+def is_document(value: Any) -> bool:
     """Return whether this is a document of either command, or the error that it prints instead."""
+    native = mapping(value)
     if isinstance(native.get("status"), str) and isinstance(native.get("payloads"), list):
         return True
     return _is_local(native) or (native.get("ok") is False and "error" in native)

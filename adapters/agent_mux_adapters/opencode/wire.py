@@ -1,12 +1,12 @@
 """Native lines: the shape of the frequent delta events, recognition of OpenCode's lines, and unknown lines."""
 
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from agent_mux.sdk.codec import CodecOutput
 from agent_mux.sdk.facts import Fact, Ignored, Unknown
+from agent_mux_adapters._dialects.tolerant import mapping, text
 
 _StepT = TypeVar("_StepT", bound=CodecOutput)
 DELTA = "message.part.delta"
@@ -69,13 +69,15 @@ def drop_redundant_ignored(steps: tuple[_StepT, ...]) -> tuple[_StepT, ...]:
     return rest if any(isinstance(step, Fact) for step in rest) else (ignored[0], *rest)
 
 
-def is_run_line(line: Mapping[str, Any]) -> bool:
+def is_run_line(value: Any) -> bool:
     """Return whether a line is printed by `opencode run --format json`."""
-    return _is_session(line.get("sessionID")) and (line.get("type") in PARTS or line.get("type") == "error")
+    line = mapping(value)
+    return _is_session(line.get("sessionID")) and text(line.get("type")) in (*PARTS, "error")
 
 
-def is_serve_line(line: Mapping[str, Any]) -> bool:
+def is_serve_line(value: Any) -> bool:
     """Return whether a line is an event of `opencode serve`, or the first line of the bridge."""
+    line = mapping(value)
     event_id = line.get("id")
     is_event = isinstance(event_id, str) and event_id.startswith("evt_")
     return "properties" in line and (is_event or line.get("type") == "bridge.starting")

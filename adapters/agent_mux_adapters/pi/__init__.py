@@ -1,6 +1,5 @@
 """pi: json mode for one-shot runs, rpc mode for everything else."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.json_codec import PiJsonCodec
 from agent_mux_adapters._dialects.pi.rpc_codec import PiRpcCodec
 from agent_mux_adapters._dialects.pi.wire import is_event, is_rpc_line
+from agent_mux_adapters._dialects.tolerant import mapping
 from agent_mux_adapters._models import offered
 from agent_mux_adapters.pi.approvals import read_approval
 from agent_mux_adapters.pi.argv import JSON, RPC, build_context, build_spawn_args
@@ -66,8 +66,9 @@ LOSES = ("the stderr of commands (merged into stdout)", "thinking tokens, in 0.7
 """What both modes lose: rpc mode prints the events of json mode."""
 
 
-def is_json_line(line: Mapping[str, Any]) -> bool:
+def is_json_line(value: Any) -> bool:
     """Return whether a line is printed in json mode by pi, and not by omp."""
+    line = mapping(value)
     return is_event(line) and not {"attribution", "isTerminal"} & line.keys()
 
 

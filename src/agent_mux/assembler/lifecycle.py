@@ -1,8 +1,11 @@
-"""Session, turn and step events. See docs/spec/events.md, sections 5, 6 and 25.2."""
+"""Session, turn and step events. See docs/spec/events.md, sections 5, 6 and 25.2.
+
+Which turn is open is the state of the stream (`transitions`); the classes here emit the events.
+"""
 
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.events.base import CostRecord
-from agent_mux.events.run import DebugEvent
+from agent_mux.events.run import DebugEvent, PausedEvent, ResumedEvent
 from agent_mux.events.session import (
     AgentdocReadEvent,
     PluginLoadedEvent,
@@ -29,6 +32,7 @@ class SessionAssembler:
         self._forked_from = context.forked_from
         self._prior_turns = 0
         self._announced_id = ""
+        self._is_paused = False
         self.id: str | None = None
         """The agent's own session id; None until the agent reports it."""
         self.model: str | None = None
@@ -61,6 +65,19 @@ class SessionAssembler:
         self._prior_turns = max(fact.prior_turns, 0)
         self.start()
 
+    def pause(self) -> None:
+        """Emit `paused`, unless the run is paused."""
+        if not self._is_paused:
+            self._is_paused = True
+            self.start()
+            self._emitter.emit(PausedEvent)
+
+    def resume(self) -> None:
+        """Emit `resumed`, if the run is paused."""
+        if self._is_paused:
+            self._is_paused = False
+            self._emitter.emit(ResumedEvent)
+
     def save_checkpoint(self, fact: facts.CheckpointSaved) -> None:
         """Emit `session_checkpoint` with the agent's own id of the checkpoint."""
         self._emitter.emit(SessionCheckpointEvent, self._announced_id, fact.checkpoint_id)
@@ -82,18 +99,12 @@ class SessionAssembler:
 
 
 class TurnAssembler:
-    """Emits turn and step events.
+    """Emits turn and step events. A held turn is one whose `turn_end` waits for a sub-agent of the turn."""
 
-    A turn is open while the agent works on it. It is held when the agent handed back but a sub-agent of the turn has
-    not reported: `turn_end` then waits for that report.
-    """
-
-    __slots__ = ("_emitter", "_held_cost", "_is_step_due", "_is_step_open", "_step", "count", "is_held", "is_open")
+    __slots__ = ("_emitter", "_held_cost", "_is_step_due", "_is_step_open", "_step", "count")
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
-        self.is_open = False
-        self.is_held = False
         self.count = 0
         """Number of turns that ended."""
         self._held_cost: CostRecord | None = None
@@ -101,31 +112,25 @@ class TurnAssembler:
         self._is_step_open = False
         self._is_step_due = False
 
-    @property
-    def has_started_event(self) -> bool:
-        """Whether `turn_start` was emitted and its `turn_end` was not."""
-        return self.is_open or self.is_held
-
     def open(self) -> None:
         """Start the next turn; no turn may be open or held."""
-        self.is_open = True
         self._step = 0
         self._is_step_due = False
         self._emitter.emit(TurnStartEvent, self.count)
 
     def hold(self, cost: CostRecord | None) -> None:
-        """End the open turn but delay its `turn_end` until `close`, because a sub-agent is open."""
+        """Delay the `turn_end` of the open turn until `release`."""
         self.end_step()
-        self.is_open, self.is_held, self._held_cost = False, True, cost
+        self._held_cost = cost
 
-    def close(self, cost: CostRecord | None = None) -> None:
-        """End the turn that is open or held, if any."""
-        if not self.has_started_event:
-            return
+    def release(self) -> None:
+        """End the held turn."""
+        self.close(self._held_cost)
+
+    def close(self, cost: CostRecord | None) -> None:
+        """End the open turn."""
         self.end_step()
-        self._emitter.emit(TurnEndEvent, self.count, self._held_cost if self.is_held else cost)
-        self.is_open = self.is_held = False
-        self._held_cost = None
+        self._emitter.emit(TurnEndEvent, self.count, cost)
         self.count += 1
 
     def schedule_step(self) -> None:

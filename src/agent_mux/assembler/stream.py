@@ -1,18 +1,17 @@
 """The assembler of one run: converts any sequence of facts to a conforming event stream."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
-from agent_mux.assembler.costs import CostTally, non_negative, sanitize_cost
+from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
-from agent_mux.assembler.interactions import InteractionAssembler, OpenInteraction
-from agent_mux.assembler.lifecycle import SessionAssembler, TurnAssembler
+from agent_mux.assembler.interactions import OpenInteraction
 from agent_mux.assembler.notices import NoticeAssembler
-from agent_mux.assembler.outcome import Ending, Outcome, Verdict, determine_verdict, emit_terminal
-from agent_mux.assembler.scopes import AgentScope, SubagentAssembler
+from agent_mux.assembler.outcome import Ending, Outcome, Verdict
+from agent_mux.assembler.state_machine import StreamStateMachine
+from agent_mux.assembler.transitions import StreamInput, StreamState
 from agent_mux.events import AgentEvent
-from agent_mux.events.base import CostEvent
-from agent_mux.events.run import ErrorEvent, PausedEvent, ResumedEvent, RetryEvent, StreamFallbackEvent
+from agent_mux.events.run import RetryEvent, StreamFallbackEvent
 from agent_mux.sdk import facts
 
 _STEP_TYPES: dict[type, tuple[str, str]] = {
@@ -26,6 +25,10 @@ _STEP_TYPES: dict[type, tuple[str, str]] = {
     facts.McpBegin: ("tool_use", ""),
     facts.SubagentBegin: ("tool_use", ""),
 }
+# Aliases for hot paths: before Python 3.12, accessing an enum member costs as much as a function call.
+_MENTION, _NOTICE, _WORK = StreamInput.MENTION, StreamInput.NOTICE, StreamInput.WORK
+_NOTICED, _WORKING, _ENDED = StreamState.NOTICED, StreamState.WORKING, StreamState.ENDED
+_CLOSING_MESSAGES = get_args(Outcome)
 _MESSAGE_FACTS = frozenset({facts.TextDelta, facts.WholeText, facts.ThinkingDelta, facts.WholeThinking})
 
 
@@ -38,28 +41,16 @@ class StreamAssembler:
     def __init__(self, context: StreamContext) -> None:
         self._context = context
         self._emitter = Emitter(context.run_id, context.agent)
-        used_ids: set[str] = set()
-        self._main = AgentScope(self._emitter, context, used_ids)
-        self._subagents = SubagentAssembler(self._emitter, context, used_ids)
-        self._interactions = InteractionAssembler(
-            self._emitter, show_approvals=context.show_approvals, show_requests=context.show_requests
-        )
-        self._turns = TurnAssembler(self._emitter)
-        self._costs = CostTally(context.prices, context.model)
-        self._session = SessionAssembler(self._emitter, context)
-        self._notices = NoticeAssembler(self._emitter, self._costs)
-        self._outcome: Outcome | None = None
-        """The closing message of the last turn; None while the agent works."""
-        self._deferred_failure: facts.Failure | None = None
-        """The failure of the last turn. It becomes a recoverable error if the run continues."""
+        self._machine = machine = StreamStateMachine(self._emitter, context)
+        self._session = machine.session
+        self._turns = machine.turns
+        self._main = machine.main
+        self._subagents = machine.subagents
+        self._interactions = machine.interactions
+        self._costs = machine.costs
+        self._notices = NoticeAssembler(self._emitter, machine.costs)
+        self._move = machine.move
         self._fallbacks: set[str] = set()
-        self._structured: Any = None
-        self._working = False
-        """Whether the agent did something after its last closing message."""
-        self._retracted = False
-        """Whether the agent reported a crash after its closing message, which then does not count."""
-        self._paused = False
-        self._ended = False
         self._handlers = self._make_handlers()
 
     # -- interface
@@ -91,7 +82,7 @@ class StreamAssembler:
     @property
     def structured_output(self) -> Any:
         """The parsed structured output of the last turn that had one."""
-        return self._structured
+        return self._machine.structured_output
 
     @property
     def pending(self) -> tuple[OpenInteraction, ...]:
@@ -106,12 +97,12 @@ class StreamAssembler:
     @property
     def turns_ended(self) -> int:
         """The number of turns that the agent has closed."""
-        return self._turns.count + self._turns.is_held
+        return self._turns.count + (self._machine.state is StreamState.HELD)
 
     @property
     def in_turn(self) -> bool:
         """Whether the agent works: it did something after its last closing message."""
-        return self._working
+        return self._machine.state is _WORKING
 
     def show_raw(self, raw: str | None) -> None:
         """Set the native line that the next events carry in `raw` (debug mode)."""
@@ -130,46 +121,27 @@ class StreamAssembler:
 
     def pause(self) -> None:
         """Emit `paused`, unless the run is paused."""
-        if not self._paused:
-            self._emit_control(PausedEvent)
-            self._paused = True
+        if not self._is_ended:
+            self._session.pause()
 
     def resume(self) -> None:
         """Emit `resumed`, if the run is paused."""
-        if self._paused:
-            self._emit_control(ResumedEvent)
-            self._paused = False
+        if not self._is_ended:
+            self._session.resume()
 
     def restart(self, retry: facts.Retrying) -> None:
         """Close everything and emit `retry`: a new process answers the prompt again, in a new turn."""
-        self._session.start()
         self._main.abandon(f"abandoned: the run is tried again ({retry.reason})")
-        self._subagents.close()
-        self._close_turn(None)
-        self._emit_deferred_failure()
-        self._emit_retry(retry)
-        self._working, self._retracted, self._outcome = False, False, None
+        if self._move(StreamInput.RESTART):
+            self._emit_retry(retry)
 
     def determine_verdict(self, ending: Ending) -> Verdict:
         """Return the verdict that the run would have if it ended now."""
-        agent = self._context.display_name or self._context.agent
-        return determine_verdict(ending, self._outcome, turn_open=self._working or self._retracted, agent=agent)
+        return self._machine.determine_verdict(ending)
 
     def end(self, ending: Ending) -> Verdict:
         """End the run: close what is open, emit the terminal event and `session_end`. Only diagnostics may follow."""
-        verdict = self.determine_verdict(ending)
-        if self._ended:
-            return verdict
-        self._session.start()
-        if self._subagents.any_open and not self._turns.has_started_event:
-            self._turns.open()
-        self._subagents.close()
-        self._close_turn(None)
-        if verdict.failure is not None:
-            emit_terminal(self._emitter, self._context, verdict, ending, self._outcome)
-        self._session.end(self._turns.count, self._costs.total)
-        self._ended = True
-        return verdict
+        return self._machine.end(ending)
 
     # -- dispatch
 
@@ -182,29 +154,26 @@ class StreamAssembler:
         handlers: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(content, self._receive_content),
             **dict.fromkeys(closing, self._receive_closing),
-            **{kind: self._in_turn(handle, self._open_turn_for_notice) for kind, handle in in_turn.items()},
-            **{kind: self._in_session(handle) for kind, handle in in_session.items()},
+            **{kind: self._after(_NOTICE, handle) for kind, handle in in_turn.items()},
+            **{kind: self._after(_MENTION, handle) for kind, handle in in_session.items()},
             **self._notices.anywhere(),
             facts.SessionKnown: self._identify_session,
-            facts.CheckpointSaved: self._in_turn(self._session.save_checkpoint, self._open_turn_for_notice),
-            facts.TurnBegin: self._begin_turn,
-            facts.TurnDone: self._end_turn,
-            facts.TurnFailed: self._end_turn,
-            facts.TurnStopped: self._end_turn,
-            facts.TurnLimitHit: self._end_turn,
-            facts.RunClosed: self._end_run,
-            facts.StepBegin: self._begin_step,
+            facts.CheckpointSaved: self._after(_NOTICE, self._session.save_checkpoint),
+            facts.TurnBegin: self._after(_WORK, lambda _: None),
+            **dict.fromkeys(_CLOSING_MESSAGES, self._machine.hand_back),
+            facts.RunClosed: lambda fact: self._machine.close_run(fact.outcome),
+            facts.StepBegin: self._after(_WORK, self._begin_step),
             facts.StepDone: self._end_step,
             facts.SubagentBegin: self._begin_subagent,
             facts.SubagentDone: self._end_subagent,
-            facts.InSubagent: self._receive_in_subagent,
+            facts.InSubagent: self._subagents.receive,
             facts.PluginLoaded: self._load,
             facts.SkillLoaded: self._load,
             facts.AgentdocRead: self._load,
-            facts.ApprovalRequested: self._in_turn(self._interactions.open_approval, self._open_turn),
-            facts.InputRequested: self._in_turn(self._interactions.open_question, self._open_turn),
+            facts.ApprovalRequested: self._after(_WORK, self._interactions.open_approval),
+            facts.InputRequested: self._after(_WORK, self._interactions.open_question),
             facts.RequestResolved: self._resolve_request,
-            facts.Retrying: self._retry,
+            facts.Retrying: self._after(_WORK, self._retry),
         }
         handlers[facts.TextDelta] = self._fragment_handler(self._main.messages.append_text)
         handlers[facts.ThinkingDelta] = self._fragment_handler(self._main.messages.append_thinking)
@@ -222,11 +191,20 @@ class StreamAssembler:
     def _add_tool_input(self, fact: facts.ToolInput) -> None:
         self._main.tools.add_input(fact.call_id, fact.delta)  # ignored unless the call is open, so in a turn
 
+    def _after(self, needed: StreamInput, handle: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return a handler that makes the transition first, and ignores the fact if the transition is."""
+        move = self._move
+
+        def handle_after(fact: Any) -> None:
+            if move(needed):
+                handle(fact)
+
+        return handle_after
+
     def _receive_content(self, fact: Any) -> None:
-        if self._ended or self._has_no_effect(fact):
+        if self._has_no_effect(fact) or not self._move(_WORK):
             return
         step_type, capability = _STEP_TYPES[fact.__class__]
-        self._open_turn()
         self._turns.begin_step_if_due(step_type)
         if capability and capability not in self._context.streams:
             self._fall_back(capability)
@@ -240,149 +218,53 @@ class StreamAssembler:
         return not (completes_open_call or tools.is_new(fact.call_id))
 
     def _receive_closing(self, fact: Any) -> None:
-        if self._ended:
+        if self._machine.state is _ENDED:
             return
-        if isinstance(fact, facts.ToolDone) and self._main.tools.is_new(fact.call_id):
-            self._open_turn_for_notice()  # the result of a call that the agent never announced
+        if fact.__class__ is facts.ToolDone and self._main.tools.is_new(fact.call_id):
+            self._move(_NOTICE)  # the result of a call that the agent never announced
         self._main.receive(fact)
 
-    def _in_turn(self, handle: Callable[[Any], None], open_turn: Callable[[], None]) -> Callable[[Any], None]:
-        def handle_in_turn(fact: Any) -> None:
-            if not self._ended:
-                open_turn()
-                handle(fact)
+    @property
+    def _is_ended(self) -> bool:
+        return self._machine.state is _ENDED
 
-        return handle_in_turn
-
-    def _in_session(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:
-        def handle_in_session(fact: Any) -> None:
-            if not self._ended:
-                self._session.start()
-                handle(fact)
-
-        return handle_in_session
-
-    # -- session
+    # -- session and steps
 
     def _identify_session(self, fact: facts.SessionKnown) -> None:
-        if not self._ended:
+        if not self._is_ended:
             self._session.identify(fact)
             self._costs.model = self._session.model or self._costs.model
 
     def _load(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
         # These events belong before the first turn; later repetitions contain nothing new.
-        if not (self._ended or self._turns.count or self._turns.has_started_event):
+        if self._machine.state is StreamState.IDLE and not self._turns.count:
             self._session.load(fact)
 
-    # -- turns and steps
-
-    def _open_turn(self) -> None:
-        """Open a turn because the agent works, which invalidates its last closing message."""
-        if not self._working:
-            self._working = True
-            self._retracted = False
-            self._outcome = None
-            self._session.start()
-            self._release_turn()
-            self._emit_deferred_failure()
-        self._open_turn_for_notice()
-
-    def _open_turn_for_notice(self) -> None:
-        """Open a turn for an event that needs one but is no work; the last closing message stays valid."""
-        if not self._turns.is_open:
-            self._session.start()
-            self._release_turn()
-            self._turns.open()
-
-    def _release_turn(self) -> None:
-        # A turn that was held for its sub-agents ends when the next turn begins.
-        if self._turns.is_held:
-            self._turns.close()
-
-    def _begin_turn(self, _: facts.TurnBegin) -> None:
-        if not self._ended:
-            self._open_turn()
-
-    def _end_turn(self, fact: Outcome) -> None:
-        if self._ended:
-            return
-        self._open_turn()
-        self._working = False
-        self._outcome = fact
-        if isinstance(fact, facts.TurnDone) and fact.structured_output is not None:
-            self._structured = fact.structured_output
-        self._deferred_failure = self._failure_of(fact)
-        if self._context.interactive:
-            self._main.close()
-            self._emit_deferred_failure()
-        self._close_turn(fact)
-
-    def _end_run(self, fact: facts.RunClosed) -> None:
-        if self._ended:
-            return
-        if not self._working:
-            self._outcome = fact.outcome
-            self._retracted = fact.outcome is None
-            self._deferred_failure = self._failure_of(fact.outcome) if fact.outcome is not None else None
-        elif fact.outcome is not None:
-            self._end_turn(fact.outcome)
-
-    def _failure_of(self, fact: Outcome) -> facts.Failure | None:
-        return determine_verdict(Ending(), fact, turn_open=False, agent=self._context.agent).failure
-
-    def _close_turn(self, fact: Outcome | None) -> None:
-        self._main.close()
-        self._interactions.close("the turn ended" if fact is not None else "the run ended")
-        cost_of_turn = self._costs.end_turn(sanitize_cost(fact.cost) if fact is not None else None)
-        if cost_of_turn is not None and not self._costs.has_cumulative_cost:
-            self._emitter.emit(CostEvent, self._costs.total)
-        if fact is not None and self._subagents.any_open:
-            self._turns.hold(cost_of_turn)
-        else:
-            self._turns.close(cost_of_turn)
-
-    def _emit_deferred_failure(self) -> None:
-        # The run continues after a turn that failed, so the failure was recoverable.
-        failure, self._deferred_failure = self._deferred_failure, None
-        if failure is not None:
-            self._emitter.emit(ErrorEvent, failure.code, failure.message, True)
-
     def _begin_step(self, fact: facts.StepBegin) -> None:
-        if not self._ended:
-            self._open_turn()
-            self._main.messages.close()
-            self._turns.schedule_step()
-            if fact.step_type is not None:
-                self._turns.begin_step_if_due(fact.step_type)
+        self._main.messages.close()
+        self._turns.schedule_step()
+        if fact.step_type is not None:
+            self._turns.begin_step_if_due(fact.step_type)
 
     def _end_step(self, _: facts.StepDone) -> None:
-        if self._turns.is_open:
+        if self._machine.state is _WORKING or self._machine.state is _NOTICED:
             self._main.messages.close()
             self._turns.end_step()
 
     # -- sub-agents
 
     def _begin_subagent(self, fact: facts.SubagentBegin) -> None:
-        if self._ended or not self._subagents.is_new(fact.subagent_id):
-            return
-        self._open_turn()
-        self._turns.begin_step_if_due("tool_use")
-        self._subagents.begin(fact)
+        if self._subagents.is_new(fact.subagent_id) and self._move(_WORK):
+            self._turns.begin_step_if_due("tool_use")
+            self._subagents.begin(fact)
 
     def _end_subagent(self, fact: facts.SubagentDone) -> None:
-        if self._ended or not self._subagents.is_open(fact.subagent_id):
-            return
-        if not self._turns.has_started_event:
-            self._open_turn_for_notice()
-        self._subagents.end(fact)
-        if not self._subagents.any_open:
-            self._release_turn()
+        if self._subagents.is_open(fact.subagent_id):
+            self._subagents.end(fact)
+            if not self._subagents.any_open:
+                self._move(StreamInput.REPORT)
 
-    def _receive_in_subagent(self, fact: facts.InSubagent) -> None:
-        if not self._ended:
-            self._subagents.receive(fact)
-
-    # -- interactions, retries, fallbacks, controls
+    # -- requests, retries, fallbacks
 
     def _resolve_request(self, fact: facts.RequestResolved) -> None:
         interaction = self._interactions.resolve(fact.request_id, granted=fact.granted, reason=fact.reason)
@@ -393,9 +275,6 @@ class StreamAssembler:
             self._main.tools.permit(request.call_id)
 
     def _retry(self, fact: facts.Retrying) -> None:
-        if self._ended:
-            return
-        self._open_turn()
         self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
         self._emit_retry(fact)
 
@@ -409,8 +288,3 @@ class StreamAssembler:
             agent = self._context.display_name or self._context.agent
             reason = f"{agent} delivers {capability.replace('_', ' ')} whole in this mode"
             self._emitter.emit(StreamFallbackEvent, capability, reason)
-
-    def _emit_control(self, kind: Any) -> None:
-        if not self._ended:
-            self._session.start()
-            self._emitter.emit(kind)

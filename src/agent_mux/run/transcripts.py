@@ -25,6 +25,7 @@ from agent_mux.sdk.models import prices_of
 from agent_mux.sdk.native_json import load_object
 
 SNIFFED_LINES = 50  # lines to check before giving up on the detection of the protocol
+MAX_SECONDS = 10 * 365 * 86_400  # a later time of a line is noise
 _KIND = {Source.STDIN: Kind.STDIN, Source.STDOUT: Kind.STDOUT, Source.STDERR: Kind.STDERR}
 _DIRECTIONS = {"->": Source.STDIN, "<-": Source.STDOUT, "<!": Source.STDERR}
 
@@ -52,14 +53,19 @@ def _unwrap(line: bytes) -> tuple[Source, bytes, int] | None:
         return None
     inner, at = value["msg"], value.get("t")
     raw = inner.encode("utf-8", "surrogatepass") if isinstance(inner, str) else msgspec.json.encode(inner)
-    return source, raw, int(at * 1_000_000) if isinstance(at, int | float) and at >= 0 else 0
+    return source, raw, int(at * 1_000_000) if isinstance(at, int | float) and 0 <= at <= MAX_SECONDS else 0
 
 
 def detect_protocol(adapter: Adapter, transcript: Transcript) -> NativeProtocol:
     """Return the agent's protocol in which a transcript is written.
 
-    Raises PARSE_ERROR if the transcript has lines but no protocol matches.
+    Raises PARSE_ERROR if the transcript has lines but no protocol matches, and for an agent without protocols of its
+    own.
     """
+    if not adapter.protocols:
+        raise AgentMuxError(
+            "PARSE_ERROR", f"{adapter.display_name} has no protocol of its own; name the agent that was recorded"
+        )
     for source, line, _ in transcript.lines[:SNIFFED_LINES]:
         native = load_object(line) if source is Source.STDOUT else None
         if native is None:

@@ -103,8 +103,8 @@ class NativeProtocol:
     """Content that is streamed; other content arrives whole and is announced by `stream_fallback`."""
     two_way: bool
     """Whether approvals, questions and further prompts are possible."""
-    sniff: Callable[[Mapping[str, Any]], bool]
-    """Returns whether a parsed native line can only belong to this protocol."""
+    sniff: Callable[[Any], bool]
+    """Returns whether a parsed native line can only belong to this protocol. Accepts any JSON value."""
     chosen_for: str = TRANSCRIPTS_ONLY
     """Which runs use it, as a phrase for the support matrix."""
     loses: tuple[str, ...] | None = None

@@ -1,5 +1,7 @@
 """Mutated recordings: output that no agent prints. The codec must raise nothing, and the events must conform.
 
+The same holds for reading them as transcripts, and for the functions that recognize a protocol.
+
 The conformance suite damages some lines of each recording. `python -m agent_mux_testing.fuzz` plays thousands of cases,
 each a recording with a few mutations: lines are dropped, repeated, moved, cut, or taken from another recording, and
 values are replaced by other values and types.
@@ -12,9 +14,13 @@ from random import Random
 from typing import Any
 
 from agent_mux.contract import validate
-from agent_mux_testing.conformance.recorded import Recorded
+from agent_mux.errors import AgentMuxError
+from agent_mux.run.transcripts import parse_transcript, read_transcript
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.native_json import load_object
+from agent_mux_testing.conformance.recorded import RUN_ID, Recorded
 
-__all__ = ["check_is_tolerant", "fuzz", "mutated"]
+__all__ = ["check_is_tolerant", "check_sniffs", "check_transcript", "fuzz", "mutated", "wrapped"]
 
 MAX_LINES = 150  # of a recording: enough to begin, work and end; longer ones lose a part of their middle
 MAX_MUTATIONS = 6
@@ -83,6 +89,46 @@ def _replaceable(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _replaceable(value[key])
 
 
+# -- transcripts
+
+
+def check_sniffs(adapter: Adapter, recordings: Sequence[Recorded]) -> Iterator[str]:
+    """Yield the JSON values for which the recognition of a protocol raises: odd ones, and recorded lines with them."""
+    lines = {line for recorded in recordings for line in recorded.fixture.stdout_lines[:MAX_LINES]}
+    shapes = {tuple(native): native for line in sorted(lines) if (native := load_object(line))}
+    replaced = ({**native, key: odd} for native in shapes.values() for key in native for odd in ODD_VALUES)
+    for value in (*ODD_VALUES, *replaced):
+        for protocol in adapter.protocols.values():
+            try:
+                protocol.sniff(value)
+            except Exception as error:  # noqa: BLE001  # the recognition must not raise anything
+                yield f"{protocol.name}: sniff raised {error!r} for {value!r:.200}"
+
+
+def check_transcript(adapter: Adapter, data: bytes, name: str) -> Iterator[str]:
+    """Parse this data as a transcript. Yield what was raised, except PARSE_ERROR, and which rules are broken."""
+    try:
+        transcript = read_transcript(data)
+        events = list(parse_transcript(adapter, transcript, run_id=RUN_ID, started_at=0))
+    except AgentMuxError as error:
+        if error.code != "PARSE_ERROR":
+            yield f"{name}: parsing the transcript raised {error!r}"
+    except Exception as error:  # noqa: BLE001  # a transcript must raise nothing else
+        yield f"{name}: parsing the transcript raised {error!r}"
+    else:
+        yield from (f"{name}, as a transcript: {violation}" for violation in validate(events)[:3])
+
+
+def wrapped(line: bytes, random: Random) -> bytes:
+    """Return the line as one of a transcript of both directions, with a time."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = line.decode("utf-8", "replace")
+    direction = random.choice(("<-", "<-", "<-", "->", "<!"))
+    return json.dumps({"t": random.random(), "dir": direction, "msg": message}).encode()
+
+
 # -- fuzzing
 
 
@@ -93,7 +139,11 @@ def fuzz(recordings: Sequence[Recorded], cases: int, seed: int) -> Iterator[str]
         recorded = recordings[number % len(recordings)]
         random = Random(f"{seed}/{number}")  # noqa: S311  # a test, not a secret
         lines = mutated(_shortened(recorded.fixture.stdout_lines, random), others, random)
-        yield from check_lines(recorded, lines, f"case {number} of seed {seed} ({recorded!r})")
+        name = f"case {number} of seed {seed} ({recorded!r})"
+        yield from check_lines(recorded, lines, name)
+        yield from check_transcript(recorded.adapter, b"\n".join(lines), name)
+        both_ways = mutated([wrapped(line, random) for line in lines], others, random)
+        yield from check_transcript(recorded.adapter, b"\n".join(both_ways), f"{name}, both directions")
 
 
 def mutated(lines: Sequence[bytes], others: Sequence[bytes], random: Random) -> list[bytes]:

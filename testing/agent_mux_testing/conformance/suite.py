@@ -11,7 +11,7 @@ import pytest
 
 from agent_mux.sdk.adapter import Adapter
 from agent_mux_testing.conformance import checks
-from agent_mux_testing.conformance.mutations import check_is_tolerant
+from agent_mux_testing.conformance.mutations import check_is_tolerant, check_sniffs
 from agent_mux_testing.conformance.recorded import Recorded
 from agent_mux_testing.fixtures import find_fixtures
 
@@ -50,6 +50,10 @@ class AdapterConformance:
     def test_emits_what_it_claims(self) -> None:
         """Run `check_claimed_events` over all recordings."""
         _expect_none(checks.check_claimed_events(self.adapter, self.recordings()))
+
+    def test_sniffs_accept_any_value(self) -> None:
+        """Run `check_sniffs` over all recordings."""
+        _expect_none(check_sniffs(self.adapter, self.recordings()))
 
     def test_is_understood(self, recorded: Recorded) -> None:
         """Run `check_is_understood` on one recording."""

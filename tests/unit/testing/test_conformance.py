@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.testing import toy_adapter as toy
@@ -12,7 +14,7 @@ from tests.unit.testing.toy_adapter import EMITS, ToyCodec, save_recordings
 
 from agent_mux_testing.conformance import Recorded, checks
 from agent_mux_testing.conformance.checks import UPDATE, check_claimed_events, check_golden
-from agent_mux_testing.conformance.mutations import check_is_tolerant
+from agent_mux_testing.conformance.mutations import check_is_tolerant, check_sniffs
 from agent_mux_testing.fixtures import find_fixtures
 
 SEEDS = range(40)
@@ -90,6 +92,21 @@ def test_an_adapter_that_raises_fails_the_check(root: Path, codec: type[ToyCodec
         [list(CHECKS[found_by](recorded)) for recorded in recordings(root, codec)]
 
 
+@pytest.mark.parametrize(
+    ("sniff", "error"),
+    [
+        (lambda native: "session" in native, "TypeError"),
+        (lambda native: isinstance(native, dict) and native.get("session") in {"S1", "S2"}, "unhashable"),
+        (lambda native: isinstance(native, dict) and native.get("text", "").startswith("Let"), "AttributeError"),
+    ],
+)
+def test_sniff_that_raises_is_found(root: Path, sniff: Callable[[Any], bool], error: str) -> None:
+    adapter = toy.toy_adapter()
+    assert list(check_sniffs(adapter, recordings(root))) == []
+    broken = replace(adapter, protocols={"lines": replace(adapter.protocols["lines"], sniff=sniff)})
+    assert any(error in problem for problem in check_sniffs(broken, recordings(root)))
+
+
 def test_claims_are_checked_both_ways(root: Path) -> None:
     too_much, too_little = EMITS | {"file_read"}, EMITS - {"tool_result"}
     (problem,) = check_claimed_events(toy.toy_adapter(emits=too_much), recordings(root))
@@ -114,6 +131,7 @@ def test_a_golden_is_written_only_when_asked_for(tmp_path: Path, monkeypatch: py
 
 SUITE = """
 from pathlib import Path
+from typing import Any
 from agent_mux_testing.conformance import AdapterConformance
 from tests.unit.testing import toy_adapter as toy
 

@@ -81,7 +81,7 @@ class ToyCodec:
 def toy_adapter(codec: type[ToyCodec] = ToyCodec, *, emits: frozenset[str] = EMITS) -> Adapter:
     protocol = NativeProtocol(
         name="lines", codec=codec, streams=frozenset({"text", "tool_calls", "thinking"}), two_way=False,
-        sniff=lambda native: "session" in native,
+        sniff=lambda native: isinstance(native, dict) and "session" in native,
     )  # fmt: skip
     return Adapter(
         agent="toy",

@@ -3,7 +3,6 @@
 An adapter describes in `AcpQuirks` where its agent differs, and gets its native protocol from `acp_protocol`.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -69,11 +68,12 @@ def acp_protocol(
     )
 
 
-def is_acp_line(line: Mapping[str, Any]) -> bool:
+def is_acp_line(value: Any) -> bool:
     """Return whether an agent that implements ACP printed this line.
 
     It must be an update, a permission request, or the response to `initialize`.
     """
+    line = mapping(value)
     if line.get("jsonrpc") != "2.0":
         return False
     if line.get("method") in ("session/update", "session/request_permission"):

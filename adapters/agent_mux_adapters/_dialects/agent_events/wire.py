@@ -15,7 +15,7 @@ from agent_mux.events.wire import UnknownEvent, event_from_dict
 from agent_mux.sdk import ERROR_CODES
 from agent_mux.sdk.codec import CodecContext, WriteStdin
 from agent_mux.sdk.options import McpServer, RunOptions
-from agent_mux_adapters._dialects.tolerant import text
+from agent_mux_adapters._dialects.tolerant import mapping, text
 
 _REPLACED = {"runId": "", "agent": "", "timestamp": 1}
 """Fields of an event that agent-mux sets itself, whatever the program prints."""
@@ -137,6 +137,7 @@ def _server(server: McpServer) -> dict[str, Any]:
     return {**present, "url": server.url, "headers": dict(server.headers)}
 
 
-def is_agent_line(line: Mapping[str, Any]) -> bool:
+def is_agent_line(value: Any) -> bool:
     """Return whether a line can only be an AgentEvent."""
+    line = mapping(value)
     return line.keys() >= _IDENTITY

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux_adapters._dialects.tolerant import text, whole
+from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 
 UPDATE_START = b'{"type":"message_update",'
 PARTIAL = b'","partial":{'
@@ -131,16 +131,18 @@ class LineChunks:
         return b"".join(parts)
 
 
-def is_event(line: Mapping[str, Any]) -> bool:
+def is_event(value: Any) -> bool:
     """Return whether a line is an event of either mode; a session header counts only with the version of its file."""
+    line = mapping(value)
     kind = line.get("type")
     if kind == "session":
         return "version" in line and "cwd" in line
     return isinstance(kind, str) and kind in _EVENTS and _EVENTS[kind] in line
 
 
-def is_rpc_line(line: Mapping[str, Any]) -> bool:
+def is_rpc_line(value: Any) -> bool:
     """Return whether a line is printed in rpc mode only."""
+    line = mapping(value)
     match line.get("type"):
         case "response":
             return "command" in line and "success" in line

@@ -1,6 +1,5 @@
 """Qwen Code: stream-json, one-shot and two-way, and the Agent Client Protocol."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, InstallMethod, NativeProtocol
@@ -52,17 +51,22 @@ STREAMS: frozenset[Capability] = frozenset({"text", "thinking", "tool_calls"})
 LOSES = ("the output of commands while they run", "stderr of commands apart from stdout")
 
 
-def is_one_shot(line: Mapping[str, Any]) -> bool:
+def is_one_shot(line: Any) -> bool:
     """Return whether a line is one that only Qwen Code prints; other lines have the format of Claude Code, too."""
-    if line.get("type") == "system":
-        return "qwen_code_version" in line
-    return line.get("type") == "result" and "total_tokens" in (line.get("usage") or {})
+    match line:
+        case {"type": "system"}:
+            return "qwen_code_version" in line
+        case {"type": "result", "usage": {"total_tokens": _}}:
+            return True
+    return False
 
 
-def is_two_way(line: Mapping[str, Any]) -> bool:
+def is_two_way(line: Any) -> bool:
     """Return whether a line is Qwen Code's response to our handshake."""
-    response = line.get("response")
-    return line.get("type") == "control_response" and "can_handle_can_use_tool" in str(response)
+    match line:
+        case {"type": "control_response", "response": response}:
+            return "can_handle_can_use_tool" in str(response)
+    return False
 
 
 ADAPTER = Adapter(
