@@ -67,9 +67,10 @@ class AgentCapabilities(Declaration):
     def __post_init__(self) -> None:
         """Raise `TypeError` for a field of another type, `ValueError` for an unknown event type in `emits`."""
         Declaration.__post_init__(self)
-        for name in sorted(self.emits - set(AgentEventType)):
-            close = get_close_matches(name, list(AgentEventType), n=1)
-            hint = f"; did you mean {close[0].value!r}?" if close else ""
+        known = [event_type.value for event_type in AgentEventType]
+        for name in sorted(self.emits.difference(known)):
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
             raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type{hint}")
 
 
@@ -226,10 +227,8 @@ class Adapter(Declaration):
     """Returns what the agent keeps on a machine; called on first use."""
 
     def __post_init__(self) -> None:
-        """Raise `TypeError` for a field of another type, `ValueError` for fields that contradict each other."""
+        """Raise `TypeError` for a field of another type, `ValueError` for a protocol under another name."""
         Declaration.__post_init__(self)
-        if self.capabilities.agent != self.agent:
-            raise ValueError(f"Adapter of {self.agent!r}: capabilities.agent is {self.capabilities.agent!r}")
         for key, protocol in self.protocols.items():
             if key != protocol.name:
                 raise ValueError(f"Adapter of {self.agent!r}: protocols[{key!r}] is named {protocol.name!r}")

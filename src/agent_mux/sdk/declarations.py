@@ -21,7 +21,8 @@ class Declaration:
 
     def __post_init__(self) -> None:
         """Raise `TypeError` for the first field whose value has another type than the field."""
-        for name, hint in _hints_of(type(self)).items():
+        kind: Any = type(self)
+        for name, hint in _hints_of(kind).items():
             value = getattr(self, name)
             if not _fits(value, hint):
                 raise TypeError(f"{self._label()}: {name} is {_show(value)}; expected {_expected(hint, value)}")
@@ -36,12 +37,12 @@ class Declaration:
 
 
 @cache
-def _hints_of(kind: type) -> dict[str, Any]:
+def _hints_of(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: Any, hint: Any) -> bool:  # noqa: PLR0911  # one return per kind of type
     """Return whether the value has the type. Parts of a type that are unknown here, such as type variables, fit."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -99,20 +100,24 @@ def _shorten(text: str) -> str:
 
 
 def _describe(hint: Any) -> str:
+    """Return a phrase for the type: `a tuple of str`, `an int or None`, `one of 'a', 'b'`."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(map(_describe, get_args(hint)))
+    name = _name(hint)
+    if name == "None" or name.startswith("one of "):
+        return name
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _name(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _describe(arguments[0])
-    if origin in (Union, UnionType):
-        return " or ".join(map(_describe, arguments))
+        return _name(arguments[0])
     if origin is Literal:
         return "one of " + ", ".join(map(repr, arguments))
-    if getattr(origin, "__name__", "") == "Callable":
-        return "a function"
     if origin in _CONTAINERS:
-        return f"a {_CONTAINERS[origin]} of {_describe(arguments[0]).removeprefix('a ')}"
+        return f"{_CONTAINERS[origin]} of {_name(arguments[0])}"
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return f"a dict of {' to '.join(_describe(part).removeprefix('a ') for part in arguments)}"
-    if hint is type(None):
-        return "None"
-    name = getattr(origin or hint, "__name__", str(hint))
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+        return f"dict of {' to '.join(map(_name, arguments))}"
+    name = str(getattr(origin or hint, "__name__", hint))
+    return {"NoneType": "None", "Callable": "function"}.get(name, name)
