@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agent_mux.errors import CapabilityError
+from agent_mux.errors import AgentMuxError, CapabilityError
 from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
 from agent_mux.sdk.declarations import Declaration
@@ -237,6 +237,21 @@ class Adapter(Declaration):
     def needs_command(self) -> bool:
         """Whether `RunOptions.command` is required, because the adapter has no program of its own."""
         return self.takes_command and not self.executables
+
+
+def spawn_args(adapter: Adapter, options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """Return what `Adapter.spawn` returns. Raise INTERNAL, naming the adapter, if the function is faulty."""
+    try:
+        spawn: Any = adapter.spawn(options, environment)
+    except AgentMuxError:
+        raise
+    except Exception as error:
+        # A function of a third-party package may raise anything; its user needs to know which package it is.
+        raise AgentMuxError("INTERNAL", f"the adapter {adapter.agent!r} failed in spawn(): {error!r}") from error
+    if not isinstance(spawn, SpawnArgs):
+        message = f"the adapter {adapter.agent!r} returned {type(spawn).__name__} from spawn(), not SpawnArgs"
+        raise AgentMuxError("INTERNAL", message)
+    return spawn
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:
