@@ -1,6 +1,8 @@
 """Every fact is known in all the places that the recipe "Add a fact" names."""
 
-from tests.unit.contributing.recipes import Place, mentions, missing_places, paths_on_page
+import re
+
+from tests.unit.contributing.recipes import Place, missing_places, paths_on_page, text_of
 
 from agent_mux.assembler import StreamAssembler, StreamContext
 from agent_mux.sdk import facts
@@ -10,6 +12,12 @@ HANDLED = StreamAssembler(StreamContext(run_id="0" * 26, agent="wombat")).handle
 NEVER_AN_EVENT = {"Ignored"}
 """Facts that the normalizer counts and no event shows."""
 
+
+def uses(path: str, fact: str) -> bool:
+    """Return whether code in the folder names or creates the fact."""
+    return re.search(rf"\bfacts\.{fact}\b|\b{fact}\(", text_of(path)) is not None
+
+
 PLACES = (
     Place("src/agent_mux/sdk/facts.py", "the class, with a docstring", lambda name: bool(CLASSES[name].__doc__)),
     Place(
@@ -17,8 +25,8 @@ PLACES = (
         "the handler that turns it into events, or NEVER_AN_EVENT in test_fact_recipe.py",
         lambda name: CLASSES[name] in HANDLED or name in NEVER_AN_EVENT,
     ),
-    Place("adapters/agent_mux_adapters/", "a codec that returns it", lambda name: mentions("adapters", name)),
-    Place("tests/unit/", "a test that names it", lambda name: mentions("tests/unit", name)),
+    Place("adapters/agent_mux_adapters/", "a codec that returns it", lambda name: uses("adapters", name)),
+    Place("tests/unit/", "a test that names it", lambda name: uses("tests/unit", name)),
 )
 
 
