@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "CONTRIBUTING.md"
 
@@ -22,8 +24,8 @@ class Place:
     """Returns whether the place knows the member with this name."""
 
 
-def missing_places(kind: str, members: Iterable[str], places: Sequence[Place]) -> str:
-    """Return a report of the places that do not know a member; empty if there are none."""
+def check_places(kind: str, members: Iterable[str], places: Sequence[Place]) -> None:
+    """Fail with a report of the places that do not know a member."""
     lines = []
     for member in members:
         missing = [place for place in places if not place.knows(member)]
@@ -32,7 +34,7 @@ def missing_places(kind: str, members: Iterable[str], places: Sequence[Place]) -
             lines += [f"  {place.path.replace('<agent>', member)}: {place.what}" for place in missing]
     if lines:
         lines.append(f'See "Add {article(kind)} {kind}" in CONTRIBUTING.md.')
-    return "\n".join(lines)
+        pytest.fail("\n".join(lines), pytrace=False)
 
 
 def article(noun: str) -> str:

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
-from tests.unit.contributing.recipes import ROOT, Place, missing_places, paths_on_page, text_of
+from tests.unit.contributing.recipes import ROOT, Place, check_places, paths_on_page, text_of
 
 AGENTS = sorted(path.parent.name for path in (ROOT / "adapters/agent_mux_adapters").glob("[a-z]*/__init__.py"))
 """The agents with a folder, whether or not they are registered anywhere."""
@@ -98,8 +98,7 @@ PLACES = (
 
 
 def test_every_agent_is_known_in_every_place() -> None:
-    report = missing_places("agent", AGENTS, PLACES)
-    assert not report, report
+    check_places("agent", AGENTS, PLACES)
 
 
 def test_exceptions_are_agents() -> None:

@@ -4,7 +4,7 @@ import re
 
 from tests.unit.cli.test_bad_input import CASES, WITHOUT_INPUT
 from tests.unit.cli.test_examples import WITHOUT, commands
-from tests.unit.contributing.recipes import Place, missing_places, paths_on_page, text_of
+from tests.unit.contributing.recipes import Place, check_places, paths_on_page, text_of
 
 from agent_mux.cli.app import command
 from agent_mux.cli.examples import EXAMPLES
@@ -66,8 +66,7 @@ PLACES = (
 
 
 def test_every_command_is_known_in_every_place() -> None:
-    report = missing_places("command", COMMANDS, PLACES)
-    assert not report, report
+    check_places("command", COMMANDS, PLACES)
 
 
 def test_recipe_names_the_places() -> None:
