@@ -70,7 +70,11 @@ PLACES = (
     Place("src/agent_mux/events/__init__.py", "the export", lambda name: CLASSES[name].__name__ in events.__all__),
     Place("src/agent_mux/events/guards.py", "its category", lambda name: category_of(name) is not None),
     Place("docs/spec/events.md", "its rules, and its row in section 29", in_specification),
-    Place("tests/unit/events/spec_events.json", "its fields", lambda name: name in SPECIFIED["events"]),
+    Place(
+        "tests/unit/events/spec_events.json",
+        "its fields and its category",
+        lambda name: name in SPECIFIED["events"] and any(name in group["types"] for group in SPECIFIED["categories"]),
+    ),
     Place(
         "src/agent_mux/contract/run.py",
         "the rule for its position, or WITHOUT_POSITION in test_event_recipe.py",
