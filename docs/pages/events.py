@@ -153,13 +153,15 @@ def _sample(kind: str, field: msgspec.structs.FieldInfo) -> Any:
     name = field.encode_name
     if f"{kind}.{name}" in SAMPLES:
         return SAMPLES[f"{kind}.{name}"]
-    return SAMPLES[name] if name in SAMPLES else _any_value(inspect.type_info(field.type))
+    return SAMPLES[name] if name in SAMPLES else _any_value(name, inspect.type_info(field.type))
 
 
-def _any_value(shape: inspect.Type) -> Any:
+def _any_value(name: str, shape: inspect.Type) -> Any:
     match shape:
         case inspect.Metadata():
-            return _any_value(shape.type)
+            return _any_value(name, shape.type)
+        case inspect.StrType():
+            return name
         case inspect.LiteralType():
             return shape.values[0]
         case inspect.BoolType():

@@ -4,13 +4,9 @@ import ast
 import re
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.service.serving import serving
-
-from agent_mux import validate
-from agent_mux.run.transcripts import parse_transcript, read_transcript
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -41,19 +37,6 @@ def test_complete_example_runs(
         exec(compile(text, str(page), "exec"), {"__name__": "__example__"})  # noqa: S102  # our own docs
     printed = capsys.readouterr().out
     assert "session_end" in printed or "completed" in printed
-
-
-def test_adapter_of_the_how_to_yields_conforming_events() -> None:
-    blocks = [text for page, text in BLOCKS if page.parent.name == "write-an-adapter"]
-    names: dict[str, Any] = {"__name__": "__example__"}
-    for text in blocks[:2]:
-        exec(compile(text, "write-an-adapter/README.md", "exec"), names)  # noqa: S102  # our own docs
-    native = (
-        b'{"type":"session","id":"s"}\n{"type":"text","delta":"hi"}\nnoise\n{"type":"heartbeat"}\n{"type":"done"}\n'
-    )
-    events = list(parse_transcript(names["ADAPTER"], read_transcript(native)))
-    assert validate(events) == []
-    assert [event.type for event in events if event.type.startswith("text")] == ["text_delta"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import agent_mux
+from agent_mux.sdk.registry import AdapterRegistry
 
 SOURCE = Path(agent_mux.__file__).parent
-AGENTS = {"claude", "codex", "gemini", "copilot", "cursor", "opencode", "pi", "omp", "openclaw", "hermes"}
+AGENTS = set(AdapterRegistry().names()) - {"acp", "native", "replay", "terminal"}  # words with other meanings, too
 
 PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",

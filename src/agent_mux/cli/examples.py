@@ -8,7 +8,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "parse": ("claude -p hi --output-format stream-json --verbose | amux parse --agent claude",),
     "validate": ("amux run codex hi --json | amux validate -",),
     "replay": ("amux replay 01KAN5D5Q8W9S4H4D1V7T2X3YZ --speed 1",),
-    "record": ('amux record claude "list the files" --to fixtures/list_files',),
+    "record": ('amux record claude "list the files" --yolo --to fixtures/list_files',),
     "demo": ("amux demo", "amux demo --recorded"),
     "doctor": ("amux doctor", "amux doctor --drift codex"),
     "serve": ("amux serve", "amux serve --root ~/work --max-runs 4 --max-runs-per-agent claude=2"),

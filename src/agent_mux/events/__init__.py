@@ -1,4 +1,4 @@
-"""The 67 event classes, their union, predicates on them, and their JSON form. See docs/spec/events.md.
+"""The event classes, their union, predicates on them, and their JSON form. See docs/spec/events.md.
 
 Each module contains related categories; `ALL_EVENTS` lists the classes in the order of the specification.
 """

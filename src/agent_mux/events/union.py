@@ -237,7 +237,7 @@ AgentEvent = (
     | DebugEvent
     | LogEvent
 )
-"""Any of the 67 events. `event.type` is the tag."""
+"""Any event. `event.type` is the tag."""
 
 ALL_EVENTS: tuple[type[AgentEvent], ...] = get_args(AgentEvent)
 """The event classes in the order of the specification."""

@@ -5,7 +5,7 @@ ignores the effects. The normalizer has no clock and performs no I/O, so both pr
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,17 @@ from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 STDERR_TAIL_BYTES = 8192
 MAX_RAW_SHOWN = 2000
 STDOUT_RECORD = Kind.STDOUT
+
+
+class _Dispatch(dict[type, Callable[[Any], None]]):
+    """Handlers by class of output, with one for objects that a codec must not return."""
+
+    def __init__(self, handlers: Mapping[type, Callable[[Any], None]], *, otherwise: Callable[[Any], None]) -> None:
+        super().__init__(handlers)
+        self._otherwise = otherwise
+
+    def __missing__(self, kind: type) -> Callable[[Any], None]:
+        return self._otherwise
 
 
 class Normalizer:
@@ -74,12 +85,15 @@ class Normalizer:
         self._prompted_after: int | None = None
         """Number of ended turns when the last prompt was sent; None before the first prompt."""
         self._is_counting = False
-        self._dispatch: dict[type, Callable[[Any], None]] = {
-            **self._assembler.handlers,
-            **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Accept, Refuse), self._collect_effect),
-            Ignored: self._count_ignored,
-            Unknown: self._report_unknown,
-        }
+        self._dispatch = _Dispatch(
+            {
+                **self._assembler.handlers,
+                **dict.fromkeys((WriteStdin, CloseStdin, SignalGroup, Accept, Refuse), self._collect_effect),
+                Ignored: self._count_ignored,
+                Unknown: self._report_unknown,
+            },
+            otherwise=self._report_foreign,
+        )
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
@@ -167,6 +181,8 @@ class Normalizer:
             # The hot path: one lookup and one call per step.
             try:
                 steps = receive(line, source) or (_unreported(line),)
+                if steps.__class__ is not tuple:
+                    steps = tuple(steps)
             except Exception as error:  # a codec that raises loses its line, not the run
                 if not self._forgiving:
                     raise
@@ -179,9 +195,25 @@ class Normalizer:
         if debug:
             self._assembler.show_raw(None)
 
-    def _apply(self, steps: Iterable[CodecOutput]) -> None:
-        for step in steps:
+    def _apply(self, method: str, steps: Iterable[CodecOutput]) -> None:
+        for step in self._outputs(method, steps):
             self._dispatch[step.__class__](step)
+
+    def _outputs(self, method: str, steps: Iterable[CodecOutput]) -> tuple[CodecOutput, ...]:
+        """Return the outputs of a codec's method as a tuple. Report a value that is no collection of outputs."""
+        try:
+            return tuple(steps)
+        except TypeError as error:
+            problem = f"its codec returned {type(steps).__name__} from {method}(), not a tuple of facts and effects"
+            if not self._forgiving:
+                raise TypeError(problem) from error
+            return (Note(problem, "warn"),)
+
+    def _report_foreign(self, step: object) -> None:
+        problem = f"its codec returned {type(step).__name__}, which is neither a fact nor an effect"
+        if not self._forgiving:
+            raise TypeError(problem)
+        self._assembler.receive(Note(problem, "warn"))
 
     def _count_ignored(self, step: Ignored) -> None:
         if self._is_counting:
@@ -202,13 +234,13 @@ class Normalizer:
     # -- actions, controls and the end
 
     def _handle_action(self, action: AnyAction) -> None:
-        steps = tuple(self._codec.request(action))
+        steps = self._outputs("request", self._codec.request(action))
         is_refused = any(isinstance(step, Refuse) for step in steps)
         if not is_refused and (isinstance(action, Send) or (isinstance(action, Steer) and not self.is_busy)):
             self._prompted_after = self._assembler.turns_ended
             if self._cause == "interrupt":
                 self._cause = None  # the run continued after the interruption
-        self._apply(steps)
+        self._apply("request", steps)
 
     def _handle_control(self, record: Record) -> None:
         control = decode_control(record)
@@ -236,11 +268,14 @@ class Normalizer:
     def _start(self) -> None:
         if self._has_first_prompt:
             self._prompted_after = self._assembler.turns_ended
-        self._apply(self._codec.start())
+        self._apply("start", self._codec.start())
 
     def _observe_terminal(self, control: Control) -> None:
         if isinstance(self._codec, WatchesTerminal):
-            self._apply(self._codec.resized(control.size) if control.what == "resize" else self._codec.quiet())
+            if control.what == "resize":
+                self._apply("resized", self._codec.resized(control.size))
+            else:
+                self._apply("quiet", self._codec.quiet())
 
     def _handle_exit(self, record: Record) -> None:
         exited = decode_exit(record)
@@ -252,7 +287,7 @@ class Normalizer:
         if not self._is_finished:
             self._is_finished = True
             self._finish_lines()
-            self._apply(self._codec.finish(Exit(exited.code, exited.signal)))
+            self._apply("finish", self._codec.finish(Exit(exited.code, exited.signal)))
 
     def _begin_retry(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)

@@ -36,6 +36,7 @@ from agent_mux.sdk.adapter import (
     SpawnEnvironment,
     check_capabilities,
     default_context,
+    spawn_args,
 )
 from agent_mux.sdk.codec import Codec, CodecContext
 from agent_mux.sdk.models import prices_of
@@ -130,7 +131,8 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
     temp_dir = temp_dir_of(run_id)
-    spawn = adapter.spawn(
+    spawn = spawn_args(
+        adapter,
         native,
         SpawnEnvironment(
             executable=find_executable(adapter, environ, options.command),

@@ -6,12 +6,15 @@ An adapter is a value of `Adapter`: data and pure functions. The registry finds 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agent_mux.errors import CapabilityError
+from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.events.union import AgentEventType
 from agent_mux.sdk.codec import Codec, CodecContext, TerminalSize
+from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import Framing
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
@@ -20,7 +23,7 @@ from agent_mux.sdk.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCapabilities:
+class AgentCapabilities(Declaration):
     """What the agent can do, as proven by recordings and live tests. See docs/spec/run-api.md, section 5."""
 
     agent: str
@@ -61,6 +64,18 @@ class AgentCapabilities:
         frozenset[str], Meta(description="Exactly the event types that recordings of this agent produce.")
     ] = frozenset()
 
+    def __post_init__(self) -> None:
+        """Raise `TypeError` for a field of another type, `ValueError` for an unknown event type in `emits`."""
+        Declaration.__post_init__(self)
+        known = [event_type.value for event_type in AgentEventType]
+        for name in sorted(self.emits.difference(known)):
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"AgentCapabilities of {self.agent!r}: emits has {name!r}, which is no event type{hint}")
+
+
+_APPROVAL_FLAGS: dict[ApprovalMode, str] = {"yolo": "yolo (--yolo)", "prompt": "prompt", "deny": "deny (--deny)"}
+
 
 def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> None:
     """Check that the agent supports the options. Raises `CapabilityError` for the first that it does not support."""
@@ -78,15 +93,15 @@ def check_capabilities(options: RunOptions, capabilities: AgentCapabilities) -> 
             "setting the thinking effort",
         ),
         (options.policy is not None, "prompt" in capabilities.approval_modes, "asking first, which a policy needs"),
-        (
-            options.approval_mode not in capabilities.approval_modes,
-            False,
-            f"approval mode {options.approval_mode!r}",
-        ),
     )
     for is_requested, is_supported, capability in needs:
         if is_requested and not is_supported:
             raise CapabilityError(capabilities.agent, capability, options.model)
+    if options.approval_mode not in capabilities.approval_modes:
+        supported = " or ".join(_APPROVAL_FLAGS[mode] for mode in capabilities.approval_modes)
+        raise CapabilityError(
+            capabilities.agent, f"approval mode {options.approval_mode!r}", options.model, hint=f"choose {supported}"
+        )
 
 
 TRANSCRIPTS_ONLY = "nothing: transcripts only"
@@ -94,7 +109,7 @@ TRANSCRIPTS_ONLY = "nothing: transcripts only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NativeProtocol:
+class NativeProtocol(Declaration):
     """One of the native protocols of an agent."""
 
     name: str
@@ -134,7 +149,7 @@ class SpawnEnvironment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpawnArgs:
+class SpawnArgs(Declaration):
     """How to start the agent for a run."""
 
     argv: tuple[str, ...]
@@ -157,7 +172,7 @@ class SpawnArgs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstallMethod:
+class InstallMethod(Declaration):
     """One way to install the agent."""
 
     kind: Literal["npm", "pip", "brew", "gh-extension", "curl", "winget", "scoop", "manual"]
@@ -173,7 +188,7 @@ def _no_store() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class Adapter(Declaration):
     """The description of one agent. A value, not a base class."""
 
     agent: str
@@ -211,10 +226,32 @@ class Adapter:
     installation: Callable[[], AgentInstallation] = AgentInstallation
     """Returns what the agent keeps on a machine; called on first use."""
 
+    def __post_init__(self) -> None:
+        """Raise `TypeError` for a field of another type, `ValueError` for a protocol under another name."""
+        Declaration.__post_init__(self)
+        for key, protocol in self.protocols.items():
+            if key != protocol.name:
+                raise ValueError(f"Adapter of {self.agent!r}: protocols[{key!r}] is named {protocol.name!r}")
+
     @property
     def needs_command(self) -> bool:
         """Whether `RunOptions.command` is required, because the adapter has no program of its own."""
         return self.takes_command and not self.executables
+
+
+def spawn_args(adapter: Adapter, options: RunOptions, environment: SpawnEnvironment) -> SpawnArgs:
+    """Return what `Adapter.spawn` returns. Raise INTERNAL, naming the adapter, if the function is faulty."""
+    try:
+        spawn: Any = adapter.spawn(options, environment)
+    except AgentMuxError:
+        raise
+    except Exception as error:
+        # A function of a third-party package may raise anything; its user needs to know which package it is.
+        raise AgentMuxError("INTERNAL", f"the adapter {adapter.agent!r} failed in spawn(): {error!r}") from error
+    if not isinstance(spawn, SpawnArgs):
+        message = f"the adapter {adapter.agent!r} returned {type(spawn).__name__} from spawn(), not SpawnArgs"
+        raise AgentMuxError("INTERNAL", message)
+    return spawn
 
 
 def default_context(agent: str, options: RunOptions, spawn: SpawnArgs) -> CodecContext:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from agent_mux._util.files import read_text
 from agent_mux.errors import AgentMuxError
+from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import Document, DocumentError, FieldPath, Format, open_document
 
 
@@ -44,7 +45,7 @@ FieldKind = Literal["string", "number", "boolean", "list", "table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigFile:
+class ConfigFile(Declaration):
     """A file that an agent reads, or a part of one."""
 
     scope: Scope
@@ -60,7 +61,7 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigField:
+class ConfigField(Declaration):
     """A documented field of an agent's configuration."""
 
     kind: FieldKind
@@ -73,7 +74,7 @@ class ConfigField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelField:
+class ModelField(Declaration):
     """How the configuration selects the model."""
 
     read: Callable[[Mapping[str, Any]], str | None]
@@ -86,7 +87,7 @@ class ModelField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentConfig:
+class AgentConfig(Declaration):
     """The configuration of an agent: files, fields and checks."""
 
     files: tuple[ConfigFile, ...]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from agent_mux.sdk.config import ConfigFile
+from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.documents import FieldPath
 
 HookType = Literal[
@@ -105,7 +106,7 @@ def _not_disabled(data: Mapping[str, Any]) -> bool:  # noqa: ARG001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NativeHooks:
+class NativeHooks(Declaration):
     """The native hooks of an agent: where they are configured and how they are called."""
 
     files: tuple[ConfigFile, ...]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent_mux.sdk.config import AgentConfig, AgentPaths, ConfigFile, Scope
+from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.hooks import NativeHooks
 from agent_mux.sdk.options import McpServer
 
@@ -26,7 +27,7 @@ class FoundCredentials:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthMethod:
+class AuthMethod(Declaration):
     """One way in which the agent can be authenticated."""
 
     name: str
@@ -39,7 +40,7 @@ class AuthMethod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetupStep:
+class SetupStep(Declaration):
     """One way in which a person can authenticate the agent; any one step is sufficient."""
 
     text: str
@@ -51,7 +52,7 @@ class SetupStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentAuth:
+class AgentAuth(Declaration):
     """How an agent is authenticated, and how a person can do that."""
 
     methods: tuple[AuthMethod, ...]
@@ -62,7 +63,7 @@ class AgentAuth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpFiles:
+class McpFiles(Declaration):
     """How an agent's configuration lists MCP servers."""
 
     files: tuple[ConfigFile, ...]
@@ -80,7 +81,7 @@ class McpFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DefinitionFolder:
+class DefinitionFolder(Declaration):
     """A folder in which the agent looks for definitions."""
 
     scope: Scope
@@ -96,7 +97,7 @@ class DefinitionFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DefinitionFolders:
+class DefinitionFolders(Declaration):
     """The folders and the format of an agent's skills or sub-agents."""
 
     folders: tuple[DefinitionFolder, ...]
@@ -132,7 +133,7 @@ class Plugin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PluginCommands:
+class PluginCommands(Declaration):
     """The agent's commands for plugins. None: the agent has no such command."""
 
     word: str = "plugin"
@@ -156,7 +157,7 @@ class PluginCommands:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentInstallation:
+class AgentInstallation(Declaration):
     """Everything that an agent keeps on a machine. None: the agent does not have that part."""
 
     config: AgentConfig | None = None

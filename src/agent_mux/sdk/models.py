@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from agent_mux.sdk.declarations import Declaration
+
 __all__ = ["ModelCapabilities", "ModelListing", "Price", "cost_in_usd", "find_price", "prices_of", "without_date"]
 
 
@@ -125,7 +127,7 @@ class ModelCapabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelListing:
+class ModelListing(Declaration):
     """A command of the agent that lists its models, and the parser of its output."""
 
     argv: tuple[str, ...]

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_mux.redaction import Redactor, secret_values
+from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import LineFramer
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.sessions import FoundSession, ModelCalled, SessionEntry, UnreadableSessionError
@@ -155,7 +156,7 @@ def parse_timestamp(value: Any) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowTree:
+class RowTree(Declaration):
     """The tree that the rows of a file form by referring to their predecessors."""
 
     id: str

@@ -14,6 +14,7 @@ import msgspec
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.config import AgentPaths
+from agent_mux.sdk.declarations import Declaration
 
 
 class StoredFact(msgspec.Struct, frozen=True, gc=False):
@@ -105,7 +106,7 @@ class UnreadableSessionError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionStore:
+class SessionStore(Declaration):
     """Finds and opens the stored sessions of one agent."""
 
     root: Callable[[AgentPaths], Path]

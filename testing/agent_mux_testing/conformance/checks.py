@@ -137,7 +137,8 @@ def check_claimed_events(adapter: Adapter, recordings: Iterable[Recorded]) -> It
     if claimed - recorded:
         yield f"claimed in `emits`, but in no recording: {sorted(claimed - recorded)}"
     if recorded - claimed:
-        yield f"recorded, but not claimed in `emits`: {sorted(recorded - claimed)}"
+        claim = "emits=frozenset({{{}}})".format(", ".join(f'"{name}"' for name in sorted(recorded)))
+        yield f"recorded, but not claimed in `emits`: {sorted(recorded - claimed)}; write {claim}"
 
 
 GOLDEN = "events.jsonl"

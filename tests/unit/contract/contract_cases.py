@@ -1,6 +1,6 @@
 """Streams that conform to each rule of the contract, and small streams that violate it."""
 
-from contract_streams import (
+from tests.unit.contract.contract_streams import (
     AGENTDOC,
     CHECKPOINT,
     COMPACTED,

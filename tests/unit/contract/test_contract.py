@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from contract_cases import BROKEN, CONFORMING
-from contract_streams import (
+from tests.unit.contract.contract_cases import BROKEN, CONFORMING
+from tests.unit.contract.contract_streams import (
     CRASH,
     LOG,
     RUN_ID,

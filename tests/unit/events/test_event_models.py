@@ -72,7 +72,6 @@ def test_events_match_the_specification_in_order() -> None:
     assert {event.type: event.__name__ for event in ALL_EVENTS} == {
         kind: specified["interface"] for kind, specified in SPEC["events"].items()
     }
-    assert len(ALL_EVENTS) == 67
 
 
 @pytest.mark.parametrize("kind", SPEC["events"])
@@ -101,7 +100,7 @@ def test_the_cost_record_matches_the_specification() -> None:
 
 
 def test_type_constants_match_the_specification() -> None:
-    assert {member.name: member.value for member in AgentEventType} == SPEC["constants"]
+    assert {member.name: member.value for member in AgentEventType} == {kind.upper(): kind for kind in SPEC["events"]}
     assert AgentEventType.TEXT_DELTA == "text_delta"
 
 
@@ -109,7 +108,6 @@ def test_categories_match_the_specification() -> None:
     assert [[event.type for event in group] for group in CATEGORIES.values()] == [
         group["types"] for group in SPEC["categories"]
     ]
-    assert [len(group) for group in CATEGORIES.values()] == [group["count"] for group in SPEC["categories"]]
     assert {event.type: category_of(event.type) for event in ALL_EVENTS} == {
         event.type: name for name, group in CATEGORIES.items() for event in group
     }

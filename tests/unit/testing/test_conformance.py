@@ -112,7 +112,8 @@ def test_claims_are_checked_both_ways(root: Path) -> None:
     (problem,) = check_claimed_events(toy.toy_adapter(emits=too_much), recordings(root))
     assert problem == "claimed in `emits`, but in no recording: ['file_read']"
     (problem,) = check_claimed_events(toy.toy_adapter(emits=too_little), recordings(root))
-    assert problem == "recorded, but not claimed in `emits`: ['tool_result']"
+    claim = ", ".join(f'"{name}"' for name in sorted(EMITS))
+    assert problem == f"recorded, but not claimed in `emits`: ['tool_result']; write emits=frozenset({{{claim}}})"
 
 
 def test_a_golden_is_written_only_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

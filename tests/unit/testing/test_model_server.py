@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -428,3 +429,63 @@ def test_the_command_refuses_a_bad_script(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
     assert done.returncode == 2
     assert "unknown field `stps`" in done.stderr
+
+
+SAY_ONCE = '{"steps": [{"blocks": [{"type": "text", "text": "Hello"}]}]}'
+ASK = """
+import json, sys, urllib.request
+tool = {"type": "function", "function": {"name": "f"}}
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": [tool]}).encode()
+url = f"http://127.0.0.1:{sys.argv[1]}/v1/chat/completions"
+for _ in range(int(sys.argv[2])):
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    answer = json.load(urllib.request.urlopen(request, timeout=30))
+    print(answer["choices"][0]["message"]["content"])
+"""
+
+
+def run_with_command(tmp_path: Path, *command: str, port: int = 0) -> "subprocess.CompletedProcess[str]":
+    script = tmp_path / "script.json"
+    script.write_text(SAY_ONCE)
+    start = [sys.executable, "-m", "agent_mux_testing.model_server", "--script", str(script), "--port", str(port)]
+    return subprocess.run([*start, "--", *command], capture_output=True, text=True, timeout=60, check=False)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_each_command_is_answered_from_the_first_step(tmp_path: Path) -> None:
+    port = free_port()
+    for _ in range(2):
+        done = run_with_command(tmp_path, sys.executable, "-c", ASK, str(port), "1", port=port)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\n", "")
+
+
+def test_requests_without_a_step_are_reported(tmp_path: Path) -> None:
+    port = free_port()
+    done = run_with_command(tmp_path, sys.executable, "-c", ASK, str(port), "2", port=port)
+    assert done.stdout == "Hello\n(script exhausted)\n"
+    assert done.stderr == "scripted model: request 2 (/v1/chat/completions) matched no unused step\n"
+
+
+def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
+    assert run_with_command(tmp_path, sys.executable, "-c", "raise SystemExit(3)").returncode == 3
+    missing = run_with_command(tmp_path, "no-such-program")
+    assert (missing.returncode, missing.stderr) == (
+        127,
+        "error: cannot start no-such-program: No such file or directory\n",
+    )
+
+
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
+        done = run_with_command(tmp_path, sys.executable, "-c", "", port=port)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: cannot listen on port {port}:")
+    assert "choose another --port" in done.stderr
