@@ -239,6 +239,5 @@ def test_registered_hooks_are_called_for_runs_of_the_service(tmp_path: Path) -> 
         run = demo(served, approvalMode="yolo")
         *_, (_, result) = sse(served.http.get(f"/v1/runs/{run['runId']}/events").text)
     assert result["exitReason"] == "completed"
-    called = [json.loads(line)["hookType"] for line in log.read_text().splitlines()]
-    assert called[0] == "session_start"
-    assert "post_tool_use" in called
+    called = {json.loads(line)["hookType"] for line in log.read_text().splitlines()}
+    assert called >= {"session_start", "pre_tool_use", "post_tool_use"}
