@@ -15,7 +15,7 @@ from agent_mux import validate
 from agent_mux.run.transcripts import parse_transcript, read_transcript
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCKS = [(page.relative_to(ROOT), text) for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -1,11 +1,14 @@
 """The README works outside of the repository, and the index of the docs is complete."""
 
 import asyncio
+import importlib
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import agent_mux
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -72,7 +75,7 @@ def test_example_of_the_readme_runs_in_a_notebook(
     assert "completed CostRecord(" in printed
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_named_extras_and_make_targets_exist(page: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     text = page.read_text("utf-8")
@@ -80,3 +83,20 @@ def test_named_extras_and_make_targets_exist(page: Path) -> None:
     assert extras - set(project["optional-dependencies"]) == set()
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:`|\$ )make ([\w-]+)", text)) - targets == set()
+
+
+def test_changelog_names_the_current_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", changelog, re.MULTILINE)
+    assert released[0] == agent_mux.__version__
+    assert re.findall(r"^## \[([^\]]+)\]", changelog, re.MULTILINE) == re.findall(
+        r"^\[([^\]]+)\]: https://", changelog, re.MULTILINE
+    )
+
+
+def test_changelog_names_modules_that_exist() -> None:
+    rows = re.findall(r"^  \| .* \| (.*) \|$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    modules = {name for row in rows for name in re.findall(r"`(agent_mux[\w.]*)`", row)}
+    assert len(modules) > 5
+    for name in modules:
+        importlib.import_module(name)
