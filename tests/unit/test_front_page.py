@@ -72,7 +72,7 @@ def test_example_of_the_readme_runs_in_a_notebook(
     printed = capsys.readouterr().out
     assert "* Edit\n" in printed
     assert "two tests in test_greet.py" in printed
-    assert "completed CostRecord(" in printed
+    assert "\ncompleted: CostRecord(" in printed
 
 
 @pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
