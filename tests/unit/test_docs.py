@@ -3,6 +3,8 @@
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,17 @@ def test_names_that_an_example_imports_exist(page: Path, text: str) -> None:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0].startswith("agent_"):
             module = importlib.import_module(node.module)
             assert [name.name for name in node.names if not hasattr(module, name.name)] == []
+
+
+def test_examples_define_the_names_that_they_use(tmp_path: Path) -> None:
+    parts = {Path("docs/how-to/write-an-adapter/README.md")}  # of one program, explained piece by piece
+    for number, (page, text) in enumerate(BLOCKS):
+        if page not in parts:
+            (tmp_path / f"{page.stem}_{number}.py".replace("-", "_")).write_text(text, "utf-8")
+    known = 'builtins = ["mux", "run", "result", "lines", "write"]'  # introduced by the text around an example
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select=F821", "--config", known]
+    checked = subprocess.run([*command, tmp_path], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize(("page", "line"), COMMANDS)
