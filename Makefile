@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters testing tests benchmarks docs
 
-.PHONY: help demo serve test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo serve picture test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
 
 help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
@@ -21,6 +21,7 @@ help:
 	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
 	@echo "make docs    regenerate the reference pages"
+	@echo "make picture redraw the terminal of the README, from a recording"
 	@echo "make goldens regenerate the golden events; review the diff"
 
 .venv/base: pyproject.toml
@@ -91,6 +92,9 @@ bench: .venv/dev
 
 docs: .venv/dev
 	$(BIN)/python docs/generate.py
+
+picture: .venv/dev
+	$(BIN)/python docs/picture.py
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance

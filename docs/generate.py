@@ -1,4 +1,4 @@
-"""Generate the reference pages from code and recordings: `python docs/generate.py [PAGE...] [--check]`.
+"""Generate the reference pages and the README's table of agents: `python docs/generate.py [PAGE...] [--check]`.
 
 `--check` writes nothing and exits with 1 if a page is stale.
 """
@@ -17,6 +17,7 @@ from docs.pages.cli import cli_page  # noqa: E402
 from docs.pages.events import events_page  # noqa: E402
 from docs.pages.http_api import http_api_page, openapi_page  # noqa: E402
 from docs.pages.support_matrix import support_matrix_page  # noqa: E402
+from docs.pages.supported_agents import README, readme_page  # noqa: E402
 
 PAGES: dict[str, Callable[[], str]] = {
     "cli": cli_page,
@@ -25,9 +26,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "http-api": http_api_page,
     "openapi": openapi_page,
     "agent-hooks": agent_hooks_page,
+    "readme": readme_page,
 }
 SUFFIXES = {"openapi": ".json"}
 """File suffixes of pages that are not Markdown."""
+ELSEWHERE = {"readme": README}
+"""Files outside of the reference folder."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _path(name: str) -> Path:
-    return REFERENCE / f"{name}{SUFFIXES.get(name, '.md')}"
+    return ELSEWHERE.get(name) or REFERENCE / f"{name}{SUFFIXES.get(name, '.md')}"
 
 
 def _write(name: str, *, only_check: bool) -> bool:

@@ -61,16 +61,17 @@ cheapest protocol that supports the options, and `two_way` one with approvals. E
 
 def support_matrix_page() -> str:
     """Return the page."""
-    adapters = [adapter for adapter in _adapters() if find_fixtures(FIXTURES, adapter.agent)]
+    adapters = [adapter for adapter in drivable_adapters() if find_fixtures(FIXTURES, adapter.agent)]
     parts = [INTRODUCTION, "## Agents\n", _agents(adapters), PROTOCOLS, _protocols(adapters)]
     parts += ["### What they do not report\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
-    parts += [_homes(_adapters())]
+    parts += [_homes(drivable_adapters())]
     parts += [SCENARIOS, _scenarios(), "## Gaps\n", _gaps()]
     return "\n".join(part for part in parts if part)
 
 
-def _adapters() -> list[Adapter]:
+def drivable_adapters() -> list[Adapter]:
+    """Return the adapters of programs, without the replay."""
     registry = AdapterRegistry()
     return [registry.get(name) for name in sorted(registry.names()) if name not in NOT_AGENTS]
 
@@ -84,13 +85,14 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         recorded += " - documented, not recorded" if documented_only(adapter.agent) else ""
         kit = kits().get(adapter.agent)
         # An adapter that drives any program was tested with one of them: its package names it.
-        pinned = [_pinned(adapter, pin) for pin in kit.pins] if kit else ["-"]
+        pinned = [pinned_version(adapter, pin) for pin in kit.pins] if kit else ["-"]
         tested = ", ".join(pinned)
         rows.append((adapter.display_name, f"`{adapter.agent}`", adapter.min_version, recorded, tested))
-    return _table(("agent", "name", "minimum version", "recordings of version (count)", "driven live"), rows)
+    return table(("agent", "name", "minimum version", "recordings of version (count)", "driven live"), rows)
 
 
-def _pinned(adapter: Adapter, pin: Pin) -> str:
+def pinned_version(adapter: Adapter, pin: Pin) -> str:
+    """Return the version that the live tests drive, with the package for an adapter that drives any program."""
     packages = (*((pin.pip,) if pin.pip else ()), *pin.npm)
     return packages[0] if adapter.takes_command and packages else pin.version
 
@@ -101,7 +103,7 @@ def _protocols(adapters: Iterable[Adapter]) -> str:
          ", ".join(_STREAMED[kind] for kind in _STREAMED if kind in protocol.streams) or "-", protocol.chosen_for)
         for adapter in adapters for protocol in adapter.protocols.values()
     ]  # fmt: skip
-    return _table(("agent", "protocol", "ways", "streams", "chosen for"), rows)
+    return table(("agent", "protocol", "ways", "streams", "chosen for"), rows)
 
 
 def _losses(adapters: Iterable[Adapter]) -> str:
@@ -123,7 +125,7 @@ def _events(adapters: Sequence[Adapter]) -> str:
         (f"`{event.type}`", *("●" if event.type in event_types[adapter.agent] else "" for adapter in adapters))
         for events in CATEGORIES.values() for event in events if event.type not in OF_ANY_AGENT
     ]  # fmt: skip
-    return _table(("event", *(adapter.agent for adapter in adapters)), rows)
+    return table(("event", *(adapter.agent for adapter in adapters)), rows)
 
 
 @cache
@@ -133,11 +135,11 @@ def _events_of(agent: str) -> frozenset[str]:
 
 
 def _scenarios() -> str:
-    results = _results()
+    results = live_results()
     agents = sorted(results)
     names = sorted({name for outcomes in results.values() for name in outcomes})
     rows = [(f"`{name}`", *(results[agent].get(name, "") for agent in agents)) for name in names]
-    return _table(("scenario", *agents), rows)
+    return table(("scenario", *agents), rows)
 
 
 def _gaps() -> str:
@@ -145,16 +147,17 @@ def _gaps() -> str:
         (f"`{kit.agent}`", f"`{scenario}`", gap.kind, gap.reason)
         for kit in kits().values() for scenario, gap in sorted(kit.gaps.items())
     ]  # fmt: skip
-    return _table(("agent", "scenario", "kind", "why"), rows)
+    return table(("agent", "scenario", "kind", "why"), rows)
 
 
-def _results() -> Mapping[str, Mapping[str, str]]:
+def live_results() -> Mapping[str, Mapping[str, str]]:
     """Return the outcomes by agent (`pi@0.73.1` for an older version) and scenario."""
     results: dict[str, dict[str, str]] = json.loads(RESULTS.read_text(encoding="utf-8"))
     return results
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a Markdown table."""
     return "\n".join(_lines(head, rows)) + "\n"
 
 

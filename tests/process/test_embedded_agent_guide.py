@@ -1,5 +1,6 @@
-"""The examples of docs/how-to/use-the-embedded-agent.md that need no key work as documented."""
+"""The examples of the embedded agent in the docs that need no key work as documented."""
 
+import json
 import os
 import re
 import shlex
@@ -7,11 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
+from tests.process.installed_command import AMUX, PATIENCE, Installed
 
 from agent_loop.providers.access import VARIABLES
+from agent_mux import decode_event, validate
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "use-the-embedded-agent.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "how-to" / "use-the-embedded-agent.md").read_text("utf-8")
+TUTORIAL = (DOCS / "tutorial" / "getting-started.md").read_text("utf-8")
 SCRIPT = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
 EXAMPLES = re.findall(r"```console\n\$ (amux\S* .*scripted:.*)\n((?:(?!\$).*\n)*?)```", PAGE)
 PROGRAMS = {"amux": "agent_mux.cli.main", "amux-agent": "agent_loop.cli.main"}
@@ -45,3 +51,38 @@ def test_page_lists_every_provider_with_its_variables() -> None:
         for needed in names.needs:
             (variable, *_) = getattr(names, needed)
             assert f"`{variable}`" in rows[vendor] or vendor == "openai-chat"
+
+
+def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:
+    installed = Installed(tmp_path)
+    [script] = re.findall(r"```toml\n(.*?)```", TUTORIAL, re.DOTALL)
+    [shown] = re.findall(r"^\$ amux run native .*\n((?:(?!\$|```).*\n)+)", TUTORIAL, re.MULTILINE)
+    commands = re.findall(r"^\$ amux (run native .*)$", TUTORIAL, re.MULTILINE)
+    assert len(commands) == 2
+    (installed.home / "greet.toml").write_text(script)
+    shell = pexpect.spawn(
+        str(AMUX), shlex.split(commands[0]), env=installed.environment("", {"NO_COLOR": "1"}), cwd=installed.home,
+        dimensions=(40, 120), encoding="utf-8", timeout=PATIENCE,
+    )  # fmt: skip
+    try:
+        shell.expect_exact("[a]lways? ")
+        asked = shell.before + shell.after
+        shell.sendline("y")
+        shell.expect(pexpect.EOF)
+    finally:
+        shell.close(force=True)
+    printed = (asked + shell.before).replace("\r\n", "\n")
+    assert [without_values(line) for line in printed.splitlines()] == [
+        without_values(line) for line in shown.splitlines()
+    ]
+    line, _ = commands[1].split(" > ")
+    done = installed.run(*shlex.split(line))
+    *events, result = done.stdout.splitlines()
+    assert validate([decode_event(event) for event in events]) == []
+    assert json.loads(result)["exitReason"] == "completed"
+
+
+def without_values(line: str) -> str:
+    """Return a line of a terminal without what differs between two runs: ids, durations and the home directory."""
+    line = re.sub(r"\S+/(?:\.agent-mux|config)/runs/\w+\.journal", "JOURNAL", line)
+    return re.sub(r"session \w+|\b[\d.]+ (?:ms|s)\b", "VALUE", line)

@@ -229,3 +229,15 @@ def test_an_error_of_ours_in_one_run_ends_no_other(served: Serving, monkeypatch:
     assert (run["state"], run["result"]["exitReason"]) == ("killed", "killed")
     other = served.http.get(f"/v1/runs/{demo(served)['runId']}/events")
     assert sse(other.text)[-1][1]["exitReason"] == "completed"
+
+
+def test_registered_hooks_are_called_for_runs_of_the_service(tmp_path: Path) -> None:
+    log = tmp_path / "calls.jsonl"
+    hook = {"id": "notes", "agent": "*", "hookType": "*", "handler": "builtin", "target": f"log:{log}"}
+    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": [hook]}))
+    with serving(tmp_path) as served:
+        run = demo(served, approvalMode="yolo")
+        *_, (_, result) = sse(served.http.get(f"/v1/runs/{run['runId']}/events").text)
+    assert result["exitReason"] == "completed"
+    called = {json.loads(line)["hookType"] for line in log.read_text().splitlines()}
+    assert called >= {"session_start", "pre_tool_use", "post_tool_use"}

@@ -1,17 +1,30 @@
-"""The examples in the docs: all compile, complete programs run with the recorded session, and links are valid."""
+"""The examples in the docs: all compile, name what exists, complete programs run, and links are valid."""
 
 import ast
+import importlib
 import re
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.service.serving import serving
+from tests.unit.cli.command_lines import amux_calls, check_call
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCKS = [(page.relative_to(ROOT), text) for page in PAGES for text in BLOCK.findall(page.read_text("utf-8"))]
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMANDS = [
+    (page.relative_to(ROOT), line.removeprefix("$ "))
+    for page in PAGES
+    if page.name != "cli.md"  # generated from the program: usage, not command lines
+    for text in CONSOLE.findall(page.read_text("utf-8"))
+    for line in text.replace("\\\n", " ").splitlines()
+    if line.startswith("$ ") and "amux " in line
+]
 RUNNABLE = [(page, text) for page, text in BLOCKS if "anyio.run(main)" in text or "with BlockingAgentMux" in text]
 SERVICE = "http://127.0.0.1:8642"
 AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
@@ -20,6 +33,31 @@ AGENT_AND_PROMPT = re.compile(r'agent="\w+", prompt="[^"]*"')
 @pytest.mark.parametrize(("page", "text"), BLOCKS)
 def test_example_compiles(page: Path, text: str) -> None:
     compile(text, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize(("page", "text"), BLOCKS)
+def test_names_that_an_example_imports_exist(page: Path, text: str) -> None:
+    for node in ast.walk(compile(text, str(page), "exec", flags=ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0].startswith("agent_"):
+            module = importlib.import_module(node.module)
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []
+
+
+def test_examples_define_the_names_that_they_use(tmp_path: Path) -> None:
+    parts = {Path("docs/how-to/write-an-adapter/README.md")}  # of one program, explained piece by piece
+    for number, (page, text) in enumerate(BLOCKS):
+        if page not in parts:
+            (tmp_path / f"{page.stem}_{number}.py".replace("-", "_")).write_text(text, "utf-8")
+    known = 'builtins = ["mux", "run", "result", "lines", "write"]'  # introduced by the text around an example
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select=F821", "--config", known]
+    checked = subprocess.run([*command, tmp_path], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS)
+def test_command_line_is_valid(page: Path, line: str) -> None:
+    for arguments in amux_calls(line):
+        check_call(arguments)
 
 
 @pytest.mark.parametrize(("page", "text"), RUNNABLE)

@@ -114,7 +114,7 @@ def _print_table(by: str, sums: "CostReport", invocation: Invocation) -> None:
         for name, total, share in shares
     ]
     columns = (by, "native USD", "computed USD", "calls", "unpriced", "tokens in", "tokens out", "share")
-    print_rows(rows, columns, invocation, empty="no sessions are stored")
+    print_rows(rows, columns, invocation, empty="no model calls are stored")
 
 
 def _format_bar(usd: float, most: float) -> str:

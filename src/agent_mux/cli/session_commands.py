@@ -98,7 +98,7 @@ def list_sessions(
     with open_sessions(config_dir, project_dir, context.obj.service) as library:
         found = library.list(which, sort=sort.value, limit=limit or None)
     rows = [_to_builtins(summary) if context.obj.json else _session_row(summary) for summary in found]
-    print_rows(rows, _SESSION_COLUMNS, context.obj, empty="no sessions are stored")
+    print_rows(rows, _SESSION_COLUMNS, context.obj, empty="no stored session matches")
     return 0
 
 

@@ -5,6 +5,7 @@ threads. An action for which the agent did not ask cannot be denied and becomes 
 section 7.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -105,7 +106,8 @@ class RunHooks:
         self._wake = anyio.Event()
         self._is_closed = False
         self._is_overflowing = False
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None  # needs an event loop; a service plans in a thread
+        self._deadline = math.inf
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @property
@@ -237,7 +239,7 @@ class RunHooks:
 
     async def run_calls(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Call the handlers one after the other, until the run is over and no call is left."""
-        with self._scope:
+        with anyio.CancelScope(deadline=self._deadline) as self._scope:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 task_status.started()
@@ -253,7 +255,9 @@ class RunHooks:
     def close(self) -> None:
         """Accept no more calls; `run_calls` returns after the remaining ones, within DRAIN seconds."""
         self._is_closed = True
-        self._scope.deadline = anyio.current_time() + DRAIN
+        self._deadline = anyio.current_time() + DRAIN
+        if self._scope is not None:
+            self._scope.deadline = self._deadline
         self._wake.set()
 
 

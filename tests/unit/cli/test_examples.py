@@ -1,10 +1,10 @@
 """The examples in the help of each command are valid command lines."""
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.unit.cli.command_lines import amux_calls, check_call
 from tests.unit.cli.conftest import Amux
 
 from agent_mux.cli.app import command
@@ -21,18 +21,6 @@ def commands(group: Any, *way: str) -> Iterator[str]:
             yield " ".join((*way, name))
 
 
-def parts(example: str) -> Iterator[list[str]]:
-    """Each `amux` of a line of a shell, without what the shell does itself."""
-    words: list[str] = []
-    for word in [*shlex.split(example), ";"]:
-        if word in {"|", "||", "&&", ";"}:
-            if words[:1] == ["amux"]:
-                yield words[1:]
-            words = []
-        else:
-            words.append(word)
-
-
 def test_every_command_has_an_example() -> None:
     known = set(commands(command()))
     assert {name for name in known if not examples_of(name)} == WITHOUT
@@ -43,15 +31,9 @@ def test_every_command_has_an_example() -> None:
     ("name", "example"), [(name, example) for name, examples in EXAMPLES.items() for example in examples]
 )
 def test_every_example_is_a_valid_command_line(name: str, example: str) -> None:
-    group = command()
-    context = group.make_context("amux", [], resilient_parsing=True)
-    for typed in parts(example):
-        rest = typed[: next((at for at, word in enumerate(typed) if word in {">", "<"}), len(typed))]
-        one: Any = group
-        while hasattr(one, "commands"):
-            called, one, rest = one.resolve_command(context, rest)
-        one.make_context(called, list(rest), parent=context)  # raises for what it does not take
-    assert name in {" ".join(words[: len(name.split())]) for words in parts(example)} | {"hooks handle"}
+    for arguments in amux_calls(example):
+        check_call(arguments)
+    assert name in {" ".join(words[: len(name.split())]) for words in amux_calls(example)} | {"hooks handle"}
 
 
 def test_help_shows_the_examples(amux: Amux) -> None:

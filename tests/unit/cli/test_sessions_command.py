@@ -67,7 +67,7 @@ def test_unreadable_sessions_are_warnings(amux: Amux, tmp_path: Path) -> None:
     done = amux("sessions", "list", "-a", "claude", "--dir", tmp_path)
     assert done.code == 0
     warning = f"warning: {tmp_path}/projects/x/y.jsonl is skipped: it has no line that can be read\n"
-    assert done.err == f"{warning}no sessions are stored\n"
+    assert done.err == f"{warning}no stored session matches\n"
 
 
 def test_a_session_for_people(amux: Amux) -> None:
@@ -155,8 +155,8 @@ def test_resuming_in_a_missing_directory_is_an_error(amux: Amux, how: str) -> No
 
 def test_an_empty_store_is_reported(amux: Amux, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert amux("sessions", "list") == (0, "", "no sessions are stored\n")
-    assert amux("cost", "report") == (0, "", "no sessions are stored\n")
+    assert amux("sessions", "list") == (0, "", "no stored session matches\n")
+    assert amux("cost", "report") == (0, "", "no model calls are stored\n")
     assert amux("sessions", "search", "x") == (0, "", "no matches\n")
     assert data(amux("sessions", "list", "--json")) == []
     report = data(amux("cost", "report", "--json"))
