@@ -19,7 +19,7 @@ READ_SIZE = 65536
 
 
 class PseudoTerminal:
-    """A program that runs at a terminal of its own, as the leader of its session."""
+    """A program that runs at a terminal of its own, as the leader of its session. The kernel hangs up when it ends."""
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], cwd: Path, *, patience: float = PATIENCE
@@ -151,6 +151,13 @@ class PseudoTerminal:
         assert ended == code, self.lines
         assert self.is_restored, "the terminal mode was not restored"
         return self.lines
+
+    def wait_until_restored(self) -> None:
+        """Wait until another process has restored the terminal mode."""
+        deadline = time.monotonic() + self._patience
+        while not self.is_restored:
+            assert time.monotonic() < deadline, "the terminal mode was not restored"
+            time.sleep(0.01)
 
     @property
     def is_restored(self) -> bool:

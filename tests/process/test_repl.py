@@ -1,5 +1,6 @@
 """`amux run -i` at a terminal."""
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -335,15 +336,20 @@ def test_second_ctrl_d_does_not_wait(installed: Installed, run_id: str) -> None:
 
 
 def test_sigkill_leaves_no_process_and_restores_the_terminal(installed: Installed, run_id: str) -> None:
-    with start_repl(installed, "--run-id", run_id) as repl:
+    # The shell keeps the terminal, as the user's own does: when the leader of a session ends, the kernel hangs up.
+    shell = 'sh -c "echo \\$\\$ > pid; exec \\"\\$@\\"" sh "$@"; read line; exit 3'
+    command = installed.command(["run", "-i", "scripted", "--no-color", "--run-id", run_id])
+    environment = installed.environment(CHAT_AGENT)
+    with ReplTerminal(["/bin/sh", "-c", shell, "sh", *command], environment, installed.home) as repl:
         repl.wait_until_ready()
         repl.enter("work")
         repl.wait_for("working", BUSY)
         assert not repl.is_restored
         assert processes_of(run_id)
-        repl.send_signal(signal.SIGKILL)
-        assert repl.finish() == -signal.SIGKILL
-        assert repl.is_restored
+        os.kill(int((installed.home / "pid").read_text()), signal.SIGKILL)
+        repl.wait_until_restored()
+        repl.enter("")
+        repl.wait_for_exit(3)
     deadline = time.monotonic() + PATIENCE
     while processes_of(run_id):
         assert time.monotonic() < deadline, "a process survived"

@@ -1,7 +1,8 @@
 """The JSON form of public classes: how their values are written, read and described by JSON Schema.
 
 Events and costs are written as in streams, results as by `RunResult.to_dict()`, options as in requests to the service,
-pending interactions as in its responses. Reading accepts what the JSON Schema describes, and nothing else.
+pending interactions as in its responses. Reading accepts what the JSON Schema describes; null for an absent field and
+deltas without their accumulated text are accepted, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,9 +53,7 @@ class JsonForm:
     write: Callable[[Any], Any]
     """Convert an instance to JSON values."""
     schema: Callable[[], Schema]
-    """Return the JSON Schema; it refers to other classes as `#/$defs/NAME`."""
-    definitions: Callable[[], Mapping[str, Schema]] = dict
-    """Return the schemas of classes that have no JSON form of their own, by name."""
+    """Return the JSON Schema; it refers to the classes of `CLASS_BY_NAME` as `#/$defs/NAME`."""
     tag: str | None = None
     """The value of the field `type`."""
 
@@ -128,12 +127,13 @@ def _struct_form(kind: type[msgspec.Struct]) -> JsonForm:
         with reported_problems():
             return msgspec.convert(value, kind)
 
-    def definitions() -> dict[str, Schema]:
+    def schema() -> Schema:
         if kind.__name__ in _event_schemas():  # the schema of the stream, in which absent fields are never null
-            return {kind.__name__: _event_schemas()[kind.__name__]}
-        return msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")[1]
+            return _event_schemas()[kind.__name__]
+        components: dict[str, Schema] = msgspec.json.schema_components((kind,), ref_template="#/$defs/{name}")[1]
+        return components[kind.__name__]
 
-    return JsonForm(read, msgspec.to_builtins, lambda: definitions()[kind.__name__], definitions)
+    return JsonForm(read, msgspec.to_builtins, schema)
 
 
 def _dataclass_form(kind: type[Any]) -> JsonForm:
@@ -206,7 +206,8 @@ def _read_options(value: Any) -> RunOptions:
     with reported_problems():
         given = request_from_json(value)
     if "agent" not in given:
-        raise InvalidDataError([Problem(("agent",), "Object missing required field `agent`", True)])
+        # The keys only: the values may be secrets.
+        raise InvalidDataError([Problem(("agent",), "Object missing required field `agent`", True, list(value))])
     if "retry_policy" in given:
         given["retry_policy"] = RetryPolicy(**given["retry_policy"])
     return RunOptions(**given)

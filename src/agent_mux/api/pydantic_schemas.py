@@ -81,16 +81,12 @@ def json_schema_of(kind: Any, schema: CoreSchema, handler: GetJsonSchemaHandler)
     """Return the JSON Schema of one class. `schema` is the result of `core_schema_of`."""
     if kind is BaseEvent:
         return handler(schema)
-    form = form_of(kind)
-    definitions = form.definitions()
 
     def resolved(value: Any) -> Any:
         match value:
             case {"$ref": str(ref), **rest} if ref.startswith(_REF_PREFIX):
-                name = ref.removeprefix(_REF_PREFIX)
-                nested = _nested_schema(name)
-                # The handler applies to the type of a schema only; an item of a list is generated like any other class.
-                target = resolved(definitions[name]) if nested is None else handler(nested)["items"]
+                # The handler describes the type of a schema only; an item of a list is described like any other class.
+                target = handler(_schema_of_list(ref.removeprefix(_REF_PREFIX)))["items"]
                 return {**target, **resolved(rest)}
             case dict():
                 return {key: resolved(part) for key, part in value.items()}
@@ -98,15 +94,14 @@ def json_schema_of(kind: Any, schema: CoreSchema, handler: GetJsonSchemaHandler)
                 return [resolved(part) for part in value]
         return value
 
-    described: Schema = resolved(form.schema())
+    described: Schema = resolved(form_of(kind).schema())
     return described
 
 
 @cache
-def _nested_schema(name: str) -> CoreSchema | None:
-    """Return the schema of a list of instances of the class; None if it has no JSON form of its own."""
-    kind: Any = AgentEvent if name == "AgentEvent" else CLASS_BY_NAME.get(name)
-    return None if kind is None else core_schema.list_schema(TypeAdapter(kind).core_schema)
+def _schema_of_list(name: str) -> CoreSchema:
+    kind: Any = AgentEvent if name == "AgentEvent" else CLASS_BY_NAME[name]
+    return core_schema.list_schema(TypeAdapter(kind).core_schema)
 
 
 def _details_of(problem: Problem, value: Any) -> InitErrorDetails:
