@@ -1,9 +1,6 @@
 """The installed `amux`, run without a terminal or at a pseudo-terminal."""
 
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
 import time
@@ -14,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.harness import BOUND, POLL_INTERVAL, LiveAgent, assert_nothing_left
+from tests.pseudo_terminal import PseudoTerminal
 
 from agent_mux import decode_event, validate
 
 AMUX = Path(sys.executable).with_name("amux")
-READ_SIZE = 65536
 
 
 @dataclass(frozen=True)
@@ -63,18 +60,11 @@ def amux(live: LiveAgent, *arguments: str, stdin: str | None = None) -> CommandO
 
 def amux_at_terminal(live: LiveAgent, *arguments: str, when: str, type_in: str) -> CommandOutput:
     """Run `amux` at a pseudo-terminal, and type `type_in` once the output contains `when`."""
-    terminal, child = pty.openpty()
-    process = subprocess.Popen(
-        [AMUX, *arguments], cwd=live.workspace, env=environment(live), stdin=child, stdout=child, stderr=child
-    )
-    os.close(child)
-    try:
-        shown = _converse(terminal, when, type_in)
-        return CommandOutput(process.wait(BOUND), shown, "")
-    finally:
-        process.kill()
-        process.wait()
-        os.close(terminal)
+    command = [str(AMUX), *arguments]
+    with PseudoTerminal(command, environment(live), live.workspace, patience=BOUND) as terminal:
+        terminal.expect(when)
+        terminal.type(type_in)
+        return CommandOutput(terminal.finish(), terminal.output, "")
 
 
 @contextmanager
@@ -108,24 +98,3 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def environment(live: LiveAgent) -> dict[str, str]:
     """Return the whole environment of the command, which the agent inherits."""
     return {**live.launch.environment, "AGENT_MUX_CONFIG_DIR": str(live.config_directory)}
-
-
-def _converse(terminal: int, when: str, type_in: str) -> str:
-    """Read until the other end closes, and type once the output contains `when`. Return the output."""
-    shown, typed, deadline = b"", False, time.monotonic() + BOUND
-    while chunk := _read(terminal, deadline):
-        shown += chunk
-        if not typed and when.encode() in shown:
-            os.write(terminal, type_in.encode())
-            typed = True
-    return shown.decode("utf-8", "replace")
-
-
-def _read(terminal: int, deadline: float) -> bytes:
-    """Return the next chunk of output; empty when the other end is closed."""
-    ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
-    assert ready, "no output before the deadline"
-    try:
-        return os.read(terminal, READ_SIZE)
-    except OSError:  # EIO: no process has the other end open
-        return b""

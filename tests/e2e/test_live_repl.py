@@ -3,7 +3,8 @@
 from tests.e2e.harness import LiveAgent, assert_nothing_left
 from tests.e2e.terminal import AMUX, environment
 from tests.e2e.ways import ALL_AGENTS, CORE
-from tests.process.conversations import JsonlClient, ReplTerminal
+from tests.process.conversations import JsonlClient
+from tests.pseudo_terminal import PseudoTerminal
 from ulid import ULID
 
 from agent_mux_testing.live import Say, Shell
@@ -11,10 +12,10 @@ from agent_mux_testing.live import Say, Shell
 HANGS = "A long text that hangs here."
 
 
-def at_terminal(live: LiveAgent, *flags: str) -> ReplTerminal:
+def at_terminal(live: LiveAgent, *flags: str) -> PseudoTerminal:
     """Start an interactive run at a pseudo-terminal."""
     command = [str(AMUX), "run", "-i", *live.agent_arguments, "--no-color", *flags]
-    return ReplTerminal(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
+    return PseudoTerminal(command, {**environment(live), "TERM": "xterm-256color"}, live.workspace)
 
 
 def over_jsonl(live: LiveAgent, *flags: str) -> JsonlClient:

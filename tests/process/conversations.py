@@ -1,18 +1,15 @@
 """A conversational scripted agent, and clients that converse with it at a terminal or over pipes."""
 
-import fcntl
 import json
 import os
 import select
-import struct
 import subprocess
-import termios
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import pyte
-from tests.process.installed_command import PATIENCE, Installed, Terminal
+from tests.process.installed_command import PATIENCE, Installed
+from tests.pseudo_terminal import PseudoTerminal
 
 from agent_mux import validate
 from agent_mux.process.marker import processes_of
@@ -62,67 +59,13 @@ while (line := waiting.pop(0) if waiting else read()):
 """
 """Answers each prompt according to its first word and exits at the end of input."""
 
-COLUMNS, ROWS = 200, 120  # large enough that nothing scrolls or wraps
 
-
-class ReplTerminal(Terminal):
-    """A terminal that tracks the displayed screen and the terminal attributes."""
-
-    def prepare(self, terminal: int) -> None:
-        self.resize(COLUMNS, ROWS)
-        self.attributes = termios.tcgetattr(terminal)
-        self._display = pyte.Screen(COLUMNS, ROWS)
-        self._stream = pyte.Stream(self._display)
-
-    def resize(self, columns: int, rows: int) -> None:
-        """Change the size of the window."""
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def show(self, data: bytes) -> None:
-        super().show(data)
-        self._stream.feed(data.decode("utf-8", "replace"))
-
-    @property
-    def lines(self) -> list[str]:
-        """The non-empty lines on the screen."""
-        return [line.rstrip() for line in self._display.display if line.strip()]
+class ReplTerminal(PseudoTerminal):
+    """The scripted agent at a terminal."""
 
     def wait_until_ready(self) -> None:
         """Wait until the session has started and the prompt is displayed."""
         self.wait_for("scripted, session S", ">")
-
-    def wait_for(self, *lines: str, times: int = 1) -> None:
-        """Wait until these are the last lines on the screen, or until one line appears `times` times."""
-        while self.lines[-len(lines) :] != list(lines) if times == 1 else self.lines.count(lines[0]) < times:
-            self._read_more(f"{lines} times {times}")
-
-    def wait_for_line(self, begin: str) -> str:
-        """Wait for a line that starts with this text and return it."""
-        while not (found := [line for line in self.lines if line.startswith(begin)]):
-            self._read_more(begin)
-        return found[-1]
-
-    def enter(self, line: str) -> None:
-        """Type a line and press Enter."""
-        self.type(line + "\r")
-
-    def wait_for_exit(self, code: int) -> list[str]:
-        """Wait for this exit code, check that the terminal is restored, and return the lines on the screen."""
-        ended = self.finish()
-        assert ended == code, self.lines
-        assert self.is_restored, "the terminal mode was not restored"
-        return self.lines
-
-    @property
-    def is_restored(self) -> bool:
-        return bool(termios.tcgetattr(self._master) == self.attributes)
-
-    def _read_more(self, wanted: str) -> None:
-        try:
-            has_more = self.read()
-        except AssertionError as error:
-            raise AssertionError(f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)) from error
-        assert has_more, f"{wanted!r} did not appear; the screen:\n" + "\n".join(self.lines)
 
 
 def start_repl(installed: Installed, *arguments: object, body: str = CHAT_AGENT, **extra: Any) -> ReplTerminal:

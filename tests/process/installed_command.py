@@ -1,19 +1,15 @@
 """The installed command `amux` in an isolated environment, with the scripted agent as a third-party adapter."""
 
 import os
-import pty
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Self
+
+from tests.pseudo_terminal import PATIENCE, PseudoTerminal
 
 AMUX = Path(sys.executable).with_name("amux")
 REPOSITORY = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds; allows for a slow machine, not for a slow command
 ENTRY_POINT = "[agent_mux.adapters]\nscripted = scripted_agent:ADAPTER\n"
 MODULE = """
 import os
@@ -81,75 +77,10 @@ class Installed:
             bufsize=0,
         )
 
-    def terminal(self, *arguments: object, body: str = "", **extra: str) -> "Terminal":
+    def terminal(self, *arguments: object, body: str = "", **extra: str) -> PseudoTerminal:
         """Start the command at a terminal."""
-        return Terminal(self.command(arguments), self.environment(body, extra), self.home)
+        return PseudoTerminal(self.command(arguments), self.environment(body, extra), self.home)
 
     @staticmethod
     def command(arguments: Sequence[object]) -> list[str]:
         return [str(AMUX), *map(str, arguments)]
-
-
-class Terminal:
-    """A pseudo-terminal that runs `amux`: the test reads its screen and types keys."""
-
-    def __init__(self, command: list[str], environment: Mapping[str, str], cwd: Path) -> None:
-        self._master, slave = pty.openpty()
-        self.prepare(slave)
-        self.screen = ""
-        self._seen = 0
-        self.process = subprocess.Popen(
-            command, env=environment, stdin=slave, stdout=slave, stderr=slave, cwd=cwd, start_new_session=True
-        )
-        os.close(slave)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(ProcessLookupError):
-            self.process.kill()
-        self.process.wait()
-        os.close(self._master)
-
-    def prepare(self, terminal: int) -> None:
-        """Prepare the terminal before the command starts."""
-
-    def expect(self, text: str) -> str:
-        """Wait until this text appears after previously expected text, and return the screen up to it."""
-        deadline = time.monotonic() + PATIENCE
-        while (found := self.screen.find(text, self._seen)) < 0:
-            if not self._read(deadline):
-                raise AssertionError(f"{text!r} did not appear; the screen:\n{self.screen}")
-        before, self._seen = self._seen, found + len(text)
-        return self.screen[before : self._seen]
-
-    def type(self, text: str) -> None:
-        """Type keys."""
-        os.write(self._master, text.encode())
-
-    def finish(self) -> int:
-        """Read to the end of the output and return the exit code."""
-        deadline = time.monotonic() + PATIENCE
-        while self._read(deadline):
-            pass
-        return self.process.wait(timeout=PATIENCE)
-
-    def show(self, data: bytes) -> None:
-        """Append output to the screen."""
-        self.screen += data.decode("utf-8", "replace")
-
-    def read(self) -> bool:
-        """Wait for more output. Return False once the other end is closed."""
-        return self._read(time.monotonic() + PATIENCE)
-
-    def _read(self, deadline: float) -> bool:
-        ready, _, _ = select.select([self._master], [], [], max(deadline - time.monotonic(), 0))
-        if not ready:
-            raise AssertionError(f"no more output; the screen:\n{self.screen}")
-        try:
-            data = os.read(self._master, 65536)
-        except OSError:  # Linux: the other end is closed
-            return False
-        self.show(data)
-        return bool(data)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import signal
 import stat
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.process.embedded_agent import COMMAND, PATIENCE, Sandbox, violations
+from tests.pseudo_terminal import PseudoTerminal
 
 from agent_mux.events import event_from_dict
 
@@ -471,33 +471,16 @@ def test_version_imports_few_modules() -> None:
 
 
 def test_user_at_a_terminal_is_asked(sandbox: Sandbox) -> None:
-    ours, theirs = pty.openpty()
     model = sandbox.script(shell("touch a"), {"text": "\x1b]0;evil\x07Done."})
-    process = subprocess.Popen(
-        [*COMMAND, f"--model={model}", "work"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=sandbox.work,
-        env={**sandbox.environment, "TERM": "dumb"}, start_new_session=True,
-    )  # fmt: skip
-    os.close(theirs)
-    shown = b""
-    try:
-        while b"lways?" not in shown:
-            shown += os.read(ours, 4096)
+    environment = {**sandbox.environment, "TERM": "dumb"}
+    with PseudoTerminal([*COMMAND, f"--model={model}", "work"], environment, sandbox.work) as terminal:
+        terminal.expect("touch a")
+        terminal.expect("lways?")
         assert not (sandbox.work / "a").exists()
-        os.write(ours, b"y\n")
-        while process.poll() is None or b"Done." not in shown:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # Linux: the other end is closed
-                break
-        assert process.wait(PATIENCE) == 0
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(PATIENCE)
-        os.close(ours)
-    assert b"touch a" in shown
-    assert b"Done." in shown
-    assert b"\x1b]0;" not in shown
+        terminal.type("y\n")
+        terminal.expect("Done.")
+        assert terminal.finish() == 0
+    assert "\x1b]0;" not in terminal.output
     assert (sandbox.work / "a").exists()
 
 

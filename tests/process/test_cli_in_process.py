@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
+import pexpect
+import pexpect.fdpexpect
 import pytest
 from tests.process.conversations import CHAT_AGENT
 from tests.process.installed_command import PATIENCE, make_site
@@ -100,41 +102,60 @@ def test_second_signal_kills_the_run(amux: Amux) -> None:
     assert amux("run", "scripted", "hi", "--grace-period", "500", body=body)[0] == 13
 
 
+class Typist:
+    """A terminal for commands in this process, and a thread that types at it, because the command occupies this one."""
+
+    def __init__(self) -> None:
+        self._master, self.slave = pty.openpty()
+        self._user = pexpect.fdpexpect.fdspawn(
+            self._master, timeout=PATIENCE, encoding="utf-8", codec_errors="replace", use_poll=True
+        )
+        self._user.delaybeforesend = None
+        self._thread: threading.Thread | None = None
+
+    def type_in_order(self, *moves: tuple[str, str]) -> None:
+        """Type each text once the text before it is displayed, and read until the terminal is closed."""
+
+        def type_all() -> None:
+            with suppress(pexpect.EOF):  # the command has exited
+                for seen, typed in moves:
+                    self._user.expect_exact(seen)
+                    self._user.send(typed)
+                self._user.expect(pexpect.EOF)
+
+        self._thread = threading.Thread(target=type_all, daemon=True)
+        self._thread.start()
+
+    def shown(self) -> str:
+        """Return the output that nobody has read."""
+        text: str = self._user.read_nonblocking(65536, PATIENCE)
+        return text
+
+    @contextmanager
+    def streams(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Make the terminal stdin and stderr. Not a fixture: pytest replaces these streams between phases."""
+        with (
+            open(self.slave, closefd=False) as keys,
+            open(self.slave, "w", closefd=False) as screen,
+            monkeypatch.context() as patch,
+        ):
+            patch.setattr(sys, "stdin", keys)
+            patch.setattr(sys, "stderr", screen)
+            yield
+
+    def close(self) -> None:
+        os.close(self.slave)
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+            assert not self._thread.is_alive(), "some text did not appear"
+        os.close(self._master)
+
+
 @pytest.fixture
-def terminal() -> Iterator[tuple[int, int]]:
-    """Yield the two ends of a pseudo-terminal: that of the user, and that of the command."""
-    master, slave = pty.openpty()
-    yield master, slave
-    os.close(slave)
-    os.close(master)
-
-
-@contextmanager
-def terminal_streams(slave: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make the terminal stdin and stderr. Not a fixture: pytest replaces these streams between phases."""
-    with (
-        open(slave, closefd=False) as keys,
-        open(slave, "w", closefd=False) as screen,
-        monkeypatch.context() as patch,
-    ):
-        patch.setattr(sys, "stdin", keys)
-        patch.setattr(sys, "stderr", screen)
-        yield
-
-
-def type_after(master: int, after: str, typed: str) -> threading.Thread:
-    """Start a thread that types a text once another text is displayed."""
-
-    def answer() -> None:
-        seen = ""
-        with suppress(OSError):  # the command has exited
-            while after not in seen:
-                seen += os.read(master, 4096).decode()
-            os.write(master, typed.encode())
-
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    return thread
+def terminal() -> Iterator[Typist]:
+    typist = Typist()
+    yield typist
+    typist.close()
 
 
 @pytest.mark.parametrize(
@@ -151,60 +172,34 @@ def type_after(master: int, after: str, typed: str) -> threading.Thread:
 )
 def test_terminal_input_answers_requests(
     amux: Amux,
-    terminal: tuple[int, int],
+    terminal: Typist,
     monkeypatch: pytest.MonkeyPatch,
     body: str,
     after: str,
     typed: str,
     expected: str,
 ) -> None:
-    master, slave = terminal
-    typist = type_after(master, after, typed)
-    with terminal_streams(slave, monkeypatch):
+    terminal.type_in_order((after, typed))
+    with terminal.streams(monkeypatch):
         code, out, _ = amux("run", "scripted", "hi", "-q", body=body)
-    typist.join(PATIENCE)
     assert (code, out) == (0, expected)
 
 
 def test_unanswered_request_is_withdrawn_at_the_timeout(
-    amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    amux: Amux, terminal: Typist, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    master, slave = terminal
-    with terminal_streams(slave, monkeypatch):
+    with terminal.streams(monkeypatch):
         assert amux("run", "scripted", "hi", "-q", "--timeout", "0.3", "--grace-period", "0.1", body=ASK)[0] == 11
-    assert "(no longer needed)" in os.read(master, 65536).decode()
+    assert "(no longer needed)" in terminal.shown()
 
 
 # -- conversations
 
 
-def type_in_order(master: int, *moves: tuple[str, str]) -> threading.Thread:
-    """Start a thread that types each text once the text before it is displayed."""
-
-    def type_all() -> None:
-        shown = ""
-        with suppress(OSError):  # the command has exited
-            for seen, typed in moves:
-                while seen not in shown:
-                    shown += os.read(master, 4096).decode()
-                shown = shown.partition(seen)[2]
-                os.write(master, typed.encode())
-            while os.read(master, 4096):
-                pass
-
-    thread = threading.Thread(target=type_all, daemon=True)
-    thread.start()
-    return thread
-
-
-def test_interactive_commands_at_a_terminal(
-    amux: Amux, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interactive_commands_at_a_terminal(amux: Amux, terminal: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    master, slave = terminal
-    before = termios.tcgetattr(slave)
-    type_in_order(
-        master,
+    before = termios.tcgetattr(terminal.slave)
+    terminal.type_in_order(
         ("session S", "hello\r"),
         ("sent", "/status\r"),
         ("turns: ", "/steer now\r"),
@@ -219,9 +214,9 @@ def test_interactive_commands_at_a_terminal(
         ("ABORTED", "bye\r"),
         ("turn 6", "\x04"),
     )
-    with terminal_streams(slave, monkeypatch):
+    with terminal.streams(monkeypatch):
         code, out, _ = amux("run", "-i", "scripted", "--no-color", "--timeout", PATIENCE, body=CHAT_AGENT)
-    assert termios.tcgetattr(slave) == before
+    assert termios.tcgetattr(terminal.slave) == before
     assert code == 0
     assert [line for line in out.splitlines() if line] == [
         "echo hello", "echo now", "echo later", "it was yes", "working", "echo bye",

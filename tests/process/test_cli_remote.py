@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.process.installed_command import REPOSITORY, Terminal
+from tests.process.installed_command import REPOSITORY
 from tests.process.local_and_remote import ScriptedServer
 from tests.process.test_cli_in_process import ASK, HELLO, QUESTION
+from tests.pseudo_terminal import PseudoTerminal
 
 from agent_mux.cli.main import main
 
@@ -32,13 +33,13 @@ class Amux:
         sys.stdout.flush()
         return code, *self._capfd.readouterr()
 
-    def terminal(self, *arguments: str, body: str) -> Terminal:
+    def terminal(self, *arguments: str, body: str) -> PseudoTerminal:
         self.served.client(body)
         path = os.pathsep.join([*sys.path, str(REPOSITORY)])
         environment = {"PATH": os.defpath, "HOME": str(self._home), "TERM": "xterm-256color", "PYTHONPATH": path}
         environment["AGENT_MUX_SERVER"] = self.served.server.url
         command = [sys.executable, "-m", "agent_mux.cli.main", "run", *arguments]
-        return Terminal(command, environment, self._home)
+        return PseudoTerminal(command, environment, self._home)
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_question_is_asked_even_with_yolo(amux: Amux) -> None:
 def test_ctrl_c_aborts_the_remote_run(amux: Amux) -> None:
     with amux.terminal("scripted", "hi", "--tag", "ctrl-c", "--grace-period", "0.2", body=WORKS) as terminal:
         terminal.expect("on it")
-        terminal.process.send_signal(signal.SIGINT)
+        terminal.send_signal(signal.SIGINT)
         terminal.expect("aborted")
         assert terminal.finish() == 13
     (run,) = amux.served.server.http.get("/v1/runs", params={"tag": "ctrl-c"}).json()["runs"]

@@ -287,7 +287,7 @@ def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
 def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--grace-period", "1", body=ASK) as terminal:
         terminal.expect("lways? ")
-        terminal.process.send_signal(signal.SIGINT)
+        terminal.send_signal(signal.SIGINT)
         terminal.expect("SIGINT: aborting the run")
         terminal.expect("[ABORTED]")
         assert terminal.finish() == 13
@@ -305,13 +305,13 @@ def test_terminal_output_is_coloured_and_sanitized(installed: Installed) -> None
     body = "read(); emit(session='S\\x1b[2J'); emit(text='a\\x1b]0;x\\x07b\\rc'); emit(done=True); drain()"
     with installed.terminal("run", "scripted", "hi", body=body) as terminal:
         assert terminal.finish() == 0
-        assert "\x1b[32m+\x1b[0m completed" in terminal.screen
-        assert "abc\r\n" in terminal.screen
-        assert "\x1b[2J" not in terminal.screen
-        assert "\x07" not in terminal.screen
+        assert "\x1b[32m+\x1b[0m completed" in terminal.output
+        assert "abc\r\n" in terminal.output
+        assert "\x1b[2J" not in terminal.output
+        assert "\x07" not in terminal.output
     with installed.terminal("run", "scripted", "hi", body=body, NO_COLOR="1") as terminal:
         assert terminal.finish() == 0
-        assert "\x1b" not in terminal.screen
+        assert "\x1b" not in terminal.output
 
 
 # -- signals and closed readers

@@ -1,8 +1,6 @@
 """`amux run -i --json`: JSON lines as input and output."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import time
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.process.conversations import CHAT_AGENT, start_jsonl
 from tests.process.installed_command import PATIENCE, Installed
+from tests.pseudo_terminal import PseudoTerminal
 from ulid import ULID
 
 from agent_mux import validate
@@ -260,18 +259,14 @@ def test_sigkill_leaves_no_process(installed: Installed) -> None:
 
 
 def test_lines_are_read_from_a_terminal(installed: Installed) -> None:
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        installed.command(["run", "-i", "scripted", "--json"]), env=installed.environment(CHAT_AGENT), stdin=slave,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=installed.home,
-    )  # fmt: skip
-    os.close(slave)
-    os.write(master, b"hello\n\x04")
-    out, _ = process.communicate(timeout=PATIENCE)
-    os.close(master)
-    lines = [json.loads(line) for line in out.splitlines()]
+    command = ["/bin/sh", "-c", 'exec "$@" > out 2> /dev/null', "sh"]
+    command += installed.command(["run", "-i", "scripted", "--json"])
+    with PseudoTerminal(command, installed.environment(CHAT_AGENT), installed.home) as terminal:
+        terminal.type("hello\n\x04")
+        code = terminal.finish()
+    lines = [json.loads(line) for line in (installed.home / "out").read_text().splitlines()]
     assert validate([line for line in lines[:-1] if line["type"] not in RESPONSE_TYPES]) == []
-    assert (process.returncode, lines[-1]["text"]) == (0, "echo hello")
+    assert (code, lines[-1]["text"]) == (0, "echo hello")
 
 
 def test_retry_flags_retry_the_run(installed: Installed) -> None:

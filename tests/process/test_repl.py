@@ -105,7 +105,7 @@ def test_blocked_terminal_does_not_block_the_agent(installed: Installed) -> None
         repl.wait_for_line("line 4999 of a flood")
         repl.enter("/exit")
         repl.wait_for_exit(0)
-        assert all(f"line {number} of a flood" in repl.screen for number in range(5000))
+        assert all(f"line {number} of a flood" in repl.output for number in range(5000))
 
 
 def test_answer_can_be_redirected(installed: Installed) -> None:
@@ -129,8 +129,8 @@ def test_agent_output_is_sanitized(installed: Installed) -> None:
         repl.wait_until_ready()
         repl.enter("x")
         repl.wait_for_line("abc x")
-        assert "\x1b[2J" not in repl.screen
-        assert "\x07" not in repl.screen
+        assert "\x1b[2J" not in repl.output
+        assert "\x07" not in repl.output
         repl.enter("/exit")
         repl.wait_for_exit(0)
 
@@ -288,7 +288,7 @@ def test_external_sigint_acts_like_ctrl_c(installed: Installed) -> None:
         repl.wait_until_ready()
         repl.enter("work")
         repl.wait_for("working", BUSY)
-        repl.process.send_signal(signal.SIGINT)
+        repl.send_signal(signal.SIGINT)
         repl.wait_for_line("! the run was interrupted")
         repl.enter("/exit")
         repl.wait_for_exit(13)  # the exit code of the last turn
@@ -302,7 +302,7 @@ def test_other_signals_end_the_run_and_restore_the_terminal(
         repl.wait_until_ready()
         repl.enter("work")
         repl.wait_for("working", BUSY)
-        repl.process.send_signal(number)
+        repl.send_signal(number)
         repl.wait_for_line(f"warning: {number.name}: aborting the run")
         repl.wait_for_exit(13)
     assert processes_of(run_id) == []
@@ -336,15 +336,20 @@ def test_second_ctrl_d_does_not_wait(installed: Installed, run_id: str) -> None:
 
 
 def test_sigkill_leaves_no_process_and_restores_the_terminal(installed: Installed, run_id: str) -> None:
-    with start_repl(installed, "--run-id", run_id) as repl:
+    # The shell keeps the terminal, as the user's own does: when the leader of a session ends, the kernel hangs up.
+    shell = 'sh -c "echo \\$\\$ > pid; exec \\"\\$@\\"" sh "$@"; read line; exit 3'
+    command = installed.command(["run", "-i", "scripted", "--no-color", "--run-id", run_id])
+    environment = installed.environment(CHAT_AGENT)
+    with ReplTerminal(["/bin/sh", "-c", shell, "sh", *command], environment, installed.home) as repl:
         repl.wait_until_ready()
         repl.enter("work")
         repl.wait_for("working", BUSY)
         assert not repl.is_restored
         assert processes_of(run_id)
-        repl.process.kill()
-        assert repl.finish() == -signal.SIGKILL
-        assert repl.is_restored
+        os.kill(int((installed.home / "pid").read_text()), signal.SIGKILL)
+        repl.wait_until_restored()
+        repl.enter("")
+        repl.wait_for_exit(3)
     deadline = time.monotonic() + PATIENCE
     while processes_of(run_id):
         assert time.monotonic() < deadline, "a process survived"
@@ -357,7 +362,6 @@ def test_window_can_be_resized(installed: Installed) -> None:
         repl.enter("ask " + "x" * 50)
         repl.wait_for_line(ASKED)
         repl.resize(40, 20)
-        repl.process.send_signal(signal.SIGWINCH)  # sent only by a controlling terminal
         repl.enter("n " + "because of this " * 4)
         assert repl.wait_for_line("x denied because").endswith("…")
         repl.wait_for("it was no", IDLE)
@@ -370,9 +374,8 @@ def test_closed_terminal_ends_the_run(installed: Installed, run_id: str) -> None
         repl.wait_until_ready()
         repl.enter("work")
         repl.wait_for("working", BUSY)
-        os.close(repl._master)
-        repl._master = os.open(os.devnull, os.O_RDWR)
-        assert repl.process.wait(PATIENCE) in {13, 141}
+        repl.hang_up()
+        assert repl.wait() in {13, 141}
     assert processes_of(run_id) == []
 
 

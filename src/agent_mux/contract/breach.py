@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from agent_mux._util.pydantic_support import PydanticCompatible
+
 RULES: dict[str, str] = {
     "2.1": "every event has its fields, with their types and within their ranges; run id and agent do not change; "
     "timestamps do not decrease",
@@ -55,7 +57,7 @@ RULES: dict[str, str] = {
 """The rules by section of docs/spec/events.md, one sentence each."""
 
 
-class Breach(msgspec.Struct, frozen=True, rename="camel"):
+class Breach(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel"):
     """A violation of the contract at one position of a stream."""
 
     rule: str

@@ -9,6 +9,8 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from agent_mux._util.pydantic_support import PydanticCompatible
+
 Milliseconds = Annotated[int, Meta(ge=0, description="A duration in milliseconds.")]
 Tokens = Annotated[int, Meta(ge=0, description="A number of tokens.")]
 Bytes = Annotated[int, Meta(ge=0, description="A number of bytes.")]
@@ -23,6 +25,7 @@ def wire_type(class_name: str) -> str:
 
 
 class Identity(
+    PydanticCompatible,
     msgspec.Struct,
     frozen=True,
     rename="camel",
@@ -60,7 +63,7 @@ class BaseEvent(Identity, frozen=True, kw_only=True):
 CostSource = Literal["native", "computed", "unknown"]
 
 
-class CostRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+class CostRecord(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The tokens and the cost of a run, a turn or a sub-agent. See docs/spec/events.md, section 3."""
 
     total_usd: Annotated[Dollars, Meta(description="US dollars; 0 when unknown, see `source`.")]

@@ -1,8 +1,9 @@
 """The union of all events, and their type literals. See docs/spec/events.md, sections 4 and 27."""
 
 from enum import StrEnum
-from typing import get_args
+from typing import Annotated, get_args
 
+from agent_mux._util.pydantic_support import DiscriminatedEvents
 from agent_mux.events.base import CostEvent, TokenUsageEvent
 from agent_mux.events.content import (
     ImageInputAckEvent,
@@ -168,7 +169,7 @@ class AgentEventType(StrEnum):
     LOG = "log"
 
 
-AgentEvent = (
+_AnyEvent = (
     SessionStartEvent
     | SessionResumeEvent
     | SessionForkEvent
@@ -237,7 +238,8 @@ AgentEvent = (
     | DebugEvent
     | LogEvent
 )
-"""Any event. `event.type` is the tag."""
+AgentEvent = Annotated[_AnyEvent, DiscriminatedEvents()]
+"""Any event. `event.type` is the tag. For `isinstance`, use `BaseEvent`."""
 
-ALL_EVENTS: tuple[type[AgentEvent], ...] = get_args(AgentEvent)
+ALL_EVENTS: tuple[type[AgentEvent], ...] = get_args(_AnyEvent)
 """The event classes in the order of the specification."""

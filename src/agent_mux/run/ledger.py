@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from agent_mux._util.pydantic_support import PydanticCompatible
 
-class Ledger:
+
+class Ledger(PydanticCompatible):
     """Counts of native lines. `lines == mapped + ignored + unknown`."""
 
     def __init__(self) -> None:

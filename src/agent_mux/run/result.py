@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.assembler import ExitReason, Verdict
 from agent_mux.assembler.costs import add_optional
 from agent_mux.errors import RECOVERABLE, AgentMuxError, ErrorCode
@@ -26,7 +27,7 @@ MAX_TEXT_IN_MEMORY = 1 << 17  # characters of messages; longer ones are derived 
 
 
 @dataclass(frozen=True, slots=True)
-class RunError:
+class RunError(PydanticCompatible):
     """The reason why a run did not complete."""
 
     code: ErrorCode
@@ -35,9 +36,19 @@ class RunError:
     """Last part of the agent's standard error."""
     recoverable: bool = False
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "RunError":
+        """Return the error for the result of `to_dict`."""
+        return cls(plain["code"], plain.get("message", ""), plain.get("stderr", ""), plain.get("recoverable", False))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wire format, without absent fields."""
+        stderr = {"stderr": self.stderr} if self.stderr else {}
+        return {"code": self.code, "message": self.message, **stderr, "recoverable": self.recoverable}
+
 
 @dataclass(frozen=True, slots=True)
-class TokenUsage:
+class TokenUsage(PydanticCompatible):
     """Token counts of all model calls of the run."""
 
     input_tokens: int = 0
@@ -76,7 +87,7 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worktree:
+class Worktree(PydanticCompatible):
     """The git worktree in which the run worked (`isolation`)."""
 
     path: str
@@ -85,13 +96,18 @@ class Worktree:
     is_changed: bool
     """Whether the worktree was changed, or its changes could not be determined: then it is kept, otherwise removed."""
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Worktree":
+        """Return the worktree for the result of `to_dict`."""
+        return cls(path=plain["path"], base_commit=plain["baseCommit"], is_changed=plain["isChanged"])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the wire format, in camelCase."""
         return {"path": self.path, "baseCommit": self.base_commit, "isChanged": self.is_changed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class RunResult(PydanticCompatible):
     """How a run ended.
 
     Awaiting a run never raises for what the agent did: check `exit_reason` and `error`.
@@ -157,7 +173,7 @@ class RunResult:
             "turnCount": self.turn_count,
             "cost": msgspec.to_builtins(self.cost),
             "tokenUsage": None if self.token_usage is None else self.token_usage.to_dict(),
-            "error": _camel_error(self.error),
+            "error": None if self.error is None else self.error.to_dict(),
             "structuredOutput": self.structured_output,
             "tags": list(self.tags) or None,
             "journal": self.journal,
@@ -293,21 +309,10 @@ def _messages_by_turn(events: Sequence[AgentEvent]) -> list[list[str]]:
     return turns
 
 
-def _camel_error(error: RunError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    plain = {"code": error.code, "message": error.message, "stderr": error.stderr, "recoverable": error.recoverable}
-    return {name: value for name, value in plain.items() if value != ""}
-
-
 def _cost_of(plain: Any) -> CostRecord:
     import msgspec  # noqa: PLC0415
 
     return msgspec.convert(plain, CostRecord)
-
-
-def _error_of(plain: Mapping[str, Any]) -> RunError:
-    return RunError(plain["code"], plain.get("message", ""), plain.get("stderr", ""), plain.get("recoverable", False))
 
 
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
@@ -322,14 +327,11 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "turnCount": ("turn_count", int),
     "cost": ("cost", _cost_of),
     "tokenUsage": ("token_usage", TokenUsage.from_dict),
-    "error": ("error", _error_of),
+    "error": ("error", RunError.from_dict),
     "structuredOutput": ("structured_output", lambda value: value),
     "tags": ("tags", tuple),
     "journal": ("journal", str),
-    "worktree": (
-        "worktree",
-        lambda tree: Worktree(path=tree["path"], base_commit=tree["baseCommit"], is_changed=tree["isChanged"]),
-    ),
+    "worktree": ("worktree", Worktree.from_dict),
     "events": ("events", lambda events: tuple(event_from_dict(event) for event in events)),
     "ledger": ("ledger", Ledger.from_dict),
 }

@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from agent_mux._util.pydantic_support import PydanticCompatible
+
 
 @dataclass(frozen=True, slots=True)
-class ApprovalDetail:
+class ApprovalDetail(PydanticCompatible):
     """The action that needs permission."""
 
     action: str
@@ -22,7 +24,7 @@ class ApprovalDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class InputDetail:
+class InputDetail(PydanticCompatible):
     """The question and its options."""
 
     question: str
@@ -32,7 +34,7 @@ class InputDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingInteraction:
+class PendingInteraction(PydanticCompatible):
     """An approval or question that the agent waits for. Respond once, with `run.interaction.respond(id, ...)`."""
 
     id: str

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import ERROR_CODES, ErrorCode, FieldError, ValidationError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(PydanticCompatible):
     """A file to send with the prompt: exactly one of a path, a URL or inline data."""
 
     file_path: Annotated[str | None, Meta(description="Absolute path of an existing file.")] = None
@@ -47,7 +48,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class McpServer:
+class McpServer(PydanticCompatible):
     """An MCP server for this run only; the user's configuration is not changed. Its repr hides secrets."""
 
     name: Annotated[
@@ -75,7 +76,7 @@ RETRYABLE: frozenset[ErrorCode] = frozenset({"RATE_LIMITED", "AGENT_CRASH", "TIM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
+class RetryPolicy(PydanticCompatible):
     """How often, when and after which errors a run is retried. Each attempt is a new process under the same handle."""
 
     max_attempts: Annotated[int, Meta(description="Number of attempts, including the first.")] = 3
@@ -97,7 +98,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(PydanticCompatible):
     """The options of one run. None means that the option is not set."""
 
     agent: Annotated[str, Meta(description="Registered name or alias of the agent.")]

@@ -30,6 +30,7 @@ from typing import Literal
 import msgspec
 from pathspec import GitIgnoreSpec
 
+from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.facts import Risk
 from agent_mux.sdk.shell_commands import begins_with, find_path_words, mentions, simple_commands
@@ -56,7 +57,7 @@ class PolicyRequest:
     """Absolute working directory of the agent."""
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Rule(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule with conditions; an empty condition matches everything."""
 
     decision: Decision
@@ -114,14 +115,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return any(_matches(self.paths, *spelling) for spelling in spellings)
 
 
-class PolicyDecision(msgspec.Struct, frozen=True):
+class PolicyDecision(PydanticCompatible, msgspec.Struct, frozen=True):
     """The decision of a policy on a request."""
 
     decision: Decision
     reason: str | None = None
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Policy(PydanticCompatible, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rules and defaults. Immutable; many runs may share one."""
 
     rules: tuple[Rule, ...] = ()
