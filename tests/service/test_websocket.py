@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.process.scripted import scripted_adapter
 from tests.service.serving import PATIENCE, Serving, serving
@@ -234,7 +234,7 @@ class Watching:
 
 
 def test_a_read_only_token_cannot_send_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def application(*arguments: Any) -> FastAPI:
+    def application(*arguments: Any) -> Starlette:
         made = make_application(*arguments)
         made.add_middleware(Watching)
         return made
