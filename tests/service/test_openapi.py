@@ -13,7 +13,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from tests.service.fuzzing import STORE, fuzzed_server
+from tests.service.fuzzing import NOWHERE, STORE, fuzzed_server
 from tests.service.serving import Serving
 
 from agent_mux.service import application
@@ -102,16 +102,18 @@ def test_everything_has_a_meaning(operation: Operation) -> None:
     assert scopes == ([] if needed_scope(method.upper(), path) is None else [[needed_scope(method.upper(), path)]])
 
 
+UNBOUNDED = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
+"""Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
+
+
 def test_numbers_and_texts_of_parameters_are_bounded() -> None:
-    free = {"agent", "model", "session_id", "run_id", "webhook_id", "types", "cursor", "last-event-id"}
-    """Names and ids are compared with what there is; the length of a line of a request is bounded by the server."""
     for _, path, data in operations():
         for one in data["parameters"]:
             shape = one["schema"]
             is_bounded = {"maximum", "maxLength", "maxItems", "enum", "pattern"} & set(shape) or shape[
                 "type"
             ] == "boolean"
-            assert is_bounded or one["name"] in free, (path, one["name"])
+            assert is_bounded or one["name"] in UNBOUNDED, (path, one["name"])
 
 
 def test_documented_codes_have_their_status() -> None:
@@ -163,6 +165,25 @@ def test_other_methods_are_refused_and_the_right_ones_named(served: Serving, ope
             answer = served.http.request(method, url)
             assert answer.status_code == 405
             assert set(answer.headers["allow"].split(", ")) == known
+
+
+def bounded_parameters() -> Iterator[Any]:
+    for method, path, data in operations():
+        for one in data["parameters"]:
+            if one["in"] == "query" and one["name"] not in UNBOUNDED:
+                yield pytest.param(method, path, one["name"], id=f"{method} {path} {one['name']}")
+
+
+@pytest.mark.parametrize(("method", "path", "name"), list(bounded_parameters()))
+def test_every_documented_parameter_is_validated(served: Serving, method: str, path: str, name: str) -> None:
+    hook = served.http.post("/v1/webhooks", json={"url": NOWHERE, "events": ["run.ended"]}).json()["webhookId"]
+    url = path.format(
+        agent="claude", session_id="1c2b5137", name="review", run_id="01K0000000000000000000000A", webhook_id=hook
+    )
+    answer = served.http.request(method, url, params={"q": "x", name: "w" * 5000})
+    served.http.delete(f"/v1/webhooks/{hook}")
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["fields"][0]["path"] == name
 
 
 def examples() -> Iterator[Any]:

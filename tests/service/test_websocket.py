@@ -146,7 +146,7 @@ def test_nothing_follows_the_result(recorded: Serving) -> None:
         (None, "?after=99999", 4422, "VALIDATION_ERROR"),
         (None, "?after=x", 4422, "after"),
         (None, "?types=nonsense", 4422, "types"),
-        (None, "?accumulated=1", 4422, "accumulated"),
+        (None, "?accumulated=on", 4422, "accumulated"),
         (None, "?since=1", 4422, "since"),
     ],
 )

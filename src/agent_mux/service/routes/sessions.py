@@ -191,20 +191,24 @@ async def export_session(request: Request) -> Response:
     named, session_filter = _session_reference(request)
     text = await in_thread(service, service.mux.sessions.export, named, query.format, session_filter)
     media_type, suffix = _MEDIA_TYPES[query.format]
-    headers = {"content-disposition": f'attachment; filename="{file_name(named, suffix)}"', **_INERT}
+    headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **_INERT}
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
 
 
-def file_name(session: str, suffix: str) -> str:
+def file_name(agent: str, session_id: str, suffix: str) -> str:
     """Return a file name that is valid on every system, whatever the session id contains."""
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", session)[:LONGEST_FILE_NAME]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{agent}-{session_id}")[:LONGEST_FILE_NAME]
     return f"{name}.{suffix}"
 
 
 def _session_reference(request: Request) -> tuple[str, SessionFilter]:
     """Return the session with its agent as prefix, so that a colon in the id is not taken for one."""
-    agent = request.path_params["agent"]
-    return f"{agent}:{request.path_params['session_id']}", SessionFilter(agent=agent)
+    agent, session_id = _path_of(request)
+    return f"{agent}:{session_id}", SessionFilter(agent=agent)
+
+
+def _path_of(request: Request) -> tuple[str, str]:
+    return request.path_params["agent"], request.path_params["session_id"]
 
 
 def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:

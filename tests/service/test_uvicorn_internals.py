@@ -107,7 +107,7 @@ def test_a_failed_startup_raises_system_exit() -> None:
 
 
 def test_the_installed_version_is_within_tested_bounds() -> None:
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = [Requirement(one) for one in project["optional-dependencies"]["service"]]
     (bound,) = (one.specifier for one in declared if one.name == "uvicorn")
     assert any(one.operator == "<" for one in bound), "uvicorn has no upper bound in pyproject.toml"
