@@ -106,7 +106,7 @@ class HttpServer(uvicorn.Server):
         """End the runs, then close the connections. A second signal kills the runs and skips waiting."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
-            await self.service.runs.close()
+            await self.service.starter.close()
             tasks.cancel_scope.cancel()
         await super().shutdown(sockets)
 

@@ -69,7 +69,7 @@ async def list_detected(request: Request) -> Response:
 async def detect_agents(request: Request) -> Response:
     """Detect installed agents and their versions again. Takes a few seconds at most."""
     service = current_service(request)
-    service.runs.require_open()
+    service.starter.require_open()
     return _detected(await service.detection.all(fresh=True))
 
 

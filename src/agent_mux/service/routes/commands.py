@@ -76,7 +76,7 @@ def _endpoint(name: str, kind: type[Any]) -> Endpoint:
         reason = commands.find_problem(command)
         if reason:
             raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
-        result = await service.runs.execute(run_id, command)
+        result = await (await service.runs.active(run_id)).execute(command)
         return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
     send.__name__ = f"{name.replace('-', '_')}_run"

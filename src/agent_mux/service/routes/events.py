@@ -11,12 +11,7 @@ from starlette.websockets import WebSocket
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.run.base import TERMINAL_STATES
-from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
-from agent_mux.service.openapi.operations import OperationGroup
-from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
-from agent_mux.service.routes.requests import current_service, read_headers, read_query, run_id_of
-from agent_mux.service.service import Service
-from agent_mux.service.streaming import (
+from agent_mux.service.http_streams import (
     PING,
     ChunkStream,
     EventSelection,
@@ -26,6 +21,11 @@ from agent_mux.service.streaming import (
     event_stream,
     event_stream_with_snapshots,
 )
+from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
+from agent_mux.service.routes.requests import current_service, read_headers, read_query, run_id_of
+from agent_mux.service.service import Service
 from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
 operations = OperationGroup("/v1/runs", tag="events")
@@ -94,9 +94,9 @@ async def read_events(request: Request) -> Response:
     if query.snapshots and media_type != SSE:
         raise ValidationError([FieldError("snapshots", query.snapshots, "false, unless `Accept` is text/event-stream")])
     if query.snapshots:
-        chunks = event_stream_with_snapshots(service.runs, service.event_cache, run_id, selection)
+        chunks = event_stream_with_snapshots(service, run_id, selection)
     else:
-        chunks = event_stream(service.runs, service.event_cache, run_id, selection, frame)
+        chunks = event_stream(service, run_id, selection, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
 
 
@@ -118,7 +118,7 @@ async def is_past_end(service: Service, run_id: str, start: int) -> bool:
     view = await service.runs.get(run_id, full=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
-        await service.runs.check_readable(view)  # before the response starts
+        await service.streams.check_readable(view)  # before the response starts
         return False
     if view.state in TERMINAL_STATES and start == count + 1:
         return True
@@ -161,8 +161,7 @@ async def connect_run(websocket: WebSocket) -> None:
         return
     connection = RunWebSocket(
         websocket,
-        service.runs,
-        service.event_cache,
+        service,
         run_id,
         selection=selection,
         frame=numbered_frame if query.numbered else plain_frame,

@@ -33,7 +33,7 @@ async def ready(request: Request) -> Response:
     """Check that the service can start runs: the database answers and it is not shutting down. Otherwise 503."""
     service = current_service(request)
     await service.database.ping()
-    service.runs.require_open()
+    service.starter.require_open()
     return json_answer(Health(status="ready", version=__version__))
 
 

@@ -135,7 +135,7 @@ async def create_run(request: Request) -> Response:
     service, owner = current_service(request), current_caller(request).name
     key = read_headers(request, CreationHeaders).idempotency_key
     payload = await json_body(request, dict[str, Any])
-    view, is_new = await service.runs.create(payload, owner=owner, idempotency_key=key)
+    view, is_new = await service.starter.create(payload, owner=owner, idempotency_key=key)
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)

@@ -13,12 +13,12 @@ from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.sdk.options import MAX_TAG_LENGTH
+from agent_mux.service.http_streams import ChunkStream, as_json_line, open_session_events, session_event_stream
 from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
 from agent_mux.service.routes.requests import current_service, json_answer, read_query
 from agent_mux.service.service import in_thread
-from agent_mux.service.streaming import ChunkStream, as_json_line, open_session_events, session_event_stream
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
