@@ -39,10 +39,10 @@ OVERRIDDEN = {
 }
 """Methods that the service overrides, with their parameters."""
 ATTRIBUTES = {
-    Server: {"server_state", "should_exit", "force_exit", "started"},
-    ServerState: {"connections"},
-    H11Protocol: {"connections", "conn", "cycle", "loop", "server_state", "transport"},
-    WebSocketsSansIOProtocol: {"close_sent", "conn", "handshake_complete", "loop", "transport", "writable"},
+    Server: ["server_state", "should_exit", "force_exit", "started"],
+    ServerState: ["connections"],
+    H11Protocol: ["connections", "conn", "cycle", "loop", "server_state", "transport"],
+    WebSocketsSansIOProtocol: ["close_sent", "conn", "handshake_complete", "loop", "transport", "writable"],
 }
 """Attributes of instances that the service reads or sets."""
 CALLED_BY_UVICORN = {
