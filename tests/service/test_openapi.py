@@ -247,6 +247,10 @@ def test_a_run_and_its_events_match_their_schemas(served: Serving) -> None:
     message = checker(schema_of("/v1/runs/{run_id}/events", kind="text/event-stream"))
     first = served.http.get(f"{path}/events").text.split("\n\n")[0]
     message.validate(dict(part.split(": ", 1) for part in first.split("\n")))
+    snapshot = served.http.get(f"{path}/events?snapshots=true").text.split("\n\n")[0].split("\ndata: ")
+    assert snapshot[0] == "event: run"
+    content = schema_of("/v1/runs/{run_id}/events", kind="text/event-stream")["properties"]["data"]["contentSchema"]
+    checker(content).validate(json.loads(snapshot[1]))
     checker(schema_of("/v1/runs", "post", "201")).validate(run)
     checker(schema_of("/v1/runs/{run_id}")).validate(served.http.get(path).json())
     checker(schema_of("/v1/runs")).validate(served.http.get("/v1/runs").json())

@@ -66,7 +66,10 @@ class SocketQuery(SelectionQuery):
     "/{run_id}/events",
     ResponseSpec(
         description="The events, then the result. The stream ends with the run.",
-        other_media=dict.fromkeys((SSE, JSONL), (SchemaRef("AgentEvent"), SchemaRef("RunResult"))),
+        other_media={
+            SSE: (SchemaRef("AgentEvent"), SchemaRef("RunResult"), SchemaRef("RunView")),
+            JSONL: (SchemaRef("AgentEvent"), SchemaRef("RunResult")),
+        },
     ),
     ResponseSpec(status=204, description="The run has ended and nothing follows that id."),
     query=StreamQuery,
