@@ -118,11 +118,12 @@ class OperationRoute(Route):
             self.methods.discard("HEAD")
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match a request and return its path parameters."""
+        """Match a request and return its path parameters and, for the metrics, its route."""
         raw = scope.get("raw_path") if self._matches_raw_path else None
-        if raw is None:
-            return super().matches(scope)
-        match, child = super().matches({**scope, "path": raw.decode("latin-1").partition("?")[0]})
+        path = scope["path"] if raw is None else raw.decode("latin-1").partition("?")[0]
+        match, child = super().matches({**scope, "path": path})
         if match is not Match.NONE:
-            child["path_params"] = {name: unquote(value) for name, value in child["path_params"].items()}
+            child["route"] = self
+            if raw is not None:
+                child["path_params"] = {name: unquote(value) for name, value in child["path_params"].items()}
         return match, child
