@@ -2,14 +2,14 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from agent_mux.service.application import make_application
+from agent_mux.service.application import OPERATIONS
 from agent_mux.service.openapi.descriptions import COMMON_ERRORS, REFUSAL_DESCRIPTIONS
+from agent_mux.service.openapi.document import openapi_document
+from agent_mux.service.parameters import allowed_values
 from agent_mux.service.problems import STATUS
 from agent_mux.service.security.tokens import needed_scope
-from agent_mux.service.settings import ServiceSettings
 
 INTRODUCTION = """# HTTP API
 
@@ -44,7 +44,7 @@ PROBLEM = {
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document. Opens no database and no port."""
-    return make_application(ServiceSettings(config_dir=Path("unused"))).openapi()
+    return openapi_document(OPERATIONS)
 
 
 def openapi_page() -> str:
@@ -108,17 +108,8 @@ def _parameter(parameter: dict[str, Any]) -> str:
 
 
 def _type(schema: dict[str, Any]) -> str:
-    match schema:
-        case {"enum": values}:
-            text = ", ".join(f"`{value}`" for value in values)
-        case {"type": "array", "items": items}:
-            text = f"several: {_type(items)}"
-        case {"type": kind}:
-            text = str(kind)
-    low, high = schema.get("minimum"), schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
-    text += f", from {low}" if low is not None else ""
-    text += f", up to {high}{' characters' if 'maxLength' in schema else ''}" if high is not None else ""
-    return text + (f"; default `{_json(schema['default'])}`" if "default" in schema else "")
+    default = f"; default `{_json(schema['default'])}`" if "default" in schema else ""
+    return _cell(allowed_values(schema)) + default
 
 
 def _response_row(status: int, response: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.process.scripted import scripted_adapter
 from tests.service.serving import PATIENCE, Serving, serving
@@ -146,7 +146,7 @@ def test_nothing_follows_the_result(recorded: Serving) -> None:
         (None, "?after=99999", 4422, "VALIDATION_ERROR"),
         (None, "?after=x", 4422, "after"),
         (None, "?types=nonsense", 4422, "types"),
-        (None, "?accumulated=1", 4422, "accumulated"),
+        (None, "?accumulated=on", 4422, "accumulated"),
         (None, "?since=1", 4422, "since"),
     ],
 )
@@ -234,7 +234,7 @@ class Watching:
 
 
 def test_a_read_only_token_cannot_send_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def application(*arguments: Any) -> FastAPI:
+    def application(*arguments: Any) -> Starlette:
         made = make_application(*arguments)
         made.add_middleware(Watching)
         return made

@@ -28,10 +28,10 @@ DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
 _REQUIRED_PACKAGES = (
     "aiosqlite",
     "alembic",
-    "fastapi",
     "httpx",
     "prometheus_client",
     "sqlalchemy",
+    "starlette",
     "uvicorn",
     "websockets",
 )

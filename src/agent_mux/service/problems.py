@@ -10,10 +10,10 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from msgspec import Meta
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -170,21 +170,16 @@ class UnhandledErrorMiddleware:
             await answer(scope, receive, send)
 
 
-def install_handlers(application: FastAPI) -> None:
+def install_handlers(application: Starlette) -> None:
     """Register handlers that turn every error into a problem response."""
 
     async def known_error(_: Request, error: AgentMuxError) -> Response:
         return error_response(error)
 
-    async def invalid_parameters(_: Request, error: RequestValidationError) -> Response:
-        fields = [FieldError(_parameter_path(one), one.get("input"), str(one.get("msg"))) for one in error.errors()]
-        return error_response(ValidationError(fields))
-
     async def http_error(request: Request, error: HTTPException) -> Response:
         return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
 
     application.add_exception_handler(AgentMuxError, known_error)  # type: ignore[arg-type]  # called with this type only
-    application.add_exception_handler(RequestValidationError, invalid_parameters)  # type: ignore[arg-type]
     application.add_exception_handler(HTTPException, http_error)  # type: ignore[arg-type]
     application.add_middleware(UnhandledErrorMiddleware)
 
@@ -197,7 +192,3 @@ def _not_allowed(request: Request) -> Response:
     methods = ", ".join(allowed)
     detail = f"{request.url.path} does not support {request.method}; allowed: {methods}"
     return problem_response(405, "VALIDATION_ERROR", detail, headers={"allow": methods})
-
-
-def _parameter_path(error: Any) -> str:
-    return ".".join(str(part) for part in error.get("loc", ())[1:]) or "(request)"

@@ -8,7 +8,7 @@ from types import FrameType
 
 import anyio
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.connections import (
@@ -35,7 +35,7 @@ class HttpServer(uvicorn.Server):
     """A uvicorn server for the service's application."""
 
     def __init__(
-        self, application: FastAPI, settings: ServiceSettings, *, on_start: Callable[[], None] = lambda: None
+        self, application: Starlette, settings: ServiceSettings, *, on_start: Callable[[], None] = lambda: None
     ) -> None:
         """`on_start`: called once it listens."""
         super().__init__(
@@ -106,7 +106,7 @@ class HttpServer(uvicorn.Server):
         """End the runs, then close the connections. A second signal kills the runs and skips waiting."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._kill_on_second_signal, tasks.cancel_scope)
-            await self.service.runs.close()
+            await self.service.starter.close()
             tasks.cancel_scope.cancel()
         await super().shutdown(sockets)
 

@@ -6,13 +6,14 @@ instance: only the server that has a run's journal can read and recover that run
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import anyio
+import anyio.abc
 from anyio import to_thread
 from filelock import FileLock, Timeout
 from ulid import ULID
@@ -21,11 +22,17 @@ from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write
 from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError
+from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.retention import Retention
-from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import EncodedEventCache
+from agent_mux.service.runs.event_cache import EncodedEventCache
+from agent_mux.service.runs.live import RunLifecycleObserver
+from agent_mux.service.runs.recovery import Recovery
+from agent_mux.service.runs.registry import RunRegistry
+from agent_mux.service.runs.starter import RunStarter
+from agent_mux.service.runs.streaming import RunStreams
+from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
@@ -102,7 +109,9 @@ class Service:
     instance: str
     mux: AgentMux
     database: Database
-    runs: RunManager
+    runs: RunRegistry
+    starter: RunStarter
+    streams: RunStreams
     authenticator: Authenticator
     event_cache: EncodedEventCache
     metrics: Metrics
@@ -165,10 +174,9 @@ async def open_service(
                 )
                 await webhooks.open()
                 store = RunStore(database, instance)
-                runs = RunManager(mux, store, tasks, mux.journals, roots, observers=(metrics, webhooks))
+                runs, starter, streams = await _open_runs(mux, store, tasks, roots, (metrics, webhooks))
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
-                await runs.open()
                 retention = Retention.from_settings(settings, store, runs.delete_many)
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
@@ -179,6 +187,8 @@ async def open_service(
                         mux=mux,
                         database=database,
                         runs=runs,
+                        starter=starter,
+                        streams=streams,
                         authenticator=authenticator,
                         event_cache=EncodedEventCache(),
                         metrics=metrics,
@@ -187,9 +197,33 @@ async def open_service(
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
-                        await runs.close()
+                        await starter.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
+
+
+async def _open_runs(
+    mux: AgentMux,
+    store: RunStore,
+    tasks: anyio.abc.TaskGroup,
+    roots: AllowedDirectories,
+    observers: Sequence[RunLifecycleObserver],
+) -> tuple[RunRegistry, RunStarter, RunStreams]:
+    """Clean up after the runs of a killed server and start queued ones again.
+
+    The outcomes of interrupted runs are recovered in the background. Raises UNAVAILABLE without a database.
+    """
+    make_codec = codec_factory(mux.adapters)
+    write_queue = WriteBehindQueue(store)
+    recovery = Recovery(mux.journals, make_codec, write_queue, observers)
+    registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
+    starter = RunStarter(mux, registry, tasks, roots, observers=observers)
+    rows = await store.unfinished()
+    tasks.start_soon(write_queue.run)
+    await recovery.begin(rows, starter.restart)
+    tasks.start_soon(recovery.run)
+    starter.open()
+    return registry, starter, RunStreams(registry, make_codec)
 
 
 async def in_thread(

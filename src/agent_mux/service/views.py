@@ -98,7 +98,14 @@ class CommandResult(JsonView, kw_only=True):
     """Result of a command that was executed."""
 
     delivery: Annotated[
-        Delivery | UnsetType, Meta(description="What happened to the message: applied now or queued for later.")
+        Delivery | UnsetType,
+        Meta(
+            description=(
+                "How the command was delivered. `applied`: done; a prompt starts its turn. `merged`: the running turn "
+                "receives the message. `queued`: the prompt waits. `unneeded`: there was nothing to do, such as a "
+                "second interruption of a turn."
+            )
+        ),
     ] = UNSET
     count: Annotated[int | UnsetType, Meta(description="Number of requests that were answered.")] = UNSET
     run: RunView

@@ -15,10 +15,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
+from agent_mux.service.http_streams import EventSelection
 from agent_mux.service.problems import STATUS
-from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import EncodedEventCache
-from agent_mux.service.streaming import EventSelection
+from agent_mux.service.service import Service
 
 MAX_WAITING_COMMANDS = 32
 """Commands that may wait for the one being executed; further ones are refused. A client that awaits results has one."""
@@ -48,8 +47,7 @@ class RunWebSocket:
     def __init__(  # noqa: PLR0913  # the connection, the run and the format
         self,
         websocket: WebSocket,
-        runs: RunManager,
-        event_cache: EncodedEventCache,
+        service: Service,
         run_id: str,
         *,
         selection: EventSelection,
@@ -58,8 +56,7 @@ class RunWebSocket:
     ) -> None:
         """`may_command`: whether commands other than `status` are allowed."""
         self._websocket = websocket
-        self._runs = runs
-        self._event_cache = event_cache
+        self._service = service
         self._run_id = run_id
         self._selection = selection
         self._frame = frame
@@ -96,13 +93,13 @@ class RunWebSocket:
     async def _send_events(self) -> None:
         end = self._selection.start
         types = self._selection.types
-        async with aclosing(self._runs.batches(self._run_id, end)) as batches:
+        async with aclosing(self._service.streams.batches(self._run_id, end)) as batches:
             async for first, events in batches:
                 for number, event in enumerate(events, first):
                     if types is None or event.type in types:
                         await self._send(self._frame(number, self._line(number, event)))
                 end = first + len(events)
-        result = await self._runs.result(self._run_id)
+        result = await self._service.streams.result(self._run_id)
         self._has_ended = True
         self._command_sender.close()
         with anyio.move_on_after(ANSWER_GRACE):
@@ -115,13 +112,13 @@ class RunWebSocket:
 
     def _no_result(self) -> tuple[int, str]:
         try:
-            self._runs.require_open()
+            self._service.starter.require_open()
         except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
             return 1012, error.message
         return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))
 
     def _line(self, number: int, event: Any) -> bytes:
-        return self._event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
+        return self._service.event_cache.line(self._run_id, number, event, accumulated=self._selection.accumulated)
 
     async def _send(self, text: str) -> None:
         async with self._sending:
@@ -180,7 +177,7 @@ class RunWebSocket:
         The acknowledgement precedes the end of the run, and the abort continues if the client leaves.
         """
         with anyio.CancelScope(shield=True):
-            live = self._runs.find(self._run_id)
+            live = self._service.runs.find(self._run_id)
             if live is not None:
                 await live.handle.abort()
 
@@ -195,9 +192,10 @@ class RunWebSocket:
     async def _execute(self, command: commands.AnyCommand) -> None:
         try:
             if isinstance(command, commands.StatusCommand):
-                answer = commands.ack(command, run=await self._runs.get(self._run_id, full=False))
+                answer = commands.ack(command, run=await self._service.runs.get(self._run_id, full=False))
             else:
-                answer = commands.ack(command, **await self._runs.execute(self._run_id, command))
+                live = await self._service.runs.active(self._run_id)
+                answer = commands.ack(command, **await live.execute(command))
         except AgentMuxError as error:
             answer = commands.command_error(error, commands.command_name(command), command.id)
         await self._send(answer)

@@ -27,12 +27,11 @@ async def opened(directory: Path, body: str = QUICK, **chosen: Any) -> AsyncIter
 
 async def finished(service: Service, run_id: str) -> None:
     """Wait until it is over, and written."""
-    await service.runs.result(run_id)
-    while service.runs.alive:
-        await service.runs._run_ended.wait()
-    await service.runs._write_queue.flush()
+    await service.streams.result(run_id)
+    await service.runs.wait_released(*(live.row.run_id for live in service.runs.alive))
+    assert await service.runs.flush()
 
 
 async def events_of(service: Service, run_id: str) -> list[Any]:
     """All of them."""
-    return [event async for _, events in service.runs.batches(run_id, 0) for event in events]
+    return [event async for _, events in service.streams.batches(run_id, 0) for event in events]

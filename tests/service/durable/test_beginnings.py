@@ -48,7 +48,7 @@ async def test_many_that_ask_under_one_key_at_once_get_one_run(service: Service)
     body: list[tuple[str, bool]] = []
 
     async def ask() -> None:
-        view, is_new = await service.runs.create(HI, idempotency_key="k")
+        view, is_new = await service.starter.create(HI, idempotency_key="k")
         body.append((view.run_id, is_new))
 
     async with anyio.create_task_group() as tasks:
@@ -63,7 +63,7 @@ async def test_many_that_ask_for_one_id_at_once_get_one_run(service: Service) ->
 
     async def ask() -> None:
         try:
-            await service.runs.create({**HI, "runId": run_id})
+            await service.starter.create({**HI, "runId": run_id})
             outcomes.append("begun")
         except ValidationError as error:
             outcomes.append(error.fields[0].path)
@@ -80,7 +80,7 @@ async def test_the_id_of_a_journal_that_is_there_is_taken(service: Service, tmp_
     journal.parent.mkdir()
     journal.write_bytes(b"of `amux run`")
     with pytest.raises(ValidationError):
-        await service.runs.create({**HI, "runId": run_id})
+        await service.starter.create({**HI, "runId": run_id})
     assert journal.read_bytes() == b"of `amux run`"
     assert await service.runs.page(RunFilter(), limit=9) == []
 
@@ -90,14 +90,14 @@ async def test_requests_for_a_run_that_is_being_created_wait(service: Service, m
     body: list[Any] = []
 
     async def abort() -> None:
-        body.append(await service.runs.execute(run_id, AbortCommand()))
+        body.append(await (await service.runs.active(run_id)).execute(AbortCommand()))
 
     async def watch() -> None:
-        async for _, events in service.runs.batches(run_id, 0):
+        async for _, events in service.streams.batches(run_id, 0):
             body.extend(events)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(service.runs.create, {**HI, "runId": run_id})
+        tasks.start_soon(service.starter.create, {**HI, "runId": run_id})
         await held.added.wait()
         tasks.start_soon(abort)
         tasks.start_soon(watch)
@@ -111,7 +111,7 @@ async def test_requests_for_a_run_that_is_being_created_wait(service: Service, m
 async def test_a_live_run_cannot_be_deleted_whatever_its_row_contains(tmp_path: Path) -> None:
     with anyio.fail_after(30):
         async with opened(tmp_path, FOR_EVER) as service:
-            view, _ = await service.runs.create(HI)
+            view, _ = await service.starter.create(HI)
             with pytest.raises(AgentMuxError) as caught:
                 await service.runs.delete(view.run_id)
             assert caught.value.code == "INVALID_STATE_TRANSITION"
@@ -123,12 +123,12 @@ async def test_a_row_of_an_unknown_insert_is_removed(service: Service, monkeypat
     held.error = AgentMuxError("UNAVAILABLE", "the connection is gone")
     held.go_on.set()
     with pytest.raises(AgentMuxError, match="the connection is gone"):
-        await service.runs.create({**HI, "runId": run_id}, idempotency_key="k")
+        await service.starter.create({**HI, "runId": run_id}, idempotency_key="k")
     monkeypatch.undo()
     with pytest.raises(AgentMuxError) as caught:
         await service.runs.get(run_id)
     assert caught.value.code == "RUN_NOT_FOUND"
-    view, is_new = await service.runs.create(HI, idempotency_key="k")
+    view, is_new = await service.starter.create(HI, idempotency_key="k")
     assert is_new
     assert [one.run_id for one in await service.runs.page(RunFilter(), limit=9)] == [view.run_id]
 
@@ -136,9 +136,9 @@ async def test_a_row_of_an_unknown_insert_is_removed(service: Service, monkeypat
 async def test_what_cannot_begin_leaves_no_row_and_its_id_and_key_are_free(service: Service) -> None:
     body = {"runId": str(ULID())}
     with pytest.raises(ValidationError):
-        await service.runs.create({**HI, **body, "timeout": -1}, idempotency_key="k")
+        await service.starter.create({**HI, **body, "timeout": -1}, idempotency_key="k")
     assert await service.runs.page(RunFilter(), limit=9) == []
-    _, is_new = await service.runs.create({**HI, **body}, idempotency_key="k")
+    _, is_new = await service.starter.create({**HI, **body}, idempotency_key="k")
     assert is_new
 
 
@@ -151,13 +151,13 @@ async def test_an_invalid_request_writes_no_row(
     added: list[Any] = []
     monkeypatch.setattr(service.runs._store, "add", added.append)
     with pytest.raises(AgentMuxError):
-        await service.runs.create({**HI, **bad})
+        await service.starter.create({**HI, **bad})
     assert added == []
     assert not service.runs._write_queue.has_removals
 
 
 async def test_the_readability_of_a_stream_costs_one_query(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    view, _ = await service.runs.create(HI)
+    view, _ = await service.starter.create(HI)
     await finished(service, view.run_id)
     service.runs._recent.clear()  # as after a restart
     looks: list[str] = []
@@ -170,7 +170,7 @@ async def test_the_readability_of_a_stream_costs_one_query(service: Service, mon
     monkeypatch.setattr(service.runs._store, "get", counted)
     assert not await is_past_end(service, view.run_id, 0)
     assert looks == [view.run_id]
-    service.runs._journal_of(view.run_id).unlink()
+    service.runs.journal_of(view.run_id).unlink()
     with pytest.raises(AgentMuxError, match="cannot read the journal"):
         await is_past_end(service, view.run_id, 0)
 
@@ -180,7 +180,7 @@ async def test_runs_are_refused_while_the_service_stops(tmp_path: Path, monkeypa
 
     async def ask(service: Service) -> None:
         try:
-            await service.runs.create(HI)
+            await service.starter.create(HI)
         except AgentMuxError as error:
             refused.append(error.code)
 
@@ -190,7 +190,7 @@ async def test_runs_are_refused_while_the_service_stops(tmp_path: Path, monkeypa
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask, service)
                 await held.added.wait()
-                await service.runs.close()
+                await service.starter.close()
                 held.go_on.set()
         assert refused == ["UNAVAILABLE"]
         async with opened(tmp_path) as service:
@@ -199,22 +199,22 @@ async def test_runs_are_refused_while_the_service_stops(tmp_path: Path, monkeypa
 
 async def test_a_listing_by_state_knows_what_just_happened(service: Service) -> None:
     for _ in range(5):
-        view, _ = await service.runs.create(HI)
-        await service.runs.result(view.run_id)
+        view, _ = await service.starter.create(HI)
+        await service.streams.result(view.run_id)
         await finished(service, view.run_id)
         assert view.run_id in {one.run_id for one in await service.runs.page(RunFilter(states=("completed",)), limit=9)}
 
 
 async def test_deleting_a_run_does_not_break_its_readers(service: Service, tmp_path: Path) -> None:
-    view, _ = await service.runs.create(HI)
+    view, _ = await service.starter.create(HI)
     await finished(service, view.run_id)
     service.runs._recent.clear()  # as after a restart
-    batches = service.runs.batches(view.run_id, 0)
+    batches = service.streams.batches(view.run_id, 0)
     first, events = await anext(batches)
     await service.runs.delete(view.run_id)
     rest = [event async for _, more in batches for event in more]
     assert (first, [*events, *rest][-1].type) == (0, "session_end")
-    assert await service.runs.result(view.run_id) is None
+    assert await service.streams.result(view.run_id) is None
     assert list((tmp_path / "runs").iterdir()) == []
 
 
@@ -224,7 +224,7 @@ async def test_a_journal_that_cannot_be_removed_keeps_its_run(
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError(1, "not permitted")
 
-    view, _ = await service.runs.create(HI)
+    view, _ = await service.starter.create(HI)
     await finished(service, view.run_id)
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", refuse)
@@ -235,7 +235,7 @@ async def test_a_journal_that_cannot_be_removed_keeps_its_run(
 
 
 async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service: Service) -> None:
-    running, _ = await service.runs.create(HI)
+    running, _ = await service.starter.create(HI)
     engine = service.database._engine.sync_engine
 
     pages = {"most": 1}  # as many as there are: SQLite reports a full disk
@@ -246,11 +246,11 @@ async def test_a_disk_that_is_full_refuses_what_is_new_and_stops_nothing(service
     event.listen(engine, "checkout", limit)
     long = {**HI, "prompt": "x" * 200_000}
     with pytest.raises(AgentMuxError, match="disk is full") as caught:
-        await service.runs.create(long)
+        await service.starter.create(long)
     assert caught.value.code == "UNAVAILABLE"
-    assert b'"completed"' in (await service.runs.result(running.run_id) or b"")
+    assert b'"completed"' in (await service.streams.result(running.run_id) or b"")
     assert [one.run_id for one in await service.runs.page(RunFilter(), limit=9)] == [running.run_id]
     pages["most"] = 1_000_000
-    view, _ = await service.runs.create(long)
+    view, _ = await service.starter.create(long)
     assert len(await service.runs.page(RunFilter(), limit=9)) == 2
     await finished(service, view.run_id)

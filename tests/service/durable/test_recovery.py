@@ -75,7 +75,7 @@ async def _patience() -> Any:
 async def leave(directory: Path, **values: Any) -> Left:
     """A finished run whose row was not written to the end."""
     async with opened(directory, LONG) as service:
-        view, _ = await service.runs.create(HI)
+        view, _ = await service.starter.create(HI)
         await finished(service, view.run_id)
         left = Left(directory, view.run_id, await events_of(service, view.run_id), await shown(service, view.run_id))
         await service.runs._store.write({view.run_id: RowChange({**ALIVE, **values})})
@@ -236,7 +236,7 @@ async def test_huge_journals_delay_no_start_and_show_no_outdated_state(
     slow = SlowReading(monkeypatch)
     monkeypatch.setattr(module, "RECOVERY_TIMEOUT", 0.05)
     async with opened(tmp_path, LONG) as service:
-        other, _ = await service.runs.create(HI)
+        other, _ = await service.starter.create(HI)
         await finished(service, other.run_id)
         assert await told(lambda: service.runs.get(left.run_id)) == "UNAVAILABLE"
         assert await told(lambda: service.runs.delete(left.run_id)) == "UNAVAILABLE"
@@ -271,8 +271,8 @@ async def test_a_codec_that_raises_does_not_keep_the_server_from_starting(
 
 
 async def waiting(service: Service) -> tuple[str, list[str]]:
-    first, _ = await service.runs.create(HI)
-    others = [await service.runs.create(HI, owner=owner) for owner in ("a", "b", "a")]
+    first, _ = await service.starter.create(HI)
+    others = [await service.starter.create(HI, owner=owner) for owner in ("a", "b", "a")]
     return first.run_id, [view.run_id for view, _ in others]
 
 
@@ -283,12 +283,12 @@ async def test_runs_that_wait_when_the_server_stops_begin_with_the_next_one_in_o
 
         async def watch() -> None:
             messages.extend(await events_of(service, others[0]))
-            messages.append(await service.runs.result(others[0]))
+            messages.append(await service.streams.result(others[0]))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             await anyio.lowlevel.checkpoint()
-            await service.runs.close()
+            await service.starter.close()
         assert messages == [None]  # its reader comes again, to the next server
     assert sorted(path.stem for path in (tmp_path / "runs").glob("*.journal")) == [first]
     began: list[str] = []
@@ -307,8 +307,8 @@ async def test_runs_that_wait_when_the_server_stops_begin_with_the_next_one_in_o
 
 async def test_a_run_that_waits_with_secrets_is_aborted_when_the_server_stops(tmp_path: Path) -> None:
     async with opened(tmp_path, FOR_EVER, max_concurrent_runs=1) as service:
-        await service.runs.create(HI)
-        view, _ = await service.runs.create({**HI, "env": {"TOKEN": "a secret of its own"}})
+        await service.starter.create(HI)
+        view, _ = await service.starter.create({**HI, "env": {"TOKEN": "a secret of its own"}})
     async with opened(tmp_path) as service:
         assert (await shown(service, view.run_id)).state == "aborted"
         assert validate(await events_of(service, view.run_id)) == []

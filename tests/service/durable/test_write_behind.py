@@ -5,9 +5,11 @@ from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import text
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.service.runs import write_behind as module
+from agent_mux.service.runs.live import OutboxEntry
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RowChange
 
@@ -72,6 +74,27 @@ async def test_what_waits_is_written_together_and_merged(kept: Kept) -> None:
     merged = {"state": "completed", "n": 1}
     assert kept.store.written == [{"a": merged, "b": merged}]
     assert not kept.keeper.has("a")
+
+
+async def test_flush_waits_for_the_entries_of_a_deleted_run() -> None:
+    keeper, flushed = WriteBehindQueue(FakeStore()), anyio.Event()  # type: ignore[arg-type]  # writes nothing yet
+
+    async def flush() -> None:
+        await keeper.flush()
+        flushed.set()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            keeper.put("a", {"state": "completed"}, [OutboxEntry(text("SELECT 1"), lambda: None)])
+            tasks.start_soon(flush)
+            await anyio.wait_all_tasks_blocked()
+            keeper.put("b", {"state": "running"})
+            keeper.discard("a")
+            await anyio.wait_all_tasks_blocked()
+            assert not flushed.is_set()
+            tasks.start_soon(keeper.run)
+            await flushed.wait()
+            tasks.cancel_scope.cancel()
 
 
 async def test_flush_returns_at_once_without_pending_changes(kept: Kept) -> None:

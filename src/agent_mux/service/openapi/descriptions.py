@@ -1,22 +1,17 @@
-"""What the document states about an operation beyond its parameters: bodies, responses, errors, and general texts.
+"""Texts of the OpenAPI document, and how an operation describes its body and its responses."""
 
-    @router.get("/{run_id}")
-    @described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
-    async def get_run(...): ...
-
-The function's name is the operation id, its docstring the description. A test checks that every operation is described.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from agent_mux.errors import AnyCode
+from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 
 JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
 """Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
 """Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
@@ -46,13 +41,18 @@ TAGS: Mapping[str, str] = {
     "webhooks": "Notify other programs about runs.",
     "health": "Liveness, readiness and metrics.",
 }
-PATH_PARAMETERS: Mapping[str, str] = {
-    "run_id": "Run id: a ULID.",
-    "webhook_id": "Webhook id: a ULID.",
-    "agent": "Agent name or alias.",
-    "model": "Model name or alias. It may contain slashes.",
-    "session_id": "The agent's own session id, percent-encoded, or an unambiguous prefix of it.",
+PATH_PARAMETERS: Mapping[str, Any] = {
+    "run_id": Annotated[str, Meta(description="Run id: a ULID.")],
+    "webhook_id": Annotated[str, Meta(description="Webhook id: a ULID.")],
+    "agent": Annotated[str, Meta(description="Agent name or alias.")],
+    "model": Annotated[str, Meta(description="Model name or alias. It may contain slashes.")],
+    "session_id": Annotated[
+        str,
+        Meta(description="The agent's own session id, percent-encoded, or an unambiguous prefix of it."),
+    ],
+    "name": Annotated[str, Meta(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Profile name: {PROFILE_NAMES}.")],
 }
+"""Name of a path parameter -> its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +93,3 @@ class BodySpec:
     """Field -> further schema keywords."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Schema keywords for the object as a whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationSpec:
-    """Everything that `described` records about an operation."""
-
-    responses: tuple[ResponseSpec, ...]
-    body: BodySpec | None = None
-    errors: tuple[AnyCode, ...] = ()
-    """Error codes besides `COMMON_ERRORS`."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Parameter name -> a valid example."""
-    is_stream: bool = False
-    """Whether the response lasts as long as there are events."""
-
-
-DESCRIBED: dict[str, OperationSpec] = {}
-"""Function name -> its specification."""
-
-
-def described(
-    *responses: ResponseSpec,
-    body: BodySpec | None = None,
-    errors: tuple[AnyCode, ...] = (),
-    parameters: Mapping[str, Any] | None = None,
-    is_stream: bool = False,
-) -> Callable[[_Function], _Function]:
-    """Record the responses, the body and the errors of a route. See `OperationSpec`."""
-    spec = OperationSpec(
-        responses=responses, body=body, errors=errors, parameters=parameters or {}, is_stream=is_stream
-    )
-
-    def record(function: _Function) -> _Function:
-        DESCRIBED[function.__name__] = spec
-        return function
-
-    return record

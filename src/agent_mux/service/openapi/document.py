@@ -1,18 +1,19 @@
-"""The OpenAPI 3.1 document. Parameters come from the routes, everything else from `descriptions` and the types."""
+"""The OpenAPI 3.1 document, built from the operations, their types and the texts in `descriptions`."""
 
+import inspect
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+import msgspec
 
 from agent_mux import events
+from agent_mux._util.version import __version__
 from agent_mux.api.result_schema import result_schema
 from agent_mux.errors import AnyCode
 from agent_mux.service.openapi.descriptions import (
     COMMON_ERRORS,
-    DESCRIBED,
     INTRODUCTION,
     JSON,
     PATH_PARAMETERS,
@@ -20,37 +21,35 @@ from agent_mux.service.openapi.descriptions import (
     SSE,
     TAGS,
     BodySpec,
-    OperationSpec,
     ResponseSpec,
     SchemaRef,
 )
+from agent_mux.service.openapi.operations import Operation
 from agent_mux.service.openapi.schemas import REF_PREFIX, ComponentSchemas, Schema
+from agent_mux.service.parameters import parameters_of
 from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, ProblemDetails
 from agent_mux.service.security.tokens import PUBLIC_PATHS, needed_scope
 from agent_mux.settings.options_schema import profile_schema, request_schema
 
+_CONVERTOR = re.compile(r"{(\w+):\w+}")
+"""A path parameter with a convertor, such as `{model:path}`, which OpenAPI does not have."""
 
-def openapi_document(application: FastAPI) -> Schema:
-    """Build the document of an application as plain JSON.
 
-    Raises `ValueError` for an operation or a tag without a description.
-    """
-    generated = get_openapi(
-        title=application.title, version=application.version, description=INTRODUCTION, routes=application.routes
-    )
-    components = _components()
-    paths = {
-        path: {method: operation(path, method, spec, components) for method, spec in operations.items()}
-        for path, operations in generated["paths"].items()
-    }
-    used = {tag for operations in paths.values() for one in operations.values() for tag in one["tags"]}
-    if not used <= set(TAGS):
-        raise ValueError(f"tags without a description in TAGS: {', '.join(sorted(used - set(TAGS)))}")
+def openapi_document(operations: Sequence[Operation]) -> Schema:
+    """Build the document as plain JSON. Raises `ValueError` for an operation or a tag without a description."""
+    tags = {operation.tag for operation in operations}
+    if not tags <= set(TAGS):
+        raise ValueError(f"tags without a description in TAGS: {', '.join(sorted(tags - set(TAGS)))}")
+    components = _components(operations)
+    paths: Schema = {}
+    for operation in operations:
+        path = _CONVERTOR.sub(r"{\1}", operation.path)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(path, operation, components)
     problems = _shared_problems(paths)
     built = {
         "openapi": "3.1.0",
-        "info": generated["info"],
-        "tags": [{"name": name, "description": about} for name, about in TAGS.items() if name in used],
+        "info": {"title": "agent-mux", "description": INTRODUCTION, "version": __version__},
+        "tags": [{"name": name, "description": about} for name, about in TAGS.items() if name in tags],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.schemas.items())),
@@ -64,8 +63,8 @@ def openapi_document(application: FastAPI) -> Schema:
     return plain
 
 
-def _components() -> ComponentSchemas:
-    responses = [response for spec in DESCRIBED.values() for response in spec.responses]
+def _components(operations: Iterable[Operation]) -> ComponentSchemas:
+    responses = [response for operation in operations for response in operation.responses]
     shapes = [shape for response in responses for shape in (response.shape, *response.other_media.values())]
     types = [shape for shape in shapes if shape is not None and not isinstance(shape, SchemaRef | tuple)]
     full_schemas = {
@@ -97,45 +96,44 @@ def _shared_problems(paths: Schema) -> Schema:
     return shared
 
 
-def operation(path: str, method: str, generated: Schema, components: ComponentSchemas) -> Schema:
-    """Build one operation from what FastAPI generated. Raises `ValueError` for one that is not described."""
-    spec = DESCRIBED.get(generated["operationId"])
-    if spec is None:
-        raise ValueError(f"{method.upper()} {path} ({generated['operationId']}) is not described")
-    needed = needed_scope(method.upper(), path)
+def _operation(path: str, operation: Operation, components: ComponentSchemas) -> Schema:
+    """Build one operation. Raises `ValueError` for one without a docstring."""
+    description = inspect.getdoc(operation.endpoint)
+    if not description:
+        raise ValueError(f"{operation.method} {path} ({operation.name}) is not described: it needs a docstring")
+    needed = needed_scope(operation.method, path)
     built = {
-        "tags": generated.get("tags", []),
-        "summary": _summary(generated),
-        "description": generated.get("description", ""),
-        "operationId": generated["operationId"],
-        "parameters": [_parameter(one, spec) for one in generated.get("parameters", ()) if one["name"] != "accept"],
-        "responses": dict(_responses(path, generated, spec, components)),
+        "tags": [operation.tag],
+        "summary": description.partition("\n\n")[0].replace("\n", " ").rstrip("."),
+        "description": description,
+        "operationId": operation.name,
+        "parameters": list(_parameters(path, operation)),
+        "responses": dict(_responses(path, operation, components)),
         "security": [] if needed is None else [{"bearer": [needed]}, {}],
     }
-    if spec.body is not None:
-        built["requestBody"] = _body(spec.body, components)
+    if operation.body is not None:
+        built["requestBody"] = _body(operation.body, components)
     return built
 
 
-def _summary(generated: Schema) -> str:
-    return str(generated.get("description") or generated["summary"]).partition("\n\n")[0].replace("\n", " ").rstrip(".")
+def _parameters(path: str, operation: Operation) -> Iterator[Schema]:
+    for name in re.findall(r"{(\w+)}", path):
+        schema = msgspec.json.schema(PATH_PARAMETERS[name])
+        yield _parameter(name, "path", schema.pop("description"), schema, operation.examples, is_required=True)
+    for place, kind in (("query", operation.query), ("header", operation.headers)):
+        for one in () if kind is None else parameters_of(kind):
+            yield _parameter(
+                one.name, place, one.description, one.schema, operation.examples, is_required=one.is_required
+            )
 
 
-def _parameter(generated: Schema, spec: OperationSpec) -> Schema:
-    shape = {key: value for key, value in generated["schema"].items() if key not in {"title", "description"}}
-    choices = [one for one in shape.pop("anyOf", ()) if one.get("type") != "null"]
-    if choices:
-        shape |= choices[0]
-    about = generated.get("description") or PATH_PARAMETERS.get(generated["name"], "")
-    built = {
-        "name": generated["name"],
-        "in": generated["in"],
-        "required": generated.get("required", False),
-        "description": about,
-    }
-    if generated["name"] in spec.parameters:
-        built["example"] = spec.parameters[generated["name"]]
-    return {**built, "schema": dict(sorted(shape.items()))}
+def _parameter(  # noqa: PLR0913  # the fields of a parameter object
+    name: str, place: str, description: str, schema: Schema, examples: Mapping[str, Any], *, is_required: bool
+) -> Schema:
+    built = {"name": name, "in": place, "required": is_required, "description": description}
+    if name in examples:
+        built["example"] = examples[name]
+    return {**built, "schema": dict(sorted(schema.items()))}
 
 
 def _body(body: BodySpec, components: ComponentSchemas) -> Schema:
@@ -155,13 +153,11 @@ def _request_schema(body: BodySpec, components: ComponentSchemas) -> Schema:
     return {**built, **body.extra}
 
 
-def _responses(
-    path: str, generated: Schema, spec: OperationSpec, components: ComponentSchemas
-) -> Iterator[tuple[str, Schema]]:
-    for response in spec.responses:
+def _responses(path: str, operation: Operation, components: ComponentSchemas) -> Iterator[tuple[str, Schema]]:
+    for response in operation.responses:
         yield str(response.status), _response(response, components)
-    codes = dict.fromkeys(spec.errors + (("INTERNAL",) if path in PUBLIC_PATHS else COMMON_ERRORS))
-    if spec.body is not None or generated.get("parameters"):
+    codes = dict.fromkeys(operation.errors + (("INTERNAL",) if path in PUBLIC_PATHS else COMMON_ERRORS))
+    if operation.body is not None or operation.query is not None or "{" in path:
         codes |= {"VALIDATION_ERROR": None}
     by_status: dict[int, list[AnyCode]] = {}
     for code in codes:

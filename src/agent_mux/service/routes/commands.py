@@ -1,20 +1,21 @@
 """`/v1/runs/{id}/...`: commands to a run, one path for each. The body has the fields of the command."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
 from agent_mux.run import commands
 from agent_mux.run.base import MAX_TERMINAL_SIZE
-from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, described
-from agent_mux.service.routes.requests import CurrentService, RunId, json_answer, json_body
+from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec
+from agent_mux.service.openapi.operations import Endpoint, OperationGroup
+from agent_mux.service.routes.requests import current_service, json_answer, json_body, run_id_of
 from agent_mux.service.views import CommandResult, PendingPage
 
-router = APIRouter(prefix="/v1/runs", tags=["commands"])
+operations = OperationGroup("/v1/runs", tag="commands")
 COMMANDS: Mapping[str, type[commands.RunCommand]] = {
     "input": commands.PromptCommand,
     "steer": commands.SteerCommand,
@@ -62,8 +63,9 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
-    async def send(run_id: RunId, request: Request, service: CurrentService) -> Response:
+def _endpoint(name: str, kind: type[Any]) -> Endpoint:
+    async def send(request: Request) -> Response:
+        run_id, service = run_id_of(request), current_service(request)
         payload = await json_body(request, dict[str, Any])
         try:
             command = msgspec.convert({"type": kind.__struct_config__.tag, **payload}, kind)
@@ -74,13 +76,17 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         reason = commands.find_problem(command)
         if reason:
             raise ValidationError([FieldError("(body)", sorted(payload), f"a valid command, but {reason}")])
-        result = await service.runs.execute(run_id, command)
+        result = await (await service.runs.active(run_id)).execute(command)
         return json_answer(CommandResult(**result, run=await service.runs.get(run_id, full=False)))
 
     send.__name__ = f"{name.replace('-', '_')}_run"
     send.__doc__ = kind.__doc__
+    return send
+
+
+def _body(name: str, kind: type[Any]) -> BodySpec:
     required = [one.name for one in msgspec.structs.fields(kind) if one.required]
-    body = BodySpec(
+    return BodySpec(
         shape=kind,
         is_required=bool(required),
         examples=_EXAMPLES.get(name, {}),
@@ -88,18 +94,20 @@ def _route(name: str, kind: type[Any]) -> Callable[..., Awaitable[Response]]:
         constraints={name: limit for name, limit in CONSTRAINTS.items() if name in required},
         extra=TEXT_OR_OPTION if kind is commands.AnswerCommand else {},
     )
-    return described(ResponseSpec(CommandResult, description="The command was executed."), body=body, errors=_ERRORS)(
-        send
-    )
 
 
 for _name, _kind in COMMANDS.items():
-    router.post(f"/{{run_id}}/{_name}")(_route(_name, _kind))
+    operations.post(
+        f"/{{run_id}}/{_name}",
+        ResponseSpec(CommandResult, description="The command was executed."),
+        body=_body(_name, _kind),
+        errors=_ERRORS,
+    )(_endpoint(_name, _kind))
 
 
-@router.get("/{run_id}/interactions")
-@described(ResponseSpec(PendingPage), errors=("RUN_NOT_FOUND",))
-async def list_interactions(run_id: RunId, service: CurrentService) -> Response:
+@operations.get("/{run_id}/interactions", ResponseSpec(PendingPage), errors=("RUN_NOT_FOUND",))
+async def list_interactions(request: Request) -> Response:
     """List the interactions that the agent waits for, in the order of its requests."""
+    run_id, service = run_id_of(request), current_service(request)
     view = await service.runs.get(run_id, full=False)
     return json_answer(PendingPage(pending=view.pending or []))

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, WebSocket
-from starlette.datastructures import QueryParams
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.websockets import WebSocket
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.events import ALL_EVENTS
 from agent_mux.run.base import TERMINAL_STATES
-from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef, described
-from agent_mux.service.routes.requests import CurrentService, RunId, current_service
-from agent_mux.service.service import Service
-from agent_mux.service.streaming import (
+from agent_mux.service.http_streams import (
     PING,
     ChunkStream,
     EventSelection,
@@ -23,38 +21,63 @@ from agent_mux.service.streaming import (
     event_stream,
     event_stream_with_snapshots,
 )
+from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
+from agent_mux.service.routes.requests import current_service, read_headers, read_query, run_id_of
+from agent_mux.service.service import Service
 from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
-router = APIRouter(prefix="/v1/runs", tags=["events"])
+operations = OperationGroup("/v1/runs", tag="events")
 TYPES = frozenset(event.type for event in ALL_EVENTS)
 _FRAMES: Mapping[str, tuple[Frame, bytes]] = {SSE: (as_sse, PING), JSONL: (as_json_line, b"")}
-_BOOLEANS = {"true": True, "false": False}
+LATEST = 1 << 53  # JSON numbers are exact up to here
 
 
-@router.get("/{run_id}/events")
-@described(
+class SelectionQuery(QueryParameters):
+    """Query that selects events."""
+
+    after: (
+        Annotated[int, Meta(ge=-1, le=LATEST, description="Like `Last-Event-ID`; -1 starts at the first event.")] | None
+    ) = None
+    types: Annotated[str, Meta(description="Only these event types, comma-separated.")] | None = None
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+
+
+class StreamQuery(SelectionQuery):
+    """Query of a stream of events."""
+
+    snapshots: Annotated[bool, Meta(description="Include snapshots of the run whenever it changes.")] = False
+
+
+class StreamHeaders(HeaderParameters):
+    """Headers of a request for a stream."""
+
+    last_event_id: Annotated[str, Meta(description="Id of the last received event; overrides `after`.")] | None = None
+
+
+class SocketQuery(SelectionQuery):
+    """Query of a WebSocket."""
+
+    numbered: Annotated[bool, Meta(description="Send each event with its number.")] = False
+
+
+@operations.get(
+    "/{run_id}/events",
     ResponseSpec(
         description="The events, then the result. The stream ends with the run.",
-        other_media=dict.fromkeys((SSE, JSONL), (SchemaRef("AgentEvent"), SchemaRef("RunResult"))),
+        other_media={
+            SSE: (SchemaRef("AgentEvent"), SchemaRef("RunResult"), SchemaRef("RunView")),
+            JSONL: (SchemaRef("AgentEvent"), SchemaRef("RunResult")),
+        },
     ),
     ResponseSpec(status=204, description="The run has ended and nothing follows that id."),
+    query=StreamQuery,
+    headers=StreamHeaders,
     errors=("RUN_NOT_FOUND",),
     is_stream=True,
 )
-async def read_events(  # noqa: PLR0913, PLR0917  # query parameters
-    run_id: RunId,
-    service: CurrentService,
-    accept: Annotated[str, Header()] = "",
-    last_event_id: Annotated[
-        str | None, Header(description="Id of the last received event; overrides `after`.")
-    ] = None,
-    after: Annotated[
-        int | None, Query(ge=-1, le=1 << 53, description="Like `Last-Event-ID`; -1 starts at the first event.")
-    ] = None,
-    types: Annotated[str | None, Query(description="Only these event types, comma-separated.")] = None,
-    accumulated: Annotated[bool, Query(description="Include accumulated text in delta events.")] = True,
-    snapshots: Annotated[bool, Query(description="Include snapshots of the run whenever it changes.")] = False,
-) -> Response:
+async def read_events(request: Request) -> Response:
     """Stream the events of a run, from the first or after `Last-Event-ID`, until its end; its result comes last.
 
     The `id` of an event is its number, from 0. The format is Server-Sent Events, or with `Accept: application/jsonl`
@@ -63,18 +86,20 @@ async def read_events(  # noqa: PLR0913, PLR0917  # query parameters
     With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs/{id}` returns it: one at the
     start, and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.
     """
+    run_id, service, query = run_id_of(request), current_service(request), read_query(request, StreamQuery)
+    accept = request.headers.get("accept", "")
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
-    start = _start(last_event_id, after)
+    start = _start(read_headers(request, StreamHeaders).last_event_id, query.after)
     if await is_past_end(service, run_id, start):
         return Response(status_code=204)
     frame, ping = _FRAMES[media_type]
-    selection = EventSelection(start=start, types=parse_types(types), accumulated=accumulated)
-    if snapshots and media_type != SSE:
-        raise ValidationError([FieldError("snapshots", snapshots, "false, unless `Accept` is text/event-stream")])
-    if snapshots:
-        chunks = event_stream_with_snapshots(service.runs, service.event_cache, run_id, selection)
+    selection = _selection(query, start)
+    if query.snapshots and media_type != SSE:
+        raise ValidationError([FieldError("snapshots", query.snapshots, "false, unless `Accept` is text/event-stream")])
+    if query.snapshots:
+        chunks = event_stream_with_snapshots(service, run_id, selection)
     else:
-        chunks = event_stream(service.runs, service.event_cache, run_id, selection, frame)
+        chunks = event_stream(service, run_id, selection, frame)
     return ChunkStream(chunks, media_type=media_type, ping=ping)
 
 
@@ -96,7 +121,7 @@ async def is_past_end(service: Service, run_id: str, start: int) -> bool:
     view = await service.runs.get(run_id, full=False)
     count = view.event_count if isinstance(view.event_count, int) else 0
     if start <= count:
-        await service.runs.check_readable(view)  # before the response starts
+        await service.streams.check_readable(view)  # before the response starts
         return False
     if view.state in TERMINAL_STATES and start == count + 1:
         return True
@@ -116,8 +141,11 @@ def parse_types(value: str | None) -> frozenset[str] | None:
     return selection
 
 
-@router.websocket("/{run_id}/ws")
-async def connect_run(run_id: str, websocket: WebSocket) -> None:
+def _selection(query: SelectionQuery, start: int) -> EventSelection:
+    return EventSelection(start=start, types=parse_types(query.types), accumulated=query.accumulated)
+
+
+async def connect_run(websocket: WebSocket) -> None:
     """Send events and receive commands of a run. Query: `after`, `types`, `accumulated` as for `events`; `numbered`.
 
     Close codes: 1000 after the result, else 4000 plus the HTTP status of the error, such as 4404. The query is
@@ -125,8 +153,8 @@ async def connect_run(run_id: str, websocket: WebSocket) -> None:
     """
     await websocket.accept()
     try:
-        service = current_service(websocket)
-        selection, is_numbered = _parse_query(websocket.query_params)
+        run_id, service, query = run_id_of(websocket), current_service(websocket), _read_socket_query(websocket)
+        selection = _selection(query, _start(None, query.after))
         is_done = await is_past_end(service, run_id, selection.start)
     except AgentMuxError as error:
         await websocket.close(*close_code(error))
@@ -136,38 +164,24 @@ async def connect_run(run_id: str, websocket: WebSocket) -> None:
         return
     connection = RunWebSocket(
         websocket,
-        service.runs,
-        service.event_cache,
+        service,
         run_id,
         selection=selection,
-        frame=numbered_frame if is_numbered else plain_frame,
+        frame=numbered_frame if query.numbered else plain_frame,
         may_command=_may_command(websocket),
     )
     await connection.serve()
 
 
-def _parse_query(query: QueryParams) -> tuple[EventSelection, bool]:
-    unknown = sorted(set(query) - {"after", "types", "accumulated", "numbered"})
+def _read_socket_query(websocket: WebSocket) -> SocketQuery:
+    names = [one.name for one in parameters_of(SocketQuery)]
+    unknown = [
+        FieldError(one, websocket.query_params[one], ", ".join(names))
+        for one in websocket.query_params.keys() - set(names)
+    ]
     if unknown:
-        raise ValidationError([FieldError(unknown[0], query[unknown[0]], "after, types, accumulated, numbered")])
-    selection = EventSelection(
-        start=_parse_number(query.get("after", "-1")) + 1,
-        types=parse_types(query.get("types")),
-        accumulated=_parse_bool("accumulated", query.get("accumulated", "true")),
-    )
-    return selection, _parse_bool("numbered", query.get("numbered", "false"))
-
-
-def _parse_number(value: str) -> int:
-    if value == "-1" or (value.isascii() and value.isdigit() and len(value) <= 15):
-        return int(value)
-    raise ValidationError([FieldError("after", value, "the number of an event, or -1")])
-
-
-def _parse_bool(name: str, value: str) -> bool:
-    if value not in _BOOLEANS:
-        raise ValidationError([FieldError(name, value, "true or false")])
-    return _BOOLEANS[value]
+        raise ValidationError(unknown)
+    return read_query(websocket, SocketQuery)
 
 
 def _may_command(websocket: WebSocket) -> bool:

@@ -2,36 +2,51 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.api.profiles import ProfileChanged, ProfileView, profile_view, profile_views
+from agent_mux.errors import FieldError, ValidationError
 from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
-from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, SchemaRef, described
-from agent_mux.service.routes.requests import CurrentService, RawPathRoute, json_answer, json_body
+from agent_mux.service.openapi.descriptions import BodySpec, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import QueryParameters
+from agent_mux.service.routes.requests import current_service, json_answer, json_body, read_query
 from agent_mux.service.service import in_thread
 from agent_mux.settings.profiles import Profiles, Scope
 
-router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=RawPathRoute)
-Name = Annotated[str, Path(pattern=f"^{PROFILE_NAME.pattern}$", description=f"Profile name: {PROFILE_NAMES}.")]
+operations = OperationGroup("/v1/profiles", tag="profiles", matches_raw_path=True)
 
 
-@router.get("")
-@described(ResponseSpec(list[ProfileView]))
-async def list_profiles(service: CurrentService) -> Response:
+class WriteQuery(QueryParameters):
+    """Query of a write."""
+
+    scope: Annotated[Scope, Meta(description="Where to write the profile.")] = "global"
+
+
+class DeletionQuery(QueryParameters):
+    """Query of a deletion."""
+
+    scope: Annotated[Scope, Meta(description="Which profile to delete if both scopes have it.")] | None = None
+
+
+@operations.get("", ResponseSpec(list[ProfileView]))
+async def list_profiles(request: Request) -> Response:
     """List all profiles by name: those of the project that the service runs in, and the global ones."""
+    service = current_service(request)
     return json_answer(await in_thread(service, profile_views, service.mux.profiles))
 
 
-@router.get("/{name}")
-@described(ResponseSpec(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
-async def get_profile(name: Name, service: CurrentService) -> Response:
+@operations.get("/{name}", ResponseSpec(ProfileView), errors=("VALIDATION_ERROR", "PROFILE_NOT_FOUND", "CONFIG_ERROR"))
+async def get_profile(request: Request) -> Response:
     """Get one profile, without its secrets, and which file each option comes from."""
-    return json_answer(profile_view(await in_thread(service, service.mux.profiles.get, name)))
+    service = current_service(request)
+    return json_answer(profile_view(await in_thread(service, service.mux.profiles.get, _name(request))))
 
 
-@router.put("/{name}")
-@described(
+@operations.put(
+    "/{name}",
     ResponseSpec(
         ProfileChanged,
         description="The profile was written.",
@@ -40,39 +55,43 @@ async def get_profile(name: Name, service: CurrentService) -> Response:
             "delete_profile": {"name": "$response.body#/profile"},
         },
     ),
+    query=WriteQuery,
     body=BodySpec(
         shape=SchemaRef("ProfileFields"),
         is_required=False,
         examples={"quick": {"agent": "replay", "timeout": 60_000, "tags": ["review"]}},
     ),
     errors=("CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
-    parameters={"name": "review"},
+    examples={"name": "review"},
 )
-async def set_profile(
-    name: Name,
-    request: Request,
-    service: CurrentService,
-    scope: Annotated[Scope, Query(description="Where to write the profile.")] = "global",
-) -> Response:
+async def set_profile(request: Request) -> Response:
     """Create or replace a profile. Keys and units are those of profile files."""
+    service, name = current_service(request), _name(request)
+    scope = read_query(request, WriteQuery).scope
     fields = await json_body(request, dict[str, Any])
     path = await in_thread(service, _set, service.mux.profiles, name, fields, scope)
     return json_answer(ProfileChanged(profile=name, scope=scope, path=path))
 
 
-@router.delete("/{name}")
-@described(
+@operations.delete(
+    "/{name}",
     ResponseSpec(ProfileChanged, description="The profile was deleted."),
+    query=DeletionQuery,
     errors=("PROFILE_NOT_FOUND", "CONFIG_ERROR", "CONFIG_LOCK_ERROR"),
 )
-async def delete_profile(
-    name: Name,
-    service: CurrentService,
-    scope: Annotated[Scope | None, Query(description="Which profile to delete if both scopes have it.")] = None,
-) -> Response:
+async def delete_profile(request: Request) -> Response:
     """Delete a profile. `scope` is required when both the project and the global scope have it."""
+    service, name = current_service(request), _name(request)
+    scope = read_query(request, DeletionQuery).scope
     path = await in_thread(service, _delete, service.mux.profiles, name, scope)
     return json_answer(ProfileChanged(profile=name, path=path))
+
+
+def _name(request: Request) -> str:
+    name = str(request.path_params["name"])
+    if PROFILE_NAME.fullmatch(name) is None:
+        raise ValidationError([FieldError("name", name, PROFILE_NAMES)])
+    return name
 
 
 def _set(profiles: Profiles, name: str, fields: dict[str, Any], scope: Scope) -> str:

@@ -2,26 +2,31 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.run.base import TERMINAL_STATES
 from agent_mux.sdk.options import MAX_TAG_LENGTH
-from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, SchemaRef, described
+from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import HeaderParameters, QueryParameters
 from agent_mux.service.routes.requests import (
-    CurrentCaller,
-    CurrentService,
-    RunId,
+    current_caller,
+    current_service,
     format_cursor,
     json_answer,
     json_body,
     parse_cursor,
+    read_headers,
+    read_query,
+    run_id_of,
 )
 from agent_mux.service.store.runs import LIVE, RunFilter, RunPosition
 from agent_mux.service.views import RunPage, RunView
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+operations = OperationGroup("/v1/runs", tag="runs")
 LARGEST_PAGE = 200
 LONGEST_KEY = 255
 LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
@@ -31,12 +36,69 @@ _RUN_LINKS: Links = {
     name: {"run_id": "$response.body#/runId"}
     for name in ("get_run", "read_events", "list_interactions", "input_run", "interrupt_run", "abort_run", "delete_run")
 }
-State = Annotated[str, Query(json_schema_extra={"enum": ["alive", "over", *sorted(TERMINAL_STATES), *LIVE]})]
 STATES = ("alive", "over", *sorted(TERMINAL_STATES), *LIVE)
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+State = Annotated[str, Meta(extra_json_schema={"enum": list(STATES)})]
+Tag = Annotated[str, Meta(max_length=MAX_TAG_LENGTH)]
+Time = Annotated[int, Meta(ge=0, le=LATEST)]
 
 
-@router.post("", status_code=201)
-@described(
+class CreationHeaders(HeaderParameters):
+    """Headers of a request for a run."""
+
+    idempotency_key: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=LONGEST_KEY,
+                description="Chosen by the client; a repeated key returns the same run.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class RunQuery(QueryParameters):
+    """Filters and position of a page of runs."""
+
+    agent: Annotated[Name, Meta(description="Agent name.")] | None = None
+    state: (
+        Annotated[
+            list[State],
+            Meta(max_length=len(STATES), description="One or more states; `alive` and `over` stand for groups."),
+        ]
+        | None
+    ) = None
+    exit_reason: Annotated[Name, Meta(description="Exit reason: `completed`, ...")] | None = None
+    model: Annotated[Name, Meta(description="Model name.")] | None = None
+    session_id: Annotated[Name, Meta(description="The agent's own session id.")] | None = None
+    project_id: Annotated[Name, Meta(description="Project id of the run.")] | None = None
+    owner: Annotated[Name, Meta(description="Name of the token that created the run.")] | None = None
+    tag: Annotated[list[Tag], Meta(max_length=MAX_TAGS, description="Runs with all of these tags.")] | None = None
+    since: Annotated[Time, Meta(description="Created at or after: ms since the epoch.")] | None = None
+    until: Annotated[Time, Meta(description="Created before: ms since the epoch.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50
+    cursor: Annotated[str, Meta(description="The `next` of the previous page.")] | None = None
+
+    def as_filter(self) -> RunFilter:
+        """Return the filter. Raises `ValidationError` for an unknown state."""
+        return RunFilter(
+            agent=self.agent,
+            states=_states(self.state or []),
+            exit_reason=self.exit_reason,
+            model=self.model,
+            session_id=self.session_id,
+            project_id=self.project_id,
+            owner=self.owner,
+            tags=tuple(self.tag or ()),
+            since=self.since,
+            until=self.until,
+        )
+
+
+@operations.post(
+    "",
     ResponseSpec(
         RunView,
         201,
@@ -50,6 +112,7 @@ STATES = ("alive", "over", *sorted(TERMINAL_STATES), *LIVE)
         "A request with this key created this run before.",
         headers={"Location": "Path of the run.", "Idempotent-Replayed": "`true`."},
     ),
+    headers=CreationHeaders,
     body=BodySpec(
         shape=SchemaRef("RunRequest"),
         examples={"demo": {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["demo"]}},
@@ -64,25 +127,15 @@ STATES = ("alive", "over", *sorted(TERMINAL_STATES), *LIVE)
         "CONFIG_ERROR",
     ),
 )
-async def create_run(
-    request: Request,
-    service: CurrentService,
-    caller: CurrentCaller,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=LONGEST_KEY,
-            description="Chosen by the client; a repeated key returns the same run.",
-        ),
-    ] = None,
-) -> Response:
+async def create_run(request: Request) -> Response:
     """Start a run. The body has the options of `amux run` as in a profile: camelCase, times in milliseconds.
 
     Repeating a request with the same `Idempotency-Key` returns the run that it created (200).
     """
+    service, owner = current_service(request), current_caller(request).name
+    key = read_headers(request, CreationHeaders).idempotency_key
     payload = await json_body(request, dict[str, Any])
-    view, is_new = await service.runs.create(payload, owner=caller.name, idempotency_key=idempotency_key)
+    view, is_new = await service.starter.create(payload, owner=owner, idempotency_key=key)
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)
@@ -91,72 +144,35 @@ async def create_run(
     )
 
 
-@router.get("")
-@described(ResponseSpec(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}))
-async def list_runs(  # noqa: PLR0913, PLR0917  # query parameters
-    service: CurrentService,
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Agent name.")] = None,
-    state: Annotated[
-        list[State] | None,
-        Query(max_length=len(STATES), description="One or more states; `alive` and `over` stand for groups."),
-    ] = None,
-    exit_reason: Annotated[
-        str | None, Query(alias="exitReason", max_length=LONGEST_NAME, description="Exit reason: `completed`, ...")
-    ] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Model name.")] = None,
-    session_id: Annotated[
-        str | None, Query(alias="sessionId", max_length=LONGEST_NAME, description="The agent's own session id.")
-    ] = None,
-    project_id: Annotated[
-        str | None, Query(alias="projectId", max_length=LONGEST_NAME, description="Project id of the run.")
-    ] = None,
-    owner: Annotated[
-        str | None, Query(max_length=LONGEST_NAME, description="Name of the token that created the run.")
-    ] = None,
-    tag: Annotated[
-        list[Annotated[str, Query(max_length=MAX_TAG_LENGTH)]] | None,
-        Query(max_length=MAX_TAGS, description="Runs with all of these tags."),
-    ] = None,
-    since: Annotated[int | None, Query(ge=0, le=LATEST, description="Created at or after: ms since the epoch.")] = None,
-    until: Annotated[int | None, Query(ge=0, le=LATEST, description="Created before: ms since the epoch.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
-) -> Response:
+@operations.get(
+    "", ResponseSpec(RunPage, links={"get_run": {"run_id": "$response.body#/runs/0/runId"}}), query=RunQuery
+)
+async def list_runs(request: Request) -> Response:
     """List runs that match all filters, latest first."""
-    run_filter = RunFilter(
-        agent=agent,
-        states=_states(state or []),
-        exit_reason=exit_reason,
-        model=model,
-        session_id=session_id,
-        project_id=project_id,
-        owner=owner,
-        tags=tuple(tag or ()),
-        since=since,
-        until=until,
-    )
-    views = await service.runs.page(
-        run_filter, after_position=RunPosition(*parse_cursor(cursor)) if cursor else None, limit=limit + 1
-    )
-    page = RunPage(runs=views[:limit])
-    if len(views) > limit:
+    service, query = current_service(request), read_query(request, RunQuery)
+    position = RunPosition(*parse_cursor(query.cursor)) if query.cursor else None
+    views = await service.runs.page(query.as_filter(), after_position=position, limit=query.limit + 1)
+    page = RunPage(runs=views[: query.limit])
+    if len(views) > query.limit:
         page.next = format_cursor(page.runs[-1].created_at, page.runs[-1].run_id)
     return json_answer(page)
 
 
-@router.get("/{run_id}")
-@described(ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
-async def get_run(run_id: RunId, service: CurrentService) -> Response:
+@operations.get("/{run_id}", ResponseSpec(RunView), errors=("RUN_NOT_FOUND",))
+async def get_run(request: Request) -> Response:
     """Get one run with its request and, after its end, its result."""
+    run_id, service = run_id_of(request), current_service(request)
     return json_answer(await service.runs.get(run_id))
 
 
-@router.delete("/{run_id}", status_code=204)
-@described(
-    ResponseSpec(status=204, description="The run was deleted."), errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION")
+@operations.delete(
+    "/{run_id}",
+    ResponseSpec(status=204, description="The run was deleted."),
+    errors=("RUN_NOT_FOUND", "INVALID_STATE_TRANSITION"),
 )
-async def delete_run(run_id: RunId, service: CurrentService) -> Response:
+async def delete_run(request: Request) -> Response:
     """Delete an ended run with its journal."""
+    run_id, service = run_id_of(request), current_service(request)
     await service.runs.delete(run_id)
     return Response(status_code=204)
 

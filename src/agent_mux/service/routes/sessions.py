@@ -7,15 +7,18 @@ found; no path is derived from them.
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.sdk.options import MAX_TAG_LENGTH
-from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef, described
-from agent_mux.service.routes.requests import CurrentService, RawPathRoute, json_answer
+from agent_mux.service.http_streams import ChunkStream, as_json_line, open_session_events, session_event_stream
+from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import QueryParameters
+from agent_mux.service.routes.requests import current_service, json_answer, read_query
 from agent_mux.service.service import in_thread
-from agent_mux.service.streaming import ChunkStream, as_json_line, open_session_events, session_event_stream
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
@@ -27,8 +30,6 @@ LONGEST_NAME = 200  # characters
 LONGEST_PATH = 4096
 MAX_TAGS = 32
 LATEST = 1 << 53  # milliseconds; JSON numbers are exact up to here
-Tag = Annotated[str, Query(max_length=MAX_TAG_LENGTH)]
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=RawPathRoute)
 LARGEST_PAGE = 1000
 FURTHEST = 1_000_000
 LONGEST_FILE_NAME = 80  # characters
@@ -45,130 +46,152 @@ _INERT = {
     "x-content-type-options": "nosniff",
 }
 """Headers that keep exported agent output from running as a script, even when it is opened in place."""
-Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")]
-Offset = Annotated[int, Query(ge=0, le=FURTHEST, description="Number of results to skip.")]
-cost_router = APIRouter(prefix="/v1/cost", tags=["cost"])
+operations = OperationGroup("/v1/sessions", tag="sessions", matches_raw_path=True)
+cost_operations = OperationGroup("/v1/cost", tag="cost")
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+Time = Annotated[int, Meta(ge=0, le=LATEST)]
+Tag = Annotated[str, Meta(max_length=MAX_TAG_LENGTH)]
+Limit = Annotated[int, Meta(ge=1, le=LARGEST_PAGE, description="Page size.")]
+Offset = Annotated[int, Meta(ge=0, le=FURTHEST, description="Number of results to skip.")]
 
 
-def _session_filter(  # noqa: PLR0913, PLR0917  # query parameters
-    agent: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Agent name or alias.")] = None,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="Sessions with this model.")] = None,
-    since: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Changed at or after: milliseconds since the epoch.")
-    ] = None,
-    until: Annotated[
-        int | None, Query(ge=0, le=LATEST, description="Changed before: milliseconds since the epoch.")
-    ] = None,
-    tag: Annotated[
-        list[Tag] | None, Query(max_length=MAX_TAGS, description="Sessions of runs with all of these tags.")
-    ] = None,
-    cwd: Annotated[
-        str | None, Query(max_length=LONGEST_PATH, description="Sessions in this directory or below it.")
-    ] = None,
-) -> SessionFilter:
-    return SessionFilter(agent=agent, model=model, since=since, until=until, tags=tuple(tag or ()), cwd=cwd)
+class SessionQuery(QueryParameters):
+    """Query that selects sessions."""
+
+    agent: Annotated[Name, Meta(description="Agent name or alias.")] | None = None
+    model: Annotated[Name, Meta(description="Sessions with this model.")] | None = None
+    since: Annotated[Time, Meta(description="Changed at or after: milliseconds since the epoch.")] | None = None
+    until: Annotated[Time, Meta(description="Changed before: milliseconds since the epoch.")] | None = None
+    tag: (
+        Annotated[list[Tag], Meta(max_length=MAX_TAGS, description="Sessions of runs with all of these tags.")] | None
+    ) = None
+    cwd: Annotated[str, Meta(max_length=LONGEST_PATH, description="Sessions in this directory or below it.")] | None = (
+        None
+    )
+
+    def as_filter(self) -> SessionFilter:
+        """Return the filter."""
+        return SessionFilter(
+            agent=self.agent,
+            model=self.model,
+            since=self.since,
+            until=self.until,
+            tags=tuple(self.tag or ()),
+            cwd=self.cwd,
+        )
 
 
-SessionQuery = Annotated[SessionFilter, Depends(_session_filter)]
+class ListQuery(SessionQuery):
+    """Query of a page of sessions."""
+
+    sort: Annotated[Sort, Meta(description="Order: latest, most expensive or longest first.")] = "date"
+    limit: Limit = 100
+    offset: Offset = 0
 
 
-@router.get("")
-@described(
+class SearchQuery(SessionQuery, kw_only=True):
+    """Query of a page of search results."""
+
+    q: Annotated[
+        str,
+        Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="Text to find, case-insensitive."),
+    ]
+    sort: Annotated[SearchOrder, Meta(description="Order: most matches, latest or most expensive first.")] = "relevance"
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class EventsQuery(QueryParameters):
+    """Query of the events of a session."""
+
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+
+
+class ExportQuery(QueryParameters):
+    """Query of an export."""
+
+    format: Annotated[Format, Meta(description="Format of the document.")] = "json"
+
+
+class CostQuery(SessionQuery):
+    """Query of a cost report."""
+
+    by: Annotated[GroupBy, Meta(description="Grouping of the report.")] = "agent"
+
+
+@operations.get(
+    "",
     ResponseSpec(
         list[SessionSummary],
         headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.'},
         links={"get_session": {"agent": "$response.body#/0/agent", "session_id": "$response.body#/0/nativeId"}},
     ),
+    query=ListQuery,
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
 )
-async def list_sessions(  # noqa: PLR0913, PLR0917  # query parameters
-    request: Request,
-    service: CurrentService,
-    session_filter: SessionQuery,
-    sort: Annotated[Sort, Query(description="Order: latest, most expensive or longest first.")] = "date",
-    limit: Limit = 100,
-    offset: Offset = 0,
-) -> Response:
+async def list_sessions(request: Request) -> Response:
     """List stored sessions of one agent or of all agents, latest first."""
-    sessions_found = await in_thread(
-        service, _list_summaries, service.mux.sessions, session_filter, sort, offset + limit + 1
-    )
-    return _page_response(request, sessions_found, offset, limit)
+    service, query = current_service(request), read_query(request, ListQuery)
+    most = query.offset + query.limit + 1
+    found = await in_thread(service, _list_summaries, service.mux.sessions, query.as_filter(), query.sort, most)
+    return _page_response(request, found, query.offset, query.limit)
 
 
-@router.get("/search")
-@described(
+@operations.get(
+    "/search",
     ResponseSpec(list[Hit], headers={"Link": 'The next page, `rel="next"` (RFC 8288); absent on the last page.'}),
     errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"),
-    parameters={"q": "hello"},
+    query=SearchQuery,
+    examples={"q": "hello"},
 )
-async def search_sessions(  # noqa: PLR0913, PLR0917  # query parameters
-    request: Request,
-    service: CurrentService,
-    session_filter: SessionQuery,
-    q: Annotated[
-        str,
-        Query(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="Text to find, case-insensitive."),
-    ],
-    sort: Annotated[
-        SearchOrder, Query(description="Order: most matches, latest or most expensive first.")
-    ] = "relevance",
-    limit: Limit = 50,
-    offset: Offset = 0,
-) -> Response:
+async def search_sessions(request: Request) -> Response:
     """Search sessions for text in messages and in the inputs and outputs of tools."""
-    sessions_found = await in_thread(
-        service, _search, service.mux.sessions, q, session_filter, sort, offset + limit + 1
-    )
-    return _page_response(request, sessions_found, offset, limit)
+    service, query = current_service(request), read_query(request, SearchQuery)
+    most = query.offset + query.limit + 1
+    found = await in_thread(service, _search, service.mux.sessions, query.q, query.as_filter(), query.sort, most)
+    return _page_response(request, found, query.offset, query.limit)
 
 
-@router.get("/{agent}/{session_id}")
-@described(ResponseSpec(Session), errors=_ERRORS)
-async def get_session(agent: str, session_id: str, service: CurrentService) -> Response:
+@operations.get("/{agent}/{session_id}", ResponseSpec(Session), errors=_ERRORS)
+async def get_session(request: Request) -> Response:
     """Get one session with all its messages."""
-    return json_answer(await in_thread(service, service.mux.sessions.get, *_session_reference(agent, session_id)))
+    service = current_service(request)
+    return json_answer(await in_thread(service, service.mux.sessions.get, *_session_reference(request)))
 
 
-@router.get("/{agent}/{session_id}/events")
-@described(
+@operations.get(
+    "/{agent}/{session_id}/events",
     ResponseSpec(description="One event per line, as JSON.", other_media={JSONL: SchemaRef("AgentEvent")}),
+    query=EventsQuery,
     errors=_ERRORS,
     is_stream=True,
 )
-async def read_session_events(
-    agent: str,
-    session_id: str,
-    service: CurrentService,
-    accumulated: Annotated[bool, Query(description="Include accumulated text in delta events.")] = True,
-) -> Response:
+async def read_session_events(request: Request) -> Response:
     """Get a session as the events of an equivalent run."""
-    events = await in_thread(service, open_session_events, service.mux.sessions, *_session_reference(agent, session_id))
-    chunks = session_event_stream(service, events, as_json_line, accumulated=accumulated)
+    service, query = current_service(request), read_query(request, EventsQuery)
+    events = await in_thread(service, open_session_events, service.mux.sessions, *_session_reference(request))
+    chunks = session_event_stream(service, events, as_json_line, accumulated=query.accumulated)
     return ChunkStream(chunks, media_type=JSONL)
 
 
-@router.get("/{agent}/{session_id}/export")
-@described(
+@operations.get(
+    "/{agent}/{session_id}/export",
     ResponseSpec(
         Session,
         description="The document, as an attachment.",
         other_media={JSONL: dict[str, Any], "text/markdown": str, "text/html": str},
         headers={"Content-Disposition": "`attachment` with a file name."},
     ),
+    query=ExportQuery,
     errors=_ERRORS,
 )
-async def export_session(
-    agent: str,
-    session_id: str,
-    service: CurrentService,
-    form: Annotated[Format, Query(alias="format", description="Format of the document.")] = "json",
-) -> Response:
+async def export_session(request: Request) -> Response:
     """Export a session as JSON, JSON lines, Markdown, or one self-contained HTML file without scripts."""
-    named, session_filter = _session_reference(agent, session_id)
-    text = await in_thread(service, service.mux.sessions.export, named, form, session_filter)
-    media_type, suffix = _MEDIA_TYPES[form]
-    headers = {"content-disposition": f'attachment; filename="{file_name(agent, session_id, suffix)}"', **_INERT}
+    service, query = current_service(request), read_query(request, ExportQuery)
+    named, session_filter = _session_reference(request)
+    text = await in_thread(service, service.mux.sessions.export, named, query.format, session_filter)
+    media_type, suffix = _MEDIA_TYPES[query.format]
+    headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **_INERT}
     return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
 
 
@@ -178,9 +201,14 @@ def file_name(agent: str, session_id: str, suffix: str) -> str:
     return f"{name}.{suffix}"
 
 
-def _session_reference(agent: str, session_id: str) -> tuple[str, SessionFilter]:
+def _session_reference(request: Request) -> tuple[str, SessionFilter]:
     """Return the session with its agent as prefix, so that a colon in the id is not taken for one."""
+    agent, session_id = _path_of(request)
     return f"{agent}:{session_id}", SessionFilter(agent=agent)
+
+
+def _path_of(request: Request) -> tuple[str, str]:
+    return request.path_params["agent"], request.path_params["session_id"]
 
 
 def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sort, limit: int) -> list[SessionSummary]:
@@ -191,28 +219,26 @@ def _search(sessions: Sessions, text: str, session_filter: SessionFilter, sort: 
     return sessions.search(text, session_filter, sort=sort, limit=limit)
 
 
-def _page_response(request: Request, sessions_found: list[Any], offset: int, limit: int) -> Response:
+def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
     after_position = offset + limit
-    if len(sessions_found) <= after_position:
-        return json_answer(sessions_found[offset:])
+    if len(found) <= after_position:
+        return json_answer(found[offset:])
     following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
-    return json_answer(sessions_found[offset:after_position], headers={"link": link})
+    return json_answer(found[offset:after_position], headers={"link": link})
 
 
-@cost_router.get("")
-@described(ResponseSpec(CostView), errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), parameters={"by": "day"})
-async def report_cost(
-    service: CurrentService,
-    session_filter: SessionQuery,
-    by: Annotated[GroupBy, Query(description="Grouping of the report.")] = "agent",
-) -> Response:
+@cost_operations.get(
+    "", ResponseSpec(CostView), query=CostQuery, errors=("AGENT_NOT_FOUND", "CAPABILITY_ERROR"), examples={"by": "day"}
+)
+async def report_cost(request: Request) -> Response:
     """Report the cost of stored sessions in US dollars. A model call that a fork copied counts once.
 
     Costs reported by agents (native) and costs computed from price lists (computed) are separate; calls without a known
     price are counted. Times and models are those of the calls.
     """
-    return json_answer(await in_thread(service, _cost_report, service.mux.sessions, session_filter, by))
+    service, query = current_service(request), read_query(request, CostQuery)
+    return json_answer(await in_thread(service, _cost_report, service.mux.sessions, query.as_filter(), query.by))
 
 
 def _cost_report(sessions: Sessions, session_filter: SessionFilter, by: GroupBy) -> dict[str, Any]:

@@ -3,12 +3,22 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_mux.errors import AnyCode, FieldError, ValidationError
-from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec, described
-from agent_mux.service.routes.requests import CurrentService, format_cursor, json_answer, json_body, parse_cursor
+from agent_mux.service.openapi.descriptions import BodySpec, Links, ResponseSpec
+from agent_mux.service.openapi.operations import OperationGroup
+from agent_mux.service.parameters import QueryParameters
+from agent_mux.service.routes.requests import (
+    current_service,
+    format_cursor,
+    json_answer,
+    json_body,
+    parse_cursor,
+    read_query,
+)
 from agent_mux.service.store.webhooks import DeliveryPosition, DeliveryState
 from agent_mux.service.webhooks.schemas import (
     EVENTS,
@@ -27,7 +37,7 @@ from agent_mux.service.webhooks.schemas import (
     webhook_view,
 )
 
-router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+operations = OperationGroup("/v1/webhooks", tag="webhooks")
 LARGEST_PAGE = 200
 _WEBHOOK_LINKS: Links = {
     name: {"webhook_id": "$response.body#/webhookId"}
@@ -51,8 +61,16 @@ _CONSTRAINTS: Mapping[str, Mapping[str, Any]] = {
 LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
 
 
-@router.post("", status_code=201)
-@described(
+class DeliveryQuery(QueryParameters):
+    """Query of a page of deliveries."""
+
+    state: Annotated[DeliveryState, Meta(description="Deliveries in this state.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50
+    cursor: Annotated[str, Meta(description="The `next` of the previous page.")] | None = None
+
+
+@operations.post(
+    "",
     ResponseSpec(
         WebhookView, 201, "The webhook was created.", headers={"Location": "Path of the webhook."}, links=_WEBHOOK_LINKS
     ),
@@ -63,8 +81,9 @@ LONGEST_OVERLAP = 30 * 24 * 3600 * 1000  # milliseconds
     ),
     errors=("LIMIT_EXCEEDED",),
 )
-async def create_webhook(request: Request, service: CurrentService) -> Response:
+async def create_webhook(request: Request) -> Response:
     """Create a webhook. The response contains its secret, which is not shown again."""
+    service = current_service(request)
     change = await json_body(request, NewWebhook)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     secret = validated_secret(change.secret) if isinstance(change.secret, str) else None
@@ -72,46 +91,44 @@ async def create_webhook(request: Request, service: CurrentService) -> Response:
     return json_answer(webhook_view(row, secret=row.secret), 201, {"location": f"/v1/webhooks/{row.webhook_id}"})
 
 
-@router.get("")
-@described(ResponseSpec(list[WebhookView]))
-async def list_webhooks(service: CurrentService) -> Response:
+@operations.get("", ResponseSpec(list[WebhookView]))
+async def list_webhooks(request: Request) -> Response:
     """List all webhooks in order of creation."""
-    return json_answer([webhook_view(row) for row in service.webhooks.all()])
+    return json_answer([webhook_view(row) for row in current_service(request).webhooks.all()])
 
 
-@router.get("/{webhook_id}")
-@described(ResponseSpec(WebhookView), errors=_NOT_FOUND)
-async def get_webhook(webhook_id: str, service: CurrentService) -> Response:
+@operations.get("/{webhook_id}", ResponseSpec(WebhookView), errors=_NOT_FOUND)
+async def get_webhook(request: Request) -> Response:
     """Get one webhook, without its secret."""
-    return json_answer(webhook_view(service.webhooks.get(webhook_id)))
+    return json_answer(webhook_view(current_service(request).webhooks.get(request.path_params["webhook_id"])))
 
 
-@router.patch("/{webhook_id}")
-@described(
+@operations.patch(
+    "/{webhook_id}",
     ResponseSpec(WebhookView),
     body=BodySpec(
         shape=WebhookChange, is_required=False, examples={"off": {"enabled": False}}, constraints=_CONSTRAINTS
     ),
     errors=_NOT_FOUND,
 )
-async def change_webhook(webhook_id: str, request: Request, service: CurrentService) -> Response:
+async def change_webhook(request: Request) -> Response:
     """Change fields of a webhook. Disabling it discards its pending deliveries."""
+    service, webhook_id = current_service(request), request.path_params["webhook_id"]
     service.webhooks.get(webhook_id)
     change = await json_body(request, WebhookChange)
     values = webhook_columns(change, service.mux.adapters, allow_private=service.webhooks.allow_private)
     return json_answer(webhook_view(await service.webhooks.change(webhook_id, values)))
 
 
-@router.delete("/{webhook_id}", status_code=204)
-@described(ResponseSpec(status=204, description="The webhook was deleted."), errors=_NOT_FOUND)
-async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
+@operations.delete("/{webhook_id}", ResponseSpec(status=204, description="The webhook was deleted."), errors=_NOT_FOUND)
+async def delete_webhook(request: Request) -> Response:
     """Delete a webhook with its pending deliveries."""
-    await service.webhooks.remove(webhook_id)
+    await current_service(request).webhooks.remove(request.path_params["webhook_id"])
     return Response(status_code=204)
 
 
-@router.post("/{webhook_id}/secret")
-@described(
+@operations.post(
+    "/{webhook_id}/secret",
     ResponseSpec(WebhookView, description="The webhook with its new secret."),
     body=BodySpec(
         shape=NewSecret,
@@ -121,8 +138,9 @@ async def delete_webhook(webhook_id: str, service: CurrentService) -> Response:
     ),
     errors=_NOT_FOUND,
 )
-async def rotate_secret(webhook_id: str, request: Request, service: CurrentService) -> Response:
+async def rotate_secret(request: Request) -> Response:
     """Replace the secret. For `overlap` milliseconds (default: a day) messages carry signatures of both secrets."""
+    service, webhook_id = current_service(request), request.path_params["webhook_id"]
     service.webhooks.get(webhook_id)
     change = await json_body(request, NewSecret)
     if not 0 <= change.overlap <= LONGEST_OVERLAP:
@@ -132,27 +150,29 @@ async def rotate_secret(webhook_id: str, request: Request, service: CurrentServi
     return json_answer(webhook_view(row, secret=row.secret))
 
 
-@router.post("/{webhook_id}/test", status_code=202)
-@described(ResponseSpec(DeliveryView, 202, "The message was queued."), errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"))
-async def test_webhook(webhook_id: str, service: CurrentService) -> Response:
+@operations.post(
+    "/{webhook_id}/test",
+    ResponseSpec(DeliveryView, 202, "The message was queued."),
+    errors=(*_NOT_FOUND, "INVALID_STATE_TRANSITION"),
+)
+async def test_webhook(request: Request) -> Response:
     """Send a `webhook.test` message. Its outcome appears among the deliveries."""
-    return json_answer(delivery_view(await service.webhooks.test(webhook_id)), 202)
+    delivery = await current_service(request).webhooks.test(request.path_params["webhook_id"])
+    return json_answer(delivery_view(delivery), 202)
 
 
-@router.get("/{webhook_id}/deliveries")
-@described(ResponseSpec(DeliveryPage), errors=_NOT_FOUND)
-async def list_deliveries(
-    webhook_id: str,
-    service: CurrentService,
-    state: Annotated[DeliveryState | None, Query(description="Deliveries in this state.")] = None,
-    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Page size.")] = 50,
-    cursor: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
-) -> Response:
+@operations.get("/{webhook_id}/deliveries", ResponseSpec(DeliveryPage), query=DeliveryQuery, errors=_NOT_FOUND)
+async def list_deliveries(request: Request) -> Response:
     """List pending and finished deliveries of the last week, latest first."""
+    service, webhook_id = current_service(request), request.path_params["webhook_id"]
+    query = read_query(request, DeliveryQuery)
     service.webhooks.get(webhook_id)
-    after_position = DeliveryPosition(*parse_cursor(cursor)) if cursor else None
-    rows = await service.webhooks.store.page(webhook_id, state=state, after_position=after_position, limit=limit + 1)
-    page = DeliveryPage(deliveries=[delivery_view(row) for row in rows[:limit]])
-    if len(rows) > limit:
-        page.next = format_cursor(rows[limit - 1].created_at, rows[limit - 1].delivery_id)
+    after_position = DeliveryPosition(*parse_cursor(query.cursor)) if query.cursor else None
+    rows = await service.webhooks.store.page(
+        webhook_id, state=query.state, after_position=after_position, limit=query.limit + 1
+    )
+    page = DeliveryPage(deliveries=[delivery_view(row) for row in rows[: query.limit]])
+    if len(rows) > query.limit:
+        last = rows[query.limit - 1]
+        page.next = format_cursor(last.created_at, last.delivery_id)
     return json_answer(page)

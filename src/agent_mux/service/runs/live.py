@@ -4,6 +4,7 @@ Observers, such as metrics and webhooks, see the start, the interactions and the
 cost nothing per event.
 """
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +15,11 @@ import anyio
 from msgspec import UNSET, Raw, json
 from sqlalchemy import Executable
 
+from agent_mux._util.logs import LOGGER
 from agent_mux._util.sanitize import to_json, to_json_bytes
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import TERMINAL_STATES, RunState
+from agent_mux.run.commands import AnyCommand, execute_command
 from agent_mux.run.handle import RunHandle
 from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import PendingInteraction
@@ -48,6 +51,21 @@ class RunLifecycleObserver(Protocol):
 
         `events`: number of events by type that this process has seen; empty for a run that a crash interrupted.
         """
+
+
+Notification = Callable[[RunLifecycleObserver], Iterable[OutboxEntry]]
+"""A call of one method of an observer."""
+
+
+def collect_entries(observers: Iterable[RunLifecycleObserver], notify: Notification) -> list[OutboxEntry]:
+    """Notify observers and return their entries. One that raises loses its own entries only: the change is recorded."""
+    entries: list[OutboxEntry] = []
+    for observer in observers:
+        try:
+            entries.extend(notify(observer))
+        except Exception:  # an error of one observer must not affect the run, other runs and other observers
+            logging.getLogger(LOGGER).exception("%s cannot handle a change of a run", type(observer).__name__)
+    return entries
 
 
 class RecordChange(Protocol):
@@ -111,20 +129,23 @@ class LiveRun:
         else:
             self._change({"state": state})
 
-    def _change(
-        self, values: dict[str, Any], entries_of: Callable[[RunLifecycleObserver], Iterable[OutboxEntry]] = lambda _: ()
-    ) -> None:
+    def _change(self, values: dict[str, Any], entries_of: Notification = lambda _: ()) -> None:
         for name, value in values.items():
             if name != "result":  # it may be long, and the handle holds it
                 setattr(self.row, name, value)
-        self._record_change(
-            self.row.run_id, values, [entry for observer in self._observers for entry in entries_of(observer)]
-        )
+        self._record_change(self.row.run_id, values, collect_entries(self._observers, entries_of))
         self.notify_changed()
 
     @property
     def _summary(self) -> RunView:
         return self.view(full=False)
+
+    async def execute(self, command: AnyCommand) -> dict[str, Any]:
+        """Execute a command. Raises what the handle raises."""
+        try:
+            return await execute_command(self.handle, command)
+        finally:
+            self.notify_changed()
 
     def interaction_requested(self, pending: PendingInteraction) -> None:
         """Notify observers that the agent waits for a person."""

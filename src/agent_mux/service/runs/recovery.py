@@ -10,7 +10,7 @@ after the other. A request for such a run waits and, after a while, fails with U
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,14 @@ from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.environment import temp_dir_of
 from agent_mux.run.ledger import Ledger
 from agent_mux.run.result import RunError, RunResult
-from agent_mux.service.runs.live import OutboxEntry, ended_values, now_ms
+from agent_mux.service.runs.live import (
+    OutboxEntry,
+    RunLifecycleObserver,
+    collect_entries,
+    ended_values,
+    now_ms,
+    view_of,
+)
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.store.runs import RunRow
 
@@ -35,61 +42,78 @@ RECOVERY_TIMEOUT = 5.0  # seconds that a request waits for a journal to be read
 
 RecoverValues = Callable[[], Mapping[str, Any]]
 """Determine the columns of a run that was alive. Blocking."""
-OnRecovered = Callable[[RunRow, Mapping[str, Any]], Iterable[OutboxEntry]]
-"""Return the entries to write with the recovered columns."""
+RestartRun = Callable[[RunRow], Awaitable[None]]
+"""Start a run that was waiting. Raises `AgentMuxError`."""
 
 
 class Recovery:
     """The runs that were alive when the server was killed, until their outcome is determined."""
 
     def __init__(
-        self, journals: Path, make_codec: CodecFactory, write_queue: WriteBehindQueue, on_recovered: OnRecovered
+        self,
+        journals: Path,
+        make_codec: CodecFactory,
+        write_queue: WriteBehindQueue,
+        observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
-        """`on_recovered`: called with the row and the recovered columns of each run."""
-        self._on_recovered = on_recovered
+        """`journals`: the directory of the journals. `observers`: notified of the end of each recovered run."""
+        self._observers = observers
         self._journals = journals
         self._make_codec = make_codec
         self._write_queue = write_queue
         self._unrecovered: dict[str, tuple[RunRow, RecoverValues]] = {}
         self._recovered = anyio.Event()
 
-    async def begin(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """Clean up after the runs, and return in order those that had not started, of which only the request exists."""
-        return await to_thread.run_sync(self._classify, rows)
+    async def begin(self, rows: Sequence[RunRow], restart: RestartRun) -> None:
+        """Clean up after the runs, and start again in order those that were waiting."""
+        for row in await to_thread.run_sync(self._classify, rows):
+            try:
+                await restart(row)
+            except AgentMuxError as error:
+                self._mark_lost(
+                    row, f"the server was stopped while the run was queued, and it cannot be started again: {error}"
+                )
 
     def _classify(self, rows: Sequence[RunRow]) -> list[RunRow]:
+        """Return the runs that had not started, of which only the request exists; keep the others for `run`."""
         waiting = []
         for row in rows:
             journal = self._journals / f"{row.run_id}.journal"
             if journal.exists() and not (row.state == "spawned" and _is_empty(journal)):
                 self._add(row, lambda row=row, journal=journal: recovered_values(row, journal, self._make_codec))  # type: ignore[misc]
             elif row.state != "spawned":
-                self.mark_lost(row, f"the server was killed, and its journal {journal} is missing")
+                self._mark_lost(row, f"the server was killed, and its journal {journal} is missing")
             elif row.is_complete:
                 journal.unlink(missing_ok=True)
                 waiting.append(row)
             else:
                 reason = "the server was killed while the run was queued, and secrets of the request are not stored"
-                self.mark_lost(row, f"{reason}; start it again")
+                self._mark_lost(row, f"{reason}; start it again")
         return waiting
 
     def _add(self, row: RunRow, recover: RecoverValues) -> None:
         _clean_up(row.run_id)
         self._unrecovered[row.run_id] = row, recover
 
-    def mark_lost(self, row: RunRow, reason: str) -> None:
-        """End a run that left no journal and cannot start. `why`: the message of its error."""
+    def _mark_lost(self, row: RunRow, reason: str) -> None:
+        """End a run that left no journal and cannot start. `reason`: the message of its error."""
         self._add(row, lambda: lost_values(row, reason))
 
     async def run(self) -> None:
         """Recover the runs one after the other and store their outcomes."""
         for run_id, (row, recover) in list(self._unrecovered.items()):
             values = await to_thread.run_sync(_recover, run_id, recover)
-            self._write_queue.put(run_id, values, self._on_recovered(row, values))
+            self._write_queue.put(run_id, values, self._entries(row, values))
             await self._write_queue.flush()
             del self._unrecovered[run_id]
             news, self._recovered = self._recovered, anyio.Event()
             news.set()
+
+    def _entries(self, row: RunRow, values: Mapping[str, Any]) -> list[OutboxEntry]:
+        for name, value in values.items():
+            setattr(row, name, value)
+        view = view_of(row, full=False)
+        return collect_entries(self._observers, lambda observer: observer.ended(row, view, {}))
 
     async def wait_recovered(self, *run_ids: str) -> bool:
         """Wait until these runs are recovered; return whether it had to wait. Raises UNAVAILABLE when it takes long."""
@@ -159,7 +183,7 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
 
 
 def lost_values(row: RunRow, reason: str) -> dict[str, Any]:
-    """Return the columns of a run without a journal. `why`: the message of its error."""
+    """Return the columns of a run without a journal. `reason`: the message of its error."""
     result = RunResult(
         run_id=row.run_id,
         agent=row.agent,

@@ -69,9 +69,11 @@ class WriteBehindQueue:
     def discard(self, run_id: str) -> None:
         """Drop the changes of a deleted run, but keep its entries."""
         for changes in (self._pending, self._writing):
-            change = changes.pop(run_id, None)
-            if change is not None and change.entries:
+            change = changes.get(run_id)
+            if change is not None and change.entries:  # in its place: `flush` relies on the order
                 changes[run_id] = _Change(change.number, {}, change.entries)
+            else:
+                changes.pop(run_id, None)
         self._notify_written()
 
     def has(self, run_id: str) -> bool:

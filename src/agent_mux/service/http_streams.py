@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.events import AgentEvent, encode_event
-from agent_mux.service.runs.manager import RunManager
-from agent_mux.service.runs.readers import Batch, EncodedEventCache
+from agent_mux.service.runs.event_cache import EncodedEventCache
+from agent_mux.service.runs.streaming import Batch
 from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.summary import SessionFilter
@@ -79,33 +79,33 @@ def batch_chunks(
 
 
 async def event_stream(
-    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection, frame: Frame
+    service: Service, run_id: str, selection: EventSelection, frame: Frame
 ) -> AsyncGenerator[bytes, None]:
     """Yield the encoded events of a run, and its result at the end, numbered one above the last event."""
     end = selection.start
-    async with aclosing(runs.batches(run_id, selection.start)) as batches:
+    async with aclosing(service.streams.batches(run_id, selection.start)) as batches:
         async for batch in batches:
-            for chunk in batch_chunks(event_cache, run_id, batch, selection, frame):
+            for chunk in batch_chunks(service.event_cache, run_id, batch, selection, frame):
                 yield chunk
             end = batch[0] + len(batch[1])
-    result = await runs.result(run_id)
+    result = await service.streams.result(run_id)
     if result is not None:
         yield frame(end, result)
 
 
 async def event_stream_with_snapshots(
-    runs: RunManager, event_cache: EncodedEventCache, run_id: str, selection: EventSelection
+    service: Service, run_id: str, selection: EventSelection
 ) -> AsyncGenerator[bytes, None]:
     """Yield the same as Server-Sent Events, with a snapshot of the run before the events that changed it."""
     end = selection.start
-    async with aclosing(runs.updates(run_id, selection.start)) as updates:
+    async with aclosing(service.streams.updates(run_id, selection.start)) as updates:
         async for view, batch in updates:
             if view is not None:
                 yield as_snapshot(to_json_bytes(view))
-            for chunk in batch_chunks(event_cache, run_id, batch, selection, as_sse):
+            for chunk in batch_chunks(service.event_cache, run_id, batch, selection, as_sse):
                 yield chunk
             end = max(end, batch[0] + len(batch[1]))
-    result = await runs.result(run_id)
+    result = await service.streams.result(run_id)
     if result is not None:
         yield as_sse(end, result)
 

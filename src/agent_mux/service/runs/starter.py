@@ -1,0 +1,197 @@
+"""Starts runs and records how they end: new ones, and those that waited when an earlier server stopped."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import msgspec
+from anyio import to_thread
+
+from agent_mux._util.logs import LOGGER
+from agent_mux.client import AgentMux
+from agent_mux.errors import AgentMuxError, FieldError, ValidationError
+from agent_mux.redaction import redact_text
+from agent_mux.run.plan import RunPlan
+from agent_mux.service.runs.interactions import InteractionNotifier
+from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
+from agent_mux.service.runs.locks import KeyedLocks
+from agent_mux.service.runs.recovery import lost_values
+from agent_mux.service.runs.registry import RunRegistry
+from agent_mux.service.runs.requests import RunRequest, confined, request_of
+from agent_mux.service.store.runs import RunRow
+from agent_mux.service.views import RunView
+from agent_mux.settings.allowed_directories import AllowedDirectories
+
+
+class RunStarter:
+    """Starts runs until the service shuts down."""
+
+    def __init__(
+        self,
+        mux: AgentMux,
+        registry: RunRegistry,
+        tasks: anyio.abc.TaskGroup,
+        roots: AllowedDirectories,
+        *,
+        observers: Sequence[RunLifecycleObserver] = (),
+    ) -> None:
+        """`tasks`: lives as long as the service. `roots`: directories that runs may use."""
+        self._mux = mux
+        self._registry = registry
+        self._tasks = tasks
+        self._roots = roots
+        self._observers = observers
+        self._keys = KeyedLocks()
+        self._interactions = InteractionNotifier()
+        self._is_closing = False
+
+    # -- opening and closing
+
+    def open(self) -> None:
+        """Begin to notify observers and readers of live runs."""
+        self._tasks.start_soon(self._interactions.run)
+        self._tasks.start_soon(self._notify_queue_positions)
+
+    async def _notify_queue_positions(self) -> None:
+        while True:
+            await self._mux.concurrency.changed.wait()
+            for live in self._registry.alive:
+                if live.handle.state == "spawned":
+                    live.notify_changed()
+
+    def require_open(self) -> None:
+        """Raise UNAVAILABLE while the service is shutting down."""
+        if self._is_closing:
+            raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
+
+    async def close(self) -> None:
+        """Stop: accept no runs, keep queued ones for the next start, abort the others within their grace periods.
+
+        Outcomes are stored unless the database is unavailable; then the next start recovers them from the journals. A
+        second call does nothing.
+        """
+        if self._is_closing:
+            return
+        self._is_closing = True
+        alive = self._registry.alive
+        async with anyio.create_task_group() as tasks:
+            for live in alive:
+                if not (live.row.is_complete and live.handle.withdraw()):
+                    tasks.start_soon(live.handle.abort)
+        await self._registry.wait_released(*(live.row.run_id for live in alive))
+        if not await self._registry.flush():
+            warning = (
+                "the database is unavailable; the next start recovers the outcomes of the last runs from their journals"
+            )
+            logging.getLogger(LOGGER).warning(warning)
+
+    # -- creating
+
+    async def create(
+        self, body_fields: Any, *, owner: str = "", idempotency_key: str | None = None
+    ) -> tuple[RunView, bool]:
+        """Start a run; return its view and whether it is new. A repeated idempotency key returns the existing run.
+
+        Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key of a different request; UNAVAILABLE.
+        """
+        self.require_open()
+        request = request_of(body_fields)
+        options = confined(request.options, self._roots)
+        async with self._keys.hold((owner, idempotency_key or object())):
+            if idempotency_key is not None:
+                existing = await self._find_by_key(request, owner, idempotency_key)
+                if existing is not None:
+                    return existing, False
+            plan = await self._plan(options)
+            row = _new_row(request, plan, owner, idempotency_key)
+            async with self._registry.hold(row.run_id):
+                return await self._create(row, plan), True
+
+    async def restart(self, row: RunRow) -> None:
+        """Start a run again that waited when the server stopped. Raises what `create` raises."""
+        request = request_of(msgspec.json.decode(row.request))
+        options = confined({**request.options, "cwd": row.cwd}, self._roots)
+        self._start(row, await self._plan({**options, "run_id": row.run_id}))
+
+    async def _plan(self, options: Mapping[str, Any]) -> RunPlan:
+        """Plan a run with a journal, whatever its profile sets: its events are read from there."""
+        return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
+
+    async def _create(self, row: RunRow, plan: RunPlan) -> RunView:
+        """Insert the row, then start the run: every run that starts is stored.
+
+        Its lock keeps readers waiting until then.
+        """
+        if self._registry.journal_of(row.run_id).exists() or not await self._registry.insert(row):
+            raise ValidationError([FieldError("runId", row.run_id, "an id that no other run has")])
+        try:
+            live = self._start(row, plan)
+        except BaseException:
+            await self._registry.discard(row.run_id)
+            raise
+        return live.view(full=True)
+
+    async def _find_by_key(self, request: RunRequest, owner: str, key: str) -> RunView | None:
+        row = await self._registry.find_by_key(owner, key)
+        if row is None:
+            return None
+        if row.fingerprint != request.fingerprint:
+            raise ValidationError([FieldError("Idempotency-Key", key, "a different key for each different request")])
+        return await self._registry.get(row.run_id)
+
+    # -- running
+
+    def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
+        self.require_open()  # no await between this check and the start
+        handle = self._mux.run(plan, owner=row.owner)
+        live = LiveRun(row, handle, self._registry.record, self._observers)
+        self._registry.add(live)
+        self._interactions.watch(live)
+        self._tasks.start_soon(self._supervise, live)
+        return live
+
+    async def _supervise(self, live: LiveRun) -> None:
+        """Wait for the end of a run and record its outcome."""
+        has_result = True
+        with anyio.CancelScope(shield=True):  # bounded, since the client ends the run; the outcome has to be stored
+            try:
+                result = await live.handle
+                live.ended(result, await to_thread.run_sync(_file_size, result.journal))
+            except AgentMuxError as error:  # the run was withdrawn, or there was an internal error
+                has_result = False
+                if not live.handle.is_withdrawn:
+                    logging.getLogger(LOGGER).exception("run %s has no result", live.row.run_id)
+                    self._registry.record(live.row.run_id, lost_values(live.row, str(error)))
+                    await self._registry.flush()
+            except Exception:  # must not affect other runs; the next start recovers this one
+                logging.getLogger(LOGGER).exception("cannot write the outcome of run %s", live.row.run_id)
+        self._registry.release(live, is_recorded=has_result)
+
+
+def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: str | None) -> RunRow:
+    options = plan.requested_options
+    return RunRow(
+        run_id=plan.run_id,
+        created_at=now_ms(),
+        agent=options.agent,
+        model=options.model,
+        owner=owner,
+        idempotency_key=idempotency_key,
+        fingerprint=request.fingerprint,
+        request=request.stored_json,
+        is_complete=request.is_complete,
+        cwd=options.working_directory(),
+        project_id=options.project_id,
+        tags=tuple(map(redact_text, options.tags)),
+    )
+
+
+def _file_size(journal: str | None) -> int | None:
+    try:
+        return None if journal is None else Path(journal).stat().st_size
+    except OSError:
+        return None
