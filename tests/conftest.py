@@ -24,9 +24,9 @@ while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
 os.close(descriptor)
 
 # No deadlines: a busy machine must not fail a test.
-settings.register_profile("patient", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("patient"), max_examples=1_000)
-settings.load_profile(os.environ.get("AMUX_PROPERTIES", "patient"))
+settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000)
+settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
 
 DOUBLES = ("anyio_backend", "make_client", "database_url")
 """Parameters that run the same test again: on another event loop, with another client, with another database."""
@@ -35,19 +35,25 @@ NO_PARAMETERS = SimpleNamespace(params={})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all but one variant of each test as `slow`: in turn another one, so that the fast tests use all of them."""
+    """Mark repetitions as `slow`: all but one variant of a test, and most cases of a `sampled` test.
+
+    Each test and each of its cases chooses another variant, so that the fast tests include all of them.
+    """
     tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         parameters = getattr(item, "callspec", NO_PARAMETERS).params
-        if not parameters.keys().isdisjoint(DOUBLES):
-            # Variants of a test share the other parameters: the same objects.
-            others = frozenset((name, id(value)) for name, value in parameters.items() if name not in DOUBLES)
-            tests[item.nodeid.partition("[")[0]][others].append(item)
+        # Variants of a case share the other parameters: the same objects.
+        others = frozenset((name, id(value)) for name, value in parameters.items() if name not in DOUBLES)
+        tests[item.nodeid.partition("[")[0]][others].append(item)
     for name, cases in tests.items():
-        for number, variants in enumerate(cases.values(), zlib.crc32(name.encode())):
-            del variants[number % len(variants)]
+        first = zlib.crc32(name.encode())
+        for number, variants in enumerate(cases.values(), first):
+            sampled = variants[0].get_closest_marker("sampled")
+            is_fast = sampled is None or (number - first) % sampled.args[0] == 0
+            chosen = variants[number % len(variants)] if is_fast else None
             for item in variants:
-                item.add_marker(pytest.mark.slow)
+                if item is not chosen:
+                    item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
