@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters testing tests benchmarks docs
 
-.PHONY: help demo serve test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo serve test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
 
 help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
@@ -21,6 +21,8 @@ help:
 	@echo "make e2e-results  the same, and write the results into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
+	@echo "make dev     install what the other targets need, at the versions of requirements-dev.txt, into .venv"
+	@echo "make lock    upgrade uv.lock and requirements-dev.txt to the newest versions that pyproject.toml allows"
 	@echo "make docs    regenerate the reference pages"
 	@echo "make goldens regenerate the golden events; review the diff"
 
@@ -31,8 +33,9 @@ help:
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-.venv/dev: .venv/base testing/pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev --editable . --editable ./testing
+.venv/dev: .venv/base testing/pyproject.toml requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable . --editable ./testing
 	@touch $@
 
 demo: .venv/base
@@ -103,6 +106,15 @@ docs: .venv/dev
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance
+
+# The versions of the development install: uv.lock for uv, and the same for pip.
+lock:
+	$(PYTHON) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet uv
+	.venv/uv/bin/uv lock --upgrade
+	.venv/uv/bin/uv export --quiet --frozen --no-emit-local --output-file requirements-dev.txt
+
+dev: .venv/dev
 
 clean:
 	rm -rf .venv dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

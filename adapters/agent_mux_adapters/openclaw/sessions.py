@@ -104,9 +104,7 @@ def _session_id(key: str, transcript: str) -> str:
 MAX_EVENT_SIZE = 4_194_304  # bytes; OpenClaw compresses no longer events
 _ZSTANDARD_MODULES = ("compression.zstd", "backports.zstd")
 """Modules with Zstandard: in Python from 3.14 on, and in a package for earlier versions."""
-_NO_ZSTANDARD = (
-    "it is compressed with Zstandard, which Python has from 3.14; else: pip install 'agent-mux[zstd]'"
-)
+_NO_ZSTANDARD = "it is compressed with Zstandard, which Python has from 3.14; else: pip install 'agent-mux[zstd]'"
 
 
 def _event_of(row: Row) -> dict[str, Any]:
