@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.missing_extras import pytest_fixture_setup, pytest_make_collect_report, pytest_pyfunc_call
+
+__all__ = ("pytest_fixture_setup", "pytest_make_collect_report", "pytest_pyfunc_call")
 
 INTERPRETERS_OWN = {signal.SIGINT: signal.default_int_handler}
 """Signals whose default in Python is not the system's."""
