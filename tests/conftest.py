@@ -1,10 +1,12 @@
-"""Settings of all tests: signals, standard streams, slow doubles, hypothesis profiles, garbage collection."""
+"""Settings of all tests: signals, umask, standard streams, slow doubles, hypothesis profiles, garbage collection."""
 
 import gc
 import os
 import signal
 import zlib
 from collections import defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +23,8 @@ for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(ignored) == signal.SIG_IGN:
         signal.signal(ignored, INTERPRETERS_OWN.get(ignored, signal.SIG_DFL))
 
+os.umask(0o022)  # tests check the modes of files that others may read
+
 # Without the three standard descriptors, the next file or pipe that is opened would become one of them.
 while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
     os.set_inheritable(descriptor, True)
@@ -34,6 +38,14 @@ settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
 DOUBLES = ("anyio_backend", "make_client", "database_url")
 """Parameters that run the same test again: on another event loop, with another client, with another database."""
 NO_PARAMETERS = SimpleNamespace(params={})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use an empty home directory. Installed agents are still found in the user's."""
+    os.environ.setdefault("AMUX_AGENT_CACHE", str(Path("~/.cache/agent-mux/agents").expanduser()))
+    home = TemporaryDirectory(prefix="amux-home-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    os.environ["HOME"] = home.name
 
 
 @pytest.hookimpl(tryfirst=True)
