@@ -71,6 +71,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection() -> None:
+    """Collect without garbage collection: the tests are tens of thousands of objects that are never freed."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection: there are tens of thousands, and they are never freed."""
+    """Exclude the collected tests from garbage collection."""
     gc.freeze()
+    gc.enable()

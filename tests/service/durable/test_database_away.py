@@ -84,6 +84,7 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
         assert [server.stream(run) for run in runs] == [reader.seen for reader in readers]
 
 
+@pytest.mark.slow
 def test_a_server_stops_soon_and_loses_nothing_while_the_database_is_unavailable(
     own_cluster: Cluster, tmp_path: Path
 ) -> None:
