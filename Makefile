@@ -3,12 +3,13 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3,$(she
 BIN := .venv/bin
 SOURCES := src adapters testing tests benchmarks docs
 
-.PHONY: help demo serve picture test delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens clean
+.PHONY: help demo serve picture test test-slow test-all delivery schemathesis durability torture soak example fuzz e2e e2e-results check bench docs goldens lock dev clean
 
 help:
 	@echo "make demo    set up; the embedded agent repairs a repository with a failing test (no key, no network)"
 	@echo "make serve   set up and start the service on loopback (docs/how-to/run-the-service.md)"
-	@echo "make test    set up and run the unit, conformance, process and service tests; AMUX_PROPERTIES=thorough: 1,000 examples per property"
+	@echo "make test    set up and run the fast tests: unit, conformance, process, service (4 minutes on 2 processors)"
+	@echo "make test-all  all tests: make test, then make test-slow (the rest: slow tests, long runs; without e2e)"
 	@echo "make example install the example adapter of docs/how-to and run its tests"
 	@echo "make soak    200 concurrent runs and 1,000 consecutive runs, on both event loops"
 	@echo "make schemathesis  thousands of valid and invalid requests from the OpenAPI document (minutes)"
@@ -20,6 +21,8 @@ help:
 	@echo "make e2e-results  the same, and write the results into the support matrix"
 	@echo "make check   lint, types, import rules, generated docs"
 	@echo "make bench   the benchmarks, as ratios from one run"
+	@echo "make dev     install what the other targets need, at the versions of requirements-dev.txt, into .venv"
+	@echo "make lock    upgrade uv.lock and requirements-dev.txt to the newest versions that pyproject.toml allows"
 	@echo "make docs    regenerate the reference pages"
 	@echo "make picture redraw the terminal of the README, from a recording"
 	@echo "make goldens regenerate the golden events; review the diff"
@@ -31,8 +34,9 @@ help:
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-.venv/dev: .venv/base testing/pyproject.toml
-	$(BIN)/python -m pip install --quiet --group dev --editable . --editable ./testing
+.venv/dev: .venv/base testing/pyproject.toml requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable . --editable ./testing
 	@touch $@
 
 demo: .venv/base
@@ -42,30 +46,38 @@ serve: .venv/base
 	$(BIN)/python -m pip install --quiet --editable '.[service]'
 	$(BIN)/amux serve
 
-# Process tests mostly wait, so two of them run per processor.
+# The fast suite. Process tests mostly wait, so two of them run per processor.
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses=auto $(if $(COVERAGE),--cov --cov-report=) tests/unit tests/conformance
 	$(BIN)/python -m pytest --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) \
 	  $(if $(COVERAGE),--cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90) tests/process tests/service
+
+# Everything that `make test` leaves out: slow tests, properties with 1,000 examples each, long runs of single modules.
+test-slow: .venv/dev
+	AMUX_PROPERTIES=thorough $(BIN)/python -m pytest --numprocesses=auto -m "slow or hypothesis" tests/unit tests/conformance
+	$(BIN)/python -m pytest --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN))) -m slow tests/process tests/service
+	$(MAKE) soak torture delivery durability schemathesis example
+
+test-all: test test-slow
 
 example: .venv/dev
 	$(BIN)/python -m pip install --quiet --editable docs/how-to/write-an-adapter
 	cd docs/how-to/write-an-adapter && ../../../$(BIN)/python -m pytest --numprocesses=auto
 
 soak: .venv/dev
-	AMUX_SOAK=full $(BIN)/python -m pytest tests/process/test_many_runs.py -s
+	AMUX_SOAK=full $(BIN)/python -m pytest -m "" tests/process/test_many_runs.py -s
 
 schemathesis: .venv/dev
-	AMUX_SCHEMATHESIS=full $(BIN)/python -m pytest tests/service/test_schemathesis.py
+	AMUX_SCHEMATHESIS=full $(BIN)/python -m pytest -m "" tests/service/test_schemathesis.py
 
 torture: .venv/dev
-	AMUX_TORTURE=full $(BIN)/python -m pytest tests/process/test_torture.py
+	AMUX_TORTURE=full $(BIN)/python -m pytest -m "" tests/process/test_torture.py
 
 delivery: .venv/dev
-	AMUX_DELIVERY=full $(BIN)/python -m pytest tests/service/test_delivery.py
+	AMUX_DELIVERY=full $(BIN)/python -m pytest -m "" tests/service/test_delivery.py
 
 durability: .venv/dev
-	AMUX_DURABILITY=full $(BIN)/python -m pytest tests/service/durable
+	AMUX_DURABILITY=full $(BIN)/python -m pytest -m "" tests/service/durable
 
 fuzz: .venv/dev
 	$(BIN)/python -m agent_mux_testing.fuzz
@@ -98,6 +110,15 @@ picture: .venv/dev
 
 goldens: .venv/dev
 	AMUX_UPDATE_GOLDENS=1 $(BIN)/python -m pytest tests/conformance
+
+# The versions of the development install: uv.lock for uv, and the same for pip.
+lock:
+	$(PYTHON) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet uv
+	.venv/uv/bin/uv lock --upgrade
+	.venv/uv/bin/uv export --quiet --frozen --no-emit-local --output-file requirements-dev.txt
+
+dev: .venv/dev
 
 clean:
 	rm -rf .venv dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

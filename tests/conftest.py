@@ -1,21 +1,82 @@
-"""Settings of all tests: signals, hypothesis profiles, garbage collection."""
+"""Settings of all tests: signals, umask, standard streams, slow doubles, hypothesis profiles, garbage collection."""
 
 import gc
 import os
 import signal
+import zlib
+from collections import defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.missing_extras import pytest_fixture_setup, pytest_make_collect_report, pytest_pyfunc_call
 
-# A background job of a shell ignores SIGINT, and so do its children; tests of SIGINT would fail.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+__all__ = ("pytest_fixture_setup", "pytest_make_collect_report", "pytest_pyfunc_call")
+
+INTERPRETERS_OWN = {signal.SIGINT: signal.default_int_handler}
+"""Signals whose default in Python is not the system's."""
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    # `nohup` ignores SIGHUP, a background job of a shell SIGINT and SIGQUIT, and child processes inherit that.
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, INTERPRETERS_OWN.get(ignored, signal.SIG_DFL))
+
+os.umask(0o022)  # tests check the modes of files that others may read
+
+# Without the three standard descriptors, the next file or pipe that is opened would become one of them.
+while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+    os.set_inheritable(descriptor, True)
+os.close(descriptor)
 
 # No deadlines: a busy machine must not fail a test.
-settings.register_profile("patient", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("thorough", settings.get_profile("patient"), max_examples=1_000)
-settings.load_profile(os.environ.get("AMUX_PROPERTIES", "patient"))
+settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000)
+settings.load_profile(os.environ.get("AMUX_PROPERTIES", "quick"))
+
+DOUBLES = ("anyio_backend", "make_client", "database_url")
+"""Parameters that run the same test again: on another event loop, with another client, with another database."""
+NO_PARAMETERS = SimpleNamespace(params={})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use an empty home directory. Installed agents are still found in the user's."""
+    os.environ.setdefault("AMUX_AGENT_CACHE", str(Path("~/.cache/agent-mux/agents").expanduser()))
+    home = TemporaryDirectory(prefix="amux-home-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    os.environ["HOME"] = home.name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark repetitions as `slow`: all but one variant of a test, and most cases of a `sampled` test.
+
+    Each test and each of its cases chooses another variant, so that the fast tests include all of them.
+    """
+    tests: dict[str, dict[Any, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        parameters = getattr(item, "callspec", NO_PARAMETERS).params
+        # Variants of a case share the other parameters: the same objects.
+        others = frozenset((name, id(value)) for name, value in parameters.items() if name not in DOUBLES)
+        tests[item.nodeid.partition("[")[0]][others].append(item)
+    for name, cases in tests.items():
+        first = zlib.crc32(name.encode())
+        for number, variants in enumerate(cases.values(), first):
+            sampled = variants[0].get_closest_marker("sampled")
+            is_fast = sampled is None or (number - first) % sampled.args[0] == 0
+            chosen = variants[number % len(variants)] if is_fast else None
+            for item in variants:
+                if item is not chosen:
+                    item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection() -> None:
+    """Collect without garbage collection: the tests are tens of thousands of objects that are never freed."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection: there are tens of thousands, and they are never freed."""
+    """Exclude the collected tests from garbage collection."""
     gc.freeze()
+    gc.enable()

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.process.scripted import MakeClient, split_arguments
-from tests.service.serving import Serving, serving
 
 from agent_mux import RemoteMux
 from agent_mux.sdk.registry import AdapterRegistry
+
+if TYPE_CHECKING:
+    from tests.service.serving import Serving
 
 CLIENT_KINDS = ("local", "remote")
 SERVICE_SETTINGS = ("max_concurrent_runs", "max_concurrent_runs_per_agent", "queue_limit")
@@ -43,7 +45,7 @@ def local_only(reason: LocalOnly) -> pytest.MarkDecorator:
 class ScriptedServer:
     """A server and its clients; its only agent is the scripted agent requested last."""
 
-    def __init__(self, server: Serving, registry: AdapterRegistry) -> None:
+    def __init__(self, server: "Serving", registry: AdapterRegistry) -> None:
         self.server = server
         self._registry = registry
 
@@ -56,6 +58,8 @@ class ScriptedServer:
 @contextmanager
 def scripted_server(directory: Path, **settings: Any) -> Iterator[ScriptedServer]:
     """Start a server in a directory, with these settings."""
+    from tests.service.serving import serving  # needs an extra, which local runs do not
+
     registry = AdapterRegistry()
     limits = {"max_concurrent_runs": None, "roots": [Path(tempfile.gettempdir()), Path.cwd()], **settings}
     with serving(directory, registry, **limits) as server:

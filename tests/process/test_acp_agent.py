@@ -113,6 +113,7 @@ emit(over=True); emit(done=True); drain()"""
 )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("chosen", "answer"), [("allow", "yes"), ("allow_always", "yes"), ("reject", "no"), (None, "no")]
 )
@@ -132,6 +133,7 @@ async def test_permission_requests_are_shown_in_the_editor(
         assert begun < asked
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
 async def test_session_mode_answers_permission_requests_without_the_editor(
     start: Start, tmp_path: Path, mode: str, answer: str
@@ -143,6 +145,7 @@ async def test_session_mode_answers_permission_requests_without_the_editor(
         assert (editor.asked, editor.text_of(session)) == ([], answer)
 
 
+@pytest.mark.slow
 async def test_mode_change_during_a_turn_applies_immediately(start: Start, tmp_path: Path) -> None:
     body = (
         FIRST
@@ -161,6 +164,7 @@ async def test_mode_change_during_a_turn_applies_immediately(start: Start, tmp_p
         assert editor.text_of(session) == "yes"
 
 
+@pytest.mark.slow
 async def test_new_mode_applies_to_the_next_prompt_of_an_agent_without_resume(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -170,6 +174,7 @@ async def test_new_mode_applies_to_the_next_prompt_of_an_agent_without_resume(st
         assert (editor.asked, editor.text_of(session)) == ([], "echo firstit was no")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "status"), [("allow", "completed"), ("reject", "failed"), (None, "failed")])
 async def test_request_without_a_known_tool_call_becomes_a_tool_call(
     start: Start, tmp_path: Path, chosen: str | None, status: str
@@ -182,6 +187,7 @@ async def test_request_without_a_known_tool_call_becomes_a_tool_call(
         assert editor.calls(session) == [("it", "pending"), ("it", status)]
 
 
+@pytest.mark.slow
 async def test_policy_rules_answer_before_the_editor(start: Start, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rules]]\ndecision = "deny"\ncommands = ["make"]\nreason = "not here"\n')
@@ -271,6 +277,7 @@ while (line := read()):
         editor.hold.set()
 
 
+@pytest.mark.slow
 async def test_cancel_right_after_the_prompt_stops_the_turn(start: Start, tmp_path: Path) -> None:
     body = (
         FIRST
@@ -288,6 +295,7 @@ while (line := read()):
         assert editor.text_of(session) == "stopped"
 
 
+@pytest.mark.slow
 async def test_cancel_without_a_prompt_has_no_effect(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -296,6 +304,7 @@ async def test_cancel_without_a_prompt_has_no_effect(start: Start, tmp_path: Pat
         assert await editor.ask(session, "hello") == "end_turn"
 
 
+@pytest.mark.slow
 async def test_agent_that_ignores_cancel_is_terminated(start: Start, tmp_path: Path, installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text("import agent_mux.acp_server.session as session\nsession.CANCEL_TIMEOUT = 0.2\n")
@@ -323,6 +332,7 @@ async def test_two_sessions_run_concurrently(start: Start, tmp_path: Path) -> No
         assert editor.text_of(two) == "echo firstecho meanwhile"
 
 
+@pytest.mark.slow
 async def test_prompts_of_one_session_run_in_sequence(start: Start, tmp_path: Path) -> None:
     async with start() as editor:
         session = await editor.begin(tmp_path)
@@ -334,6 +344,7 @@ async def test_prompts_of_one_session_run_in_sequence(start: Start, tmp_path: Pa
 QUESTION = FIRST + "emit(question='which?'); emit(text='so ' + read()['answer']); emit(over=1); emit(done=1); drain()"
 
 
+@pytest.mark.slow
 async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp_path: Path) -> None:
     async with start(body=QUESTION, can=FORMS) as editor:
         editor.fill_in = {"answer": "blue"}
@@ -345,6 +356,7 @@ async def test_question_is_a_form_if_the_editor_supports_forms(start: Start, tmp
         assert editor.text_of(session) == "so blue"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("chosen", "answer"), [("1", "so blue"), ("reject", "so no"), (None, "so no")])
 async def test_question_is_a_choice_without_form_support(
     start: Start, tmp_path: Path, chosen: str | None, answer: str
@@ -372,6 +384,7 @@ async def test_crashed_agent_returns_an_error_with_its_stderr(start: Start, tmp_
         assert await editor.begin(tmp_path) != session
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "json_rpc"), [("AUTH_ERROR", -32000), ("RATE_LIMITED", -32603), ("AGENT_CRASH", -32603)]
 )
@@ -384,6 +397,7 @@ async def test_failed_turn_returns_an_error(start: Start, tmp_path: Path, code: 
         assert (raised.value.code, code_of(raised.value)) == (json_rpc, code)
 
 
+@pytest.mark.slow
 async def test_full_context_returns_stop_reason_max_tokens(start: Start, tmp_path: Path) -> None:
     async with start(body=FIRST + "emit(failed='CONTEXT_EXCEEDED'); drain()") as editor:
         session = await editor.begin(tmp_path)
@@ -416,6 +430,7 @@ async def test_invalid_requests_are_refused_and_the_connection_stays_open(start:
         assert await editor.ask(session, "hello") == "end_turn"
 
 
+@pytest.mark.slow
 async def test_mcp_servers_of_the_editor_reach_the_run(start: Start, tmp_path: Path, installed: Installed) -> None:
     servers = [
         {"name": "my files!", "command": "/bin/files", "args": ["-x"], "env": [{"name": "KEY", "value": "sesame-open"}]}
@@ -439,6 +454,7 @@ async def test_close_session_ends_its_run(start: Start, tmp_path: Path) -> None:
             await editor.ask(session, "hello")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("body", [CHAT_AGENT, STUBBORN], ids=["waits", "stubborn"])
 async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp_path: Path, body: str) -> None:
     async with start(body=body) as editor:
@@ -450,6 +466,7 @@ async def test_no_process_remains_after_the_editor_disconnects(start: Start, tmp
     assert processes_of(session) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
@@ -488,6 +505,7 @@ def test_malformed_lines_are_answered_with_errors(installed: Installed, tmp_path
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_oversized_message_is_refused(installed: Installed) -> None:
     site = installed.home / "sitecustomize.py"
     site.write_text("import agent_mux.acp_server.transport as transport\ntransport.LONGEST_MESSAGE = 1000\n")
@@ -498,6 +516,7 @@ def test_oversized_message_is_refused(installed: Installed) -> None:
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [None, 4]
 
 
+@pytest.mark.slow
 def test_slow_editor_receives_all_updates(installed: Installed, tmp_path: Path) -> None:
     flooded = tmp_path / "flooded"
     with start_server(installed, {}) as process:
@@ -596,6 +615,7 @@ async def test_stored_session_is_listed_and_loaded_with_its_history(
         assert raised.value.code == -32002
 
 
+@pytest.mark.slow
 async def test_tool_output_is_shown_while_the_tool_runs(start: Start, tmp_path: Path) -> None:
     body = FIRST + "emit(ran='make'); emit(over=True); emit(done=True); drain()"
     async with start("--yolo", body=body) as editor:

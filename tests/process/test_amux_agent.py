@@ -188,6 +188,7 @@ def test_question_is_answered(sandbox: Sandbox) -> None:
 # -- stopping
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by_signal", [False, True])
 def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_signal: bool) -> None:
     model = sandbox.script(SLEEP, {"text": "Here again."})
@@ -207,6 +208,7 @@ def test_interrupted_turn_ends_and_the_program_continues(sandbox: Sandbox, by_si
         assert agent.lines_of("interrupted", "aborted") == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by_signal", [False, True])
 def test_cancelled_run_ends_with_aborted(sandbox: Sandbox, by_signal: bool) -> None:
     with sandbox.controlled(model=sandbox.script(SLEEP), approvalMode="yolo") as agent:
@@ -259,6 +261,7 @@ def test_closed_output_ends_the_program_quietly(sandbox: Sandbox) -> None:
 # -- failures and limits
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "event", "code"),
     [
@@ -348,6 +351,7 @@ def test_fork_copies_the_history_under_a_new_id(sandbox: Sandbox) -> None:
     assert sorted(line.split()[0] for line in listed) == sorted([forked, session_id])
 
 
+@pytest.mark.slow
 def test_fork_reports_the_number_of_prior_turns(sandbox: Sandbox) -> None:
     session_id = session_id_of(sandbox)
     with sandbox.controlled(model=sandbox.script({"text": "Other."}), forkSessionId=session_id) as agent:
@@ -365,6 +369,7 @@ def test_no_session_stores_nothing(sandbox: Sandbox) -> None:
     assert not sandbox.home.exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
 @pytest.mark.parametrize("name", ["unknown", "../../etc/passwd"])
 def test_unknown_session_is_a_terminal_error(sandbox: Sandbox, field: str, name: str) -> None:
@@ -414,6 +419,7 @@ def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
     assert not (sandbox.work / "a").exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("argv", "code", "sentence"),
     [

@@ -95,6 +95,7 @@ def test_env_and_cwd_flags_reach_the_agent(installed: Installed, tmp_path: Path)
     assert done.stdout == f"b {tmp_path}\n"
 
 
+@pytest.mark.slow
 def test_journal_flag_sets_the_path_and_no_journal_writes_none(installed: Installed, tmp_path: Path) -> None:
     journal = tmp_path / "my.journal"
     done = installed.run("run", "scripted", "hi", "--json", "--journal", journal, body=HELLO)
@@ -104,6 +105,7 @@ def test_journal_flag_sets_the_path_and_no_journal_writes_none(installed: Instal
     assert "journal" not in nothing.stderr
 
 
+@pytest.mark.slow
 def test_worktree_is_reported_in_the_result(installed: Installed, tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     for words in (["init", "-q", str(repository)], ["-C", str(repository), "commit", "-q", "--allow-empty", "-mx"]):
@@ -119,11 +121,13 @@ def test_worktree_is_reported_in_the_result(installed: Installed, tmp_path: Path
     assert "! the worktree " in done.stderr  # long paths are cut
 
 
+@pytest.mark.slow
 def test_control_characters_are_unchanged_in_a_pipe(installed: Installed) -> None:
     body = "read(); emit(text='\\x1b[2J\\x1b]0;x\\x07é\\u202e'); emit(done=True); drain()"
     assert installed.run("run", "scripted", "hi", body=body).stdout == "\x1b[2J\x1b]0;x\x07é\u202e\n"
 
 
+@pytest.mark.slow
 def test_unencodable_characters_become_question_marks(installed: Installed) -> None:
     body = "read(); emit(text='é→'); emit(done=True); drain()"
     done = installed.run("run", "scripted", "hi", body=body, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
@@ -135,6 +139,7 @@ def test_unencodable_characters_become_question_marks(installed: Installed) -> N
 # -- exit codes
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("body", "flags", "code", "error_code"),
     [
@@ -179,6 +184,7 @@ def test_unstartable_program_is_exit_code_12_and_missing_program_is_4(installed:
 # -- without a terminal
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("flags", [[], ["--non-interactive"]])
 def test_approvals_are_denied_with_a_warning_without_a_terminal(installed: Installed, flags: list[str]) -> None:
     done = installed.run("run", "scripted", "hi", *flags, body=ASK)
@@ -207,6 +213,7 @@ def test_denial_warning_is_printed_once(installed: Installed) -> None:
     assert done.stderr.count("warning: ") == 1
 
 
+@pytest.mark.slow
 def test_yolo_and_deny_print_no_warning(installed: Installed) -> None:
     for flag, answer in (("--yolo", "yes"), ("--deny", "no")):
         done = installed.run("run", "scripted", "hi", "-q", flag, body=ASK)
@@ -216,6 +223,7 @@ def test_yolo_and_deny_print_no_warning(installed: Installed) -> None:
 # -- at a terminal
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("typed", "answer"), [("yes", "yes"), ("no because", "no"), ("\x04", "no")])
 def test_approval_is_asked_at_the_terminal(installed: Installed, typed: str, answer: str) -> None:
     with installed.terminal("run", "scripted", "hi", body=ASK) as terminal:
@@ -249,6 +257,7 @@ def test_approval_text_is_complete_and_sanitized(installed: Installed) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("typed", "answer"), [("2", "blue"), ("3", "3")])
 def test_question_options_are_numbered(installed: Installed, typed: str, answer: str) -> None:
     body = "read(); emit(question='which?'); emit(text='so ' + read()['answer']); emit(done=True); drain()"
@@ -261,6 +270,7 @@ def test_question_options_are_numbered(installed: Installed, typed: str, answer:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_early_keys_do_not_answer_the_question(installed: Installed) -> None:
     body = "read(); emit(text='wait'); " + "go = open(os.environ['GO']).read(); " + ASK.removeprefix("read(); ")
     go = installed.home / "go"
@@ -276,6 +286,7 @@ def test_early_keys_do_not_answer_the_question(installed: Installed) -> None:
         assert terminal.finish() == 0
 
 
+@pytest.mark.slow
 def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--timeout", "2", "--grace-period", "0.1", body=ASK) as terminal:
         terminal.expect("lways? ")
@@ -284,6 +295,7 @@ def test_question_is_withdrawn_when_the_run_ends(installed: Installed) -> None:
         assert terminal.finish() == 11
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--grace-period", "1", body=ASK) as terminal:
         terminal.expect("lways? ")
@@ -293,6 +305,7 @@ def test_ctrl_c_at_a_question_aborts_the_run(installed: Installed) -> None:
         assert terminal.finish() == 13
 
 
+@pytest.mark.slow
 def test_approval_is_asked_at_the_terminal_with_json_output(installed: Installed) -> None:
     with installed.terminal("run", "scripted", "hi", "--json", body=ASK) as terminal:
         terminal.expect("lways? ")
@@ -326,6 +339,7 @@ def started(installed: Installed, *arguments: str, body: str) -> "tuple[subproce
     return process, run_id
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("number", "flags"), [(signal.SIGINT, ["--json"]), (signal.SIGINT, []), (signal.SIGTERM, []), (signal.SIGHUP, [])]
 )
@@ -378,6 +392,7 @@ def test_closed_reader_ends_a_silent_run(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -407,6 +422,7 @@ def test_head_ends_any_command_quietly(installed: Installed, tmp_path: Path, com
     assert "error" not in done.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", ["run scripted hi --json", "run scripted hi", "schema", "--help", "--version"])
 def test_full_disk_is_reported(installed: Installed, command: str) -> None:
     with Path("/dev/full").open("w") as full:
@@ -434,6 +450,7 @@ def test_slow_reader_does_not_block_the_agent(installed: Installed) -> None:
 # -- record, demo
 
 
+@pytest.mark.slow
 def test_recorded_fixture_replays_identically(installed: Installed, tmp_path: Path) -> None:
     folder, work = tmp_path / "fixtures" / "hello", installed.home / "work"
     work.mkdir()
@@ -470,6 +487,7 @@ def test_recording_of_a_real_agent_passes_the_adapter_suite(installed: Installed
     assert [*checks.check_is_understood(recorded), *checks.check_conforms(recorded), *check_golden(recorded)] == []
 
 
+@pytest.mark.slow
 def test_record_keeps_the_fixture_of_a_failed_run(installed: Installed, tmp_path: Path) -> None:
     folder = tmp_path / "failed"
     done = installed.run("record", "scripted", "hi", "--to", folder, body="read(); sys.exit(3)")
@@ -490,6 +508,7 @@ def test_recorded_demo_shows_the_session_and_the_next_steps(installed: Installed
     assert "claude is not installed" in done.stderr
 
 
+@pytest.mark.slow
 def test_recorded_session_replays_through_the_whole_command(installed: Installed) -> None:
     done = installed.run("run", "replay", "demo", "--json", "--compact", AMUX_REPLAY_SPEED="0")
     types, result = events_in(done.stdout)
@@ -501,6 +520,7 @@ def test_recorded_session_replays_through_the_whole_command(installed: Installed
 # -- closed streams
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("closed", "code", "out"), [("<&-", 0, "hello world\n"), (">&-", 0, ""), ("2>&-", 0, "hello world\n")]
 )

@@ -50,6 +50,7 @@ def test_prompts_before_the_end_of_input_are_completed(installed: Installed) -> 
         assert last["type"] == "run_result"
 
 
+@pytest.mark.slow
 def test_file_is_read_like_a_pipe(installed: Installed, tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_text("one\ntwo")
@@ -64,6 +65,7 @@ def test_file_is_read_like_a_pipe(installed: Installed, tmp_path: Path) -> None:
     assert (nothing.returncode, json.loads(nothing.stdout.splitlines()[-1])["exitReason"]) == (0, "completed")
 
 
+@pytest.mark.slow
 def test_first_prompt_may_be_an_argument(installed: Installed) -> None:
     done = installed.run("run", "-i", "scripted", "hello", "--json", body=CHAT_AGENT, stdin=b"")
     assert (done.returncode, json.loads(done.stdout.splitlines()[-1])["text"]) == (0, "echo first")
@@ -117,6 +119,7 @@ def test_approval_waits_for_a_command(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("fields", "answer"), [({"text": "mauve"}, "mauve"), ({"option": 1}, "blue")])
 def test_question_waits_for_a_command(installed: Installed, fields: dict[str, object], answer: str) -> None:
     with start_jsonl(installed, "--yolo") as session:
@@ -149,6 +152,7 @@ def test_non_interactive_denies_requests(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -187,6 +191,7 @@ def test_refused_commands_are_reported(installed: Installed) -> None:
         session.wait_for_exit(0)
 
 
+@pytest.mark.slow
 def test_paused_run_resumes_and_closes(installed: Installed) -> None:
     with start_jsonl(installed) as session:
         session.expect("session_start")
@@ -225,6 +230,7 @@ def test_budget_ends_the_command_while_its_input_is_open(installed: Installed) -
         assert (result["exitReason"], result["error"]["code"]) == ("budget", "BUDGET_EXCEEDED")
 
 
+@pytest.mark.slow
 def test_closed_reader_ends_the_command(installed: Installed) -> None:
     run_id = str(ULID())
     with start_jsonl(installed, "--run-id", run_id, "--grace-period", "1") as session:
@@ -236,6 +242,7 @@ def test_closed_reader_ends_the_command(installed: Installed) -> None:
     assert processes_of(run_id) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_the_command(installed: Installed, number: signal.Signals) -> None:
     with start_jsonl(installed, "--grace-period", "1") as session:
@@ -258,6 +265,7 @@ def test_sigkill_leaves_no_process(installed: Installed) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_lines_are_read_from_a_terminal(installed: Installed) -> None:
     command = ["/bin/sh", "-c", 'exec "$@" > out 2> /dev/null', "sh"]
     command += installed.command(["run", "-i", "scripted", "--json"])
@@ -269,6 +277,7 @@ def test_lines_are_read_from_a_terminal(installed: Installed) -> None:
     assert (code, lines[-1]["text"]) == (0, "echo hello")
 
 
+@pytest.mark.slow
 def test_retry_flags_retry_the_run(installed: Installed) -> None:
     done = installed.run("run", "scripted", "hi", "--json", "--retry", "2", "--retry-delay", "0", body="sys.exit(3)")
     events = [json.loads(line) for line in done.stdout.splitlines()]

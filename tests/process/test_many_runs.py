@@ -128,6 +128,7 @@ async def test_concurrent_runs_complete_within_the_memory_limit(tmp_path: Path) 
     assert took / AT_ONCE <= PER_RUN
 
 
+@pytest.mark.slow
 async def test_no_run_starves(make_client: MakeClient) -> None:
     """Agents that print endlessly share the event loop: each one makes progress."""
     received: Counter[str] = Counter()

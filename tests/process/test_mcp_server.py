@@ -36,6 +36,7 @@ def installed(tmp_path: Path) -> Installed:
     return Installed(tmp_path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_run_is_started_watched_and_returns_a_result(installed: Installed, mode: Mode) -> None:
     body = "print('noise', file=sys.stderr, flush=True);" + HELLO
@@ -94,6 +95,7 @@ async def test_pending_approval_is_shown_and_answered(installed: Installed) -> N
             await tool("answer", runId=run, decision="approve")
 
 
+@pytest.mark.slow
 async def test_question_is_answered_with_an_option(installed: Installed) -> None:
     body = "read(); emit(question='Which?'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, "--approvals", "prompt", body=body) as tool:
@@ -159,6 +161,7 @@ async def test_watch_run_is_bounded_and_reports_progress(installed: Installed) -
             await tool("watch_run", runId=run, waitMs=999_999_999)
 
 
+@pytest.mark.slow
 async def test_cancelled_call_leaves_nothing_behind(installed: Installed) -> None:
     async with delegator(installed, body=WORKS) as tool:
         run = await tool.start()
@@ -175,6 +178,7 @@ async def test_cancelled_call_leaves_nothing_behind(installed: Installed) -> Non
         assert processes_of(run) == []
 
 
+@pytest.mark.slow
 async def test_entries_are_not_repeated_and_answers_are_bounded(installed: Installed) -> None:
     body = (
         "read(); emit(session='s')\nfor n in range(50): emit(text=f'{n}' + 'x' * 300); emit(over=1)"
@@ -200,6 +204,7 @@ async def test_entries_are_not_repeated_and_answers_are_bounded(installed: Insta
         assert len(part["result"]["text"]) == 1000
 
 
+@pytest.mark.slow
 async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
     body = "read(); emit(session='s'); emit(text='y' * 5000); emit(over=1); emit(done=1); drain()"
     async with delegator(installed, body=body) as tool:
@@ -219,6 +224,7 @@ async def test_raw_events_are_returned_in_pages(installed: Installed) -> None:
         assert str(delta["cut"]).endswith("more characters)")
 
 
+@pytest.mark.slow
 async def test_output_of_the_delegate_is_sanitized_and_redacted(installed: Installed) -> None:
     body = (
         r"read(); emit(session='s'); emit(text='\x1b]0;owned\x07\x1b[2J\u202esafe\x00 ' + os.environ['X_API_KEY']);"
@@ -265,6 +271,7 @@ async def test_budget_covers_all_runs(installed: Installed) -> None:
             await tool.start()
 
 
+@pytest.mark.slow
 async def test_runs_that_exceed_the_common_budget_are_ended(installed: Installed) -> None:
     body = "read(); emit(session='s'); emit(text='x'); emit(over=1)\nread(); emit(cost=0.6); time.sleep(1000)"
     async with delegator(installed, "--max-cost", "1.0", body=body) as tool:
@@ -276,6 +283,7 @@ async def test_runs_that_exceed_the_common_budget_are_ended(installed: Installed
         assert ends <= {"aborted", "budget"}
 
 
+@pytest.mark.slow
 async def test_each_run_has_a_time_limit(installed: Installed) -> None:
     async with delegator(installed, "--timeout", "1", body=WORKS) as tool:
         run = await tool.start(timeoutMs=1_000_000)
@@ -310,6 +318,7 @@ async def test_depth_and_limits_are_in_the_environment_of_a_run(installed: Insta
     assert reported == "AGENT_MUX_DEPTH=2 AGENT_MUX_MAX_COST_USD=2.000000 AGENT_MUX_MAX_DEPTH=3"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("variables", [{"AGENT_MUX_DEPTH": "2"}, {"AGENT_MUX_DEPTH": "1", "AGENT_MUX_MAX_DEPTH": "1"}])
 async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, variables: dict[str, str]) -> None:
     async with delegator(installed, **variables) as tool:
@@ -320,6 +329,7 @@ async def test_server_at_the_maximum_depth_starts_nothing(installed: Installed, 
         assert (await tool("list_agents"))["limits"]["runsLeft"] == 0
 
 
+@pytest.mark.slow
 async def test_nested_server_finds_its_depth_without_environment_variables(installed: Installed) -> None:
     """The delegate starts a server with an environment without our variables, as some agents do."""
     inner = (
@@ -366,6 +376,7 @@ async def test_invalid_calls_return_descriptive_errors(installed: Installed) -> 
         assert (await tool("list_runs"))["runs"] == []
 
 
+@pytest.mark.slow
 async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
     body = "read(); emit(session='s'); emit(text='ready'); emit(over=1); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     body += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True);"
@@ -377,6 +388,7 @@ async def test_client_disconnect_ends_all_runs(installed: Installed) -> None:
     await wait_until_gone(*runs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", ["eof", "term", "kill", "deaf"])
 async def test_no_process_remains_however_the_client_ends(installed: Installed, how: str) -> None:
     server = start_raw(installed, body=WORKS)
@@ -402,6 +414,7 @@ async def test_no_process_remains_however_the_client_ends(installed: Installed, 
     await wait_until_gone(run)
 
 
+@pytest.mark.slow
 async def test_second_signal_kills_a_stubborn_run(installed: Installed) -> None:
     body = "signal.signal(signal.SIGTERM, signal.SIG_IGN); " + WORKS
     server = start_raw(installed, body=body)
@@ -417,6 +430,7 @@ async def test_second_signal_kills_a_stubborn_run(installed: Installed) -> None:
     await wait_until_gone(run)
 
 
+@pytest.mark.slow
 async def test_malformed_messages_do_no_harm(installed: Installed) -> None:
     server = start_raw(installed)
     with server:
@@ -437,6 +451,7 @@ async def test_malformed_messages_do_no_harm(installed: Installed) -> None:
         assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in rest)
 
 
+@pytest.mark.slow
 async def test_client_that_stops_reading_keeps_no_process_alive(installed: Installed) -> None:
     """Send requests without reading the answers, then close the pipe."""
     server = start_raw(installed, body=WORKS)

@@ -64,12 +64,17 @@ async def test_events_stay_in_order_when_a_handler_raises(make_client: MakeClien
         raise ZeroDivisionError
 
     with anyio.fail_after(20):
-        async with make_client(HELLO) as mux:
+        # The run waits: after its end, warnings are only logged.
+        async with make_client(HELLO.replace("emit(done", "emit(ask='it'); read(); emit(done")) as mux:
             run = mux.run(prompt="hi")
             run.on("session_start", broken)
             run.on("text_delta", broken)
             run.on("*", seen.append)
-            events = [event async for event in run]
+            events = []
+            async for event in run:
+                events.append(event)
+                if event.type == "approval_request":
+                    await run.approve()
             await run
     assert [event.type for event in events].count("debug") == 2
     assert seen == events

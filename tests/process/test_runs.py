@@ -384,11 +384,16 @@ async def test_handlers_receive_all_events_and_may_fail(make_client: MakeClient)
         raise ZeroDivisionError
 
     with anyio.fail_after(20):
-        async with make_client(HELLO) as mux:
+        # The run waits for an approval: after its end, warnings are only logged.
+        async with make_client("read(); emit(text='hi'); emit(ask='it'); read(); emit(done=True); drain()") as mux:
             run = mux.run(prompt="hi")
             run.on("*", lambda event: seen.append(event.type)).once("text_delta", broken)
             run.on("session_end", seen.clear).off("session_end", seen.clear)
-            events = [event async for event in run]
+            events = []
+            async for event in run:
+                events.append(event)
+                if event.type == "approval_request":
+                    await run.approve()
             result = await run
     assert result.exit_reason == "completed"
     warnings = [event.message for event in events if event.type == "debug"]

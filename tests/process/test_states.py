@@ -135,7 +135,7 @@ async def test_action_returns_its_outcome_and_changes_the_state(
     body, reach, _ = TRANSITIONS[state]
     with anyio.fail_after(20):
         async with make_client(body + STAYS) as mux:
-            run = mux.run(prompt="hi", interactive=True)
+            run = mux.run(prompt="hi", interactive=True, grace_period=0.1)
             await reach(run)
             before = run.state
             assert await outcome(ACTS[act](run)) == expected
@@ -194,7 +194,7 @@ async def test_interrupted_run_continues_with_queued_prompts(make_client: MakeCl
 async def test_closed_run_refuses_further_messages(make_client: MakeClient) -> None:
     with anyio.fail_after(20):
         async with make_client(BUSY + "drain()" + STAYS) as mux:
-            run = mux.run(prompt="hi", interactive=True)
+            run = mux.run(prompt="hi", interactive=True, grace_period=0.1)
             await running(run)
             await run.close()
             for act in ("send", "steer", "queue"):
@@ -206,7 +206,7 @@ async def test_unread_input_is_reported(make_client: MakeClient) -> None:
     body = BUSY + "os.close(0); emit(text='deaf'); time.sleep(1000)"
     with anyio.fail_after(20):
         async with make_client(body) as mux:
-            run = mux.run(prompt="hi", interactive=True)
+            run = mux.run(prompt="hi", interactive=True, grace_period=0.1)
             await wait_for(run, "text_delta", 2)
             await run.send("hello?")
             await wait_for(run, "debug")

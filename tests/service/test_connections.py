@@ -1,5 +1,6 @@
 """Connections that are slow, silent, too many or no HTTP: over raw sockets, as an attacker would."""
 
+import asyncio
 import json
 import select
 import socket
@@ -12,6 +13,7 @@ import pytest
 from tests.service.serving import PATIENCE, Serving, serving
 
 from agent_mux.service.settings import ConnectionLimits
+from agent_mux.service.sockets import listening_sockets
 
 SOON = 0.4  # seconds: the limits of this server
 MOST = 12  # connections
@@ -101,6 +103,27 @@ def test_a_connection_can_be_used_again(served: Serving) -> None:
         for _ in range(5):
             connection.sendall(HEAD + b"\r\n")
             assert read_answer(connection).startswith(b"HTTP/1.1 200 ")
+
+
+async def delay_option() -> int:
+    """Return TCP_NODELAY of a connection that the event loop accepts on a listening socket."""
+    (listening,) = listening_sockets("127.0.0.1", 0)
+    accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async with asyncio.timeout(PATIENCE), await asyncio.start_server(connected, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        option = await accepted
+        writer.close()
+        await writer.wait_closed()
+    return option
+
+
+def test_small_answers_do_not_wait_for_acknowledgements() -> None:
+    assert asyncio.run(delay_option()) != 0
 
 
 def test_requests_in_a_row_are_answered_in_order(served: Serving) -> None:

@@ -85,6 +85,7 @@ def test_no_gap_and_no_double_at_any_point_of_reconnection(served: Serving) -> N
         assert messages == list(enumerate(lines_of(served, run)))
 
 
+@pytest.mark.slow
 def test_a_stalled_reader_uses_bounded_memory_delays_no_other_and_misses_no_event(tmp_path: Path) -> None:
     with standalone(tmp_path, FLOOD) as (url, process), httpx.Client(base_url=url, timeout=PATIENCE) as http:
         _flood(http)

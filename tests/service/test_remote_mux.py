@@ -172,6 +172,9 @@ async def test_an_attached_run_is_followed_and_not_aborted(here: ScriptedServer)
                 async for event in watched:
                     if event.type == "approval_request":
                         break
+            async for event in run:  # its connection may be slower than the other
+                if event.type == "approval_request":
+                    break
             assert run.state == "running"
             async with RemoteMux(here.server.url) as mux:
                 watched = await mux.attach(run.run_id)

@@ -29,6 +29,7 @@ def explored(directory: Path, monkeypatch: pytest.MonkeyPatch, *phases: str, exa
     return report
 
 
+@pytest.mark.slow
 def test_fuzzing_finds_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = explored(tmp_path, monkeypatch, "examples", "fuzzing", "stateful", examples=FULL if IS_FULL else QUICK)
     assert report.statuses["POST /v1/runs"][201], "no run was started"
@@ -42,6 +43,7 @@ def test_fuzzing_at_the_limits_finds_no_failure(tmp_path: Path, monkeypatch: pyt
     assert report.statuses["POST /v1/runs"][422] > 100
 
 
+@pytest.mark.slow
 def test_it_would_find_a_wrong_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "__version__", 3)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -42,6 +42,7 @@ def test_serve_prints_its_url_and_stops_gracefully(tmp_path: Path) -> None:
         assert database.execute("SELECT run_id, state FROM runs").fetchall() == [(run_id, "aborted")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_is_its_regular_end(tmp_path: Path, sign: int) -> None:
     with serve(tmp_path) as served:
@@ -58,6 +59,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_a_second_signal_kills_what_does_not_end(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -82,6 +84,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_another_server_in_the_directory_is_one_sentence(tmp_path: Path) -> None:
     with serve(tmp_path):
         done = amux(tmp_path, "serve", "--port", "0")
@@ -89,6 +92,7 @@ def test_another_server_in_the_directory_is_one_sentence(tmp_path: Path) -> None
     assert "another `amux serve` uses" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_unusable_database_is_one_line_on_stderr(tmp_path: Path) -> None:
     done = amux(tmp_path, "serve", "--port", "0", AGENT_MUX_DATABASE_URL="sqlite:////dev/null/x")
     assert (done.returncode, done.stderr.count("\n")) == (7, 1)

@@ -274,6 +274,7 @@ def test_while_a_secret_is_changed_both_are_good(served: Serving, receiver: Rece
 # -- what cannot be
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("told", "field"),
     [

@@ -40,6 +40,7 @@ def refused(answer: httpx.Response) -> None:
 FULL = os.environ.get("AMUX_DURABILITY") == "full"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["fast", "immediate"] if FULL else ["immediate"])
 def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path: Path, mode: str) -> None:
     flag = tmp_path / "flag"
@@ -83,6 +84,7 @@ def test_runs_go_on_while_postgresql_is_restarted(own_cluster: Cluster, tmp_path
         assert [server.stream(run) for run in runs] == [reader.seen for reader in readers]
 
 
+@pytest.mark.slow
 def test_a_server_stops_soon_and_loses_nothing_while_the_database_is_unavailable(
     own_cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def begin(server: ServerProcess, history: History) -> list[Reader]:
 DATABASES = ["sqlite", "postgresql"] if FULL else ["sqlite"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database_url", DATABASES, indirect=True)
 def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, database_url: str) -> None:
     starts = tmp_path / "starts"

@@ -123,6 +123,7 @@ def test_a_server_removes_rows_and_journals_and_nothing_of_others(tmp_path: Path
         until(lambda: {path.stem for path in (tmp_path / "runs").iterdir()} == {left, foreign.stem})
 
 
+@pytest.mark.slow
 def test_the_command_has_a_flag_for_each_limit(tmp_path: Path) -> None:
     body = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}}
     with serve(tmp_path) as served, httpx.Client(base_url=served.url, timeout=60) as http:

@@ -1,6 +1,5 @@
 """Properties of the assembler: any facts yield a conforming stream, and the same facts yield the same bytes."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +14,7 @@ from agent_mux.events import AgentEvent, CostRecord, Rebuilder, encode_event
 from agent_mux.sdk import facts
 
 Step = facts.Fact | Callable[[StreamAssembler], None]
-EXAMPLES = int(os.environ.get("AGENT_MUX_EXAMPLES", "60"))  # thousands, when the assembler was changed
-THOROUGH = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+UNHURRIED = settings(suppress_health_check=list(HealthCheck))
 SHOWN = StreamContext(run_id=RUN_ID, agent="someone", include_subagent_events=True)
 
 
@@ -72,7 +70,7 @@ def test_strategies_cover_all_facts() -> None:
     assert facts.InSubagent in FACTS
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), any_facts(), ENDINGS)
 def test_any_facts_yield_a_conforming_stream(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -80,7 +78,7 @@ def test_any_facts_yield_a_conforming_stream(
     assert validate(assemble(context, sequence, ending)) == []
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs(), ENDINGS)
 def test_a_plausible_run_yields_a_conforming_stream(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -88,7 +86,7 @@ def test_a_plausible_run_yields_a_conforming_stream(
     assert validate(assemble(context, sequence, ending)) == []
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS, st.data())
 def test_a_run_that_ends_after_any_fact_conforms(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending, data: st.DataObject
@@ -98,7 +96,7 @@ def test_a_run_that_ends_after_any_fact_conforms(
     assert validate(assemble(context, sequence[:length], None), complete=False) == []
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), any_facts(max_size=5), ENDINGS, st.data())
 def test_pauses_clock_changes_and_late_facts_conform(
     context: StreamContext, sequence: list[facts.Fact], late: list[facts.Fact], ending: Ending, data: st.DataObject
@@ -124,7 +122,7 @@ def test_a_single_fact_conforms(kind: type[facts.Fact], data: st.DataObject) -> 
         assert validate(assemble(context, [fact, fact], Ending(code=0))) == []
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_decoded_streams_conform_in_both_forms(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -140,7 +138,7 @@ def test_decoded_streams_conform_in_both_forms(
 # -- determinism
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_the_same_facts_yield_the_same_bytes(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -153,7 +151,7 @@ def test_the_same_facts_yield_the_same_bytes(
 # -- completeness
 
 
-@THOROUGH
+@UNHURRIED
 @given(plausible_runs(), ENDINGS)
 def test_text_is_emitted_exactly_once(sequence: list[facts.Fact], ending: Ending) -> None:
     for buffered in (False, True):
@@ -169,7 +167,7 @@ def test_text_is_emitted_exactly_once(sequence: list[facts.Fact], ending: Ending
         assert "".join(event.delta for event in of_type(events, "thinking_delta")) == thinking
 
 
-@THOROUGH
+@UNHURRIED
 @given(plausible_runs(), ENDINGS)
 def test_interleaved_calls_end_with_their_own_results(sequence: list[facts.Fact], ending: Ending) -> None:
     events = assemble(SHOWN, sequence, ending)
@@ -184,7 +182,7 @@ def test_interleaved_calls_end_with_their_own_results(sequence: list[facts.Fact]
             assert fact.error is None
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(buffered=True), plausible_runs() | any_facts(), ENDINGS)
 def test_buffered_runs_emit_everything_whole(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -198,7 +196,7 @@ def test_buffered_runs_emit_everything_whole(
     ]
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(include_subagent_events=False), plausible_runs() | any_facts(), ENDINGS)
 def test_events_inside_sub_agents_are_hidden_by_default(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending
@@ -208,7 +206,7 @@ def test_events_inside_sub_agents_are_hidden_by_default(
     assert inside == []
 
 
-@THOROUGH
+@UNHURRIED
 @given(contexts(), plausible_runs() | any_facts(), ENDINGS)
 def test_turns_are_counted_and_the_session_ends_once(
     context: StreamContext, sequence: list[facts.Fact], ending: Ending

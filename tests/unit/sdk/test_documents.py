@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tomlkit
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -254,7 +254,6 @@ def _reads_back(text: str, data: dict[str, Any]) -> bool:
     form=st.sampled_from(["json", "toml", "yaml"]), data=TABLES, style=st.integers(0, 2),
     path=st.lists(KEYS, min_size=1, max_size=3).map(tuple), value=VALUES,
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
 def test_set_and_unset_change_no_other_field(
     form: Format, data: dict[str, Any], style: int, path: tuple[str, ...], value: Any
 ) -> None:

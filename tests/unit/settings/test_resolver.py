@@ -62,7 +62,7 @@ option_sets = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(option_sets)
 def test_strongest_source_wins(house: House, options_by_source: dict[str, dict[str, Any]]) -> None:
     for source, place in (("project", house.project), ("global", house.config)):

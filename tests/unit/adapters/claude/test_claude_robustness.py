@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from claude_recordings import NAMES, TWO_WAY, new_codec, recording
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.adapters.codec_conversation import as_line
 from tests.unit.adapters.damage import JSON, damaged, patient
@@ -27,7 +27,7 @@ def feed(lines: list[bytes], source: Source = Source.STDOUT, **context: Any) -> 
     return [*steps, *codec.finish(Exit())]
 
 
-@settings(patient, max_examples=200)
+@patient
 @given(lines=st.lists(damaged(LINES), min_size=1, max_size=8))
 def test_values_of_any_type_never_raise(lines: list[bytes]) -> None:
     feed(lines)
@@ -40,7 +40,7 @@ def test_our_side_of_a_transcript_never_raises(lines: list[bytes]) -> None:
     feed(lines, Source.STDIN, protocol=TWO_WAY)
 
 
-@settings(patient, max_examples=200)
+@patient
 @given(lines=st.lists(st.binary(max_size=60) | JSON.map(as_line), max_size=5))
 def test_any_bytes_never_raise(lines: list[bytes]) -> None:
     feed(lines)

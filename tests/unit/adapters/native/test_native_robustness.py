@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_mux import validate
@@ -29,7 +29,6 @@ JUNK = st.binary(max_size=20) | st.sampled_from([b"{", b"[]", b'{"type": 3}', b'
 RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(LINES | JUNK, max_size=30), st.booleans())
 def test_any_lines_make_a_conforming_stream(lines: list[bytes], live: bool) -> None:
     codec = AgentEventsCodec(CodecContext(agent="native", protocol="agent-events", prompt="hi" if live else None))

@@ -7,7 +7,7 @@ from contextlib import suppress
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_loop.cli.control import message_of
@@ -62,7 +62,6 @@ def test_prompt_contains_its_images() -> None:
     assert message_of(command).content == (Image("AAAA", "image/png"), Text("look"))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200) | st.recursive(
     st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 ).map(lambda value: json.dumps(value).encode()))  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.embedded.cli.loop_runs import LOOP, conversations
 
@@ -21,7 +21,6 @@ from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
 
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-THOROUGH = settings(max_examples=80, deadline=None)
 
 
 class EventLog:
@@ -97,14 +96,12 @@ def test_projection_handles_every_loop_event() -> None:
     assert len(LoopProjection().mapped) == 29
 
 
-@THOROUGH
 @given(conversations(), st.sampled_from(["yolo", "prompt", "deny"]), st.booleans())
 def test_any_valid_run_emits_conforming_events(events: list[Any], approvals: ApprovalMode, interactive: bool) -> None:
     stream = EventLog(approvals, interactive=interactive).show(*events)
     stream.end()
 
 
-@THOROUGH
 @given(conversations(), st.data(), st.booleans())
 def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.DataObject, interactive: bool) -> None:
     length = data.draw(st.integers(0, len(events)))
@@ -113,7 +110,6 @@ def test_interrupted_event_stream_conforms_so_far(events: list[Any], data: st.Da
     stream.end(data.draw(st.sampled_from([Ending(code=0), Ending(cause="abort"), Ending(signal=9), Ending(code=1)])))
 
 
-@THOROUGH
 @given(conversations())
 def test_no_tool_call_id_is_used_twice_in_a_stream(events: list[Any]) -> None:
     stream = EventLog().show(*events)

@@ -3,7 +3,6 @@
 import anyio
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context.compaction import TieredCompaction
@@ -134,7 +133,6 @@ async def test_the_summarizer_is_not_asked_about_next_to_nothing() -> None:
     keep_recent=st.integers(1, 12),
     summary=st.none() | st.text(max_size=2_000),
 )
-@hypothesis_settings(max_examples=150, deadline=None)
 def test_any_valid_history_stays_valid_and_fits_if_the_kept_part_fits(
     history, budget: int, keep_first: int, keep_recent: int, summary: str | None
 ) -> None:

@@ -6,7 +6,6 @@ import anyio
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agent_loop.context import Compaction, ContextManager
@@ -249,7 +248,6 @@ async def test_a_strategy_that_cannot_help_changes_nothing() -> None:
 
 
 @given(history=lawful_histories(20), window=st.integers(100, 1_500), forced=st.lists(st.booleans(), max_size=8))
-@hypothesis_settings(max_examples=100, deadline=None)
 def test_growing_history_is_sent_valid_within_budget_and_unchanged(history, window, forced) -> None:
     async def play() -> None:
         manager = ContextManager(settings(keep_recent=3, tool_output_max_lines=3), window=window)

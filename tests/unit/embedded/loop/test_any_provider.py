@@ -116,6 +116,7 @@ def test_any_provider_behaviour_ends_in_a_conforming_stream_and_a_resumable_sess
     anyio.run(play, backend=backend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["parallel", "sequential"])
 @pytest.mark.anyio
 async def test_ten_thousand_tool_calls_in_one_answer_are_all_answered(strategy: str) -> None:
