@@ -115,6 +115,29 @@ async def test_refused_answer_at_the_deadline_is_a_denial(make_client: MakeClien
     assert any(NEVER_ALLOWED in warning for warning in warnings_of(events))
 
 
+@local_only("the service denies what its client cannot answer in time")
+async def test_request_after_the_input_was_closed_is_declined(make_client: MakeClient, tmp_path: Path) -> None:
+    """No answer reaches the agent any more. The request must not keep the run open."""
+    body = """
+import pathlib
+read(); emit(text='x')
+while not pathlib.Path('go').exists(): time.sleep(0.01)
+emit(ask='make'); emit(done=True)
+"""
+    callback = Callback(Approve())
+    with anyio.fail_after(20):
+        async with make_client(body) as mux:
+            run = mux.run(prompt="hi", interactive=True, cwd=str(tmp_path), on_approval_request=callback)
+            async for event in run:
+                if event.type == "text_delta":
+                    await run.close()
+                    (tmp_path / "go").touch()
+            events = [event async for event in run.events()]
+            await run
+    assert callback.questions == ["run: make"]
+    assert types(events, "approval_granted", "approval_denied") == ["approval_denied"]
+
+
 async def test_refused_denial_is_reported_and_the_run_continues(make_client: MakeClient, tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with make_client(UNAVOIDABLE) as mux:

@@ -78,6 +78,8 @@ def instances() -> Iterator[dict[type, Any]]:
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in OVERRIDDEN.items() for name in names])
 def test_overridden_methods_exist_with_their_parameters(kind: type, name: str) -> None:
     method = getattr(kind, name, None)
+    if method is not None and not method.__module__.startswith("uvicorn"):
+        pytest.skip(f"{method.__module__} has replaced it in this process")  # sse-starlette does, for the MCP library
     assert method is not None, advice(f"{kind.__name__}.{name}()")
     assert list(inspect.signature(method).parameters)[1:] == OVERRIDDEN[kind][name], advice(f"{kind.__name__}.{name}()")
 

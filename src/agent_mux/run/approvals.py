@@ -9,7 +9,9 @@ from typing import Literal
 import anyio
 import anyio.abc
 
+from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.assembler import OpenInteraction
+from agent_mux.journal.records import Kind, encode
 from agent_mux.run.callbacks import CallbackResponder, InteractionPort
 from agent_mux.run.core import RunCore
 from agent_mux.run.interaction import InteractionChannel
@@ -44,8 +46,11 @@ class InteractionResponder:
         self._tasks = tasks
 
     def decide_new_requests(self) -> None:
-        """Decide once about each new request. A call during another one leaves the new requests to that one."""
-        if self._is_deciding:
+        """Decide once about each new request. A call during another one leaves the new requests to that one.
+
+        The requests of a run that is being ended need no decision: they are closed with it.
+        """
+        if self._is_deciding or self._core.stopping.is_set():
             return
         self._is_deciding = True
         try:
@@ -111,7 +116,10 @@ class InteractionResponder:
             self._answer(request, DenyAction(request.request_id, "the answer to this request was refused"))
 
     def _deliver(self, action: AnyAction) -> Refuse | None:
-        reply = self._core.deliver(action)
+        if isinstance(action, DenyAction) and not self._core.agent.takes_input:
+            reply = self._core.record(Kind.ACTION, encode(sanitize_unicode(action)))  # closes the request all the same
+        else:
+            reply = self._core.deliver(action)
         return reply if isinstance(reply, Refuse) else None
 
     async def _deliver_soon(self, action: AnyAction) -> Refuse | None:

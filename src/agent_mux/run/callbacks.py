@@ -89,10 +89,10 @@ class CallbackResponder:
             refusal = answer if isinstance(answer, Refuse) else await port.deliver(answer)
             if refusal is None:
                 return
-            if refusal.code not in CORRECTABLE:
-                port.report(request, refusal, "the request stays open")
-                return
-            port.report(request, refusal, "the callback is asked again" if remaining else "the request is declined")
+            is_last = not remaining or refusal.code not in CORRECTABLE
+            port.report(request, refusal, "the request is declined" if is_last else "the callback is asked again")
+            if is_last:
+                break
         await self._decline(request, "the answers to this request were refused")
 
     async def _call(
