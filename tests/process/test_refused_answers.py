@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.process.checked_runs import types
-from tests.process.local_and_remote import local_only
+from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient
 
 from agent_mux import AgentMux, AgentMuxError, Approve, PendingInteraction, Policy, RunResult, Text, validate
@@ -115,14 +115,16 @@ async def test_refused_answer_at_the_deadline_is_a_denial(make_client: MakeClien
     assert any(NEVER_ALLOWED in warning for warning in warnings_of(events))
 
 
-@local_only("the service denies what its client cannot answer in time")
+@local_only(LocalOnly.NOTES)
 async def test_request_after_the_input_was_closed_is_declined(make_client: MakeClient, tmp_path: Path) -> None:
     """No answer reaches the agent any more. The request must not keep the run open."""
     body = """
 import pathlib
 read(); emit(text='x')
 while not pathlib.Path('go').exists(): time.sleep(0.01)
-emit(ask='make'); emit(done=True)
+emit(ask='make')
+while not pathlib.Path('denied').exists(): time.sleep(0.01)
+emit(done=True)
 """
     callback = Callback(Approve())
     with anyio.fail_after(20):
@@ -132,6 +134,8 @@ emit(ask='make'); emit(done=True)
                 if event.type == "text_delta":
                     await run.close()
                     (tmp_path / "go").touch()
+                if event.type == "approval_denied":
+                    (tmp_path / "denied").touch()
             events = [event async for event in run.events()]
             await run
     assert callback.questions == ["run: make"]
@@ -205,7 +209,7 @@ async def run_acp(directory: Path, callback: Any) -> tuple[list[Any], RunResult]
             return [event async for event in run], await run
 
 
-@local_only("the answers cross HTTP in the other tests")
+@local_only(LocalOnly.NOTES)
 @pytest.mark.parametrize(
     ("answers", "text"), [(("green", "blue"), "accept"), (("green", "yellow"), "decline")], ids=["corrected", "wrong"]
 )
