@@ -144,6 +144,7 @@ async def test_stop_run_aborts_the_run(installed: Installed) -> None:
         assert (await tool.watch_to_end(run))["result"]["exitReason"] == "aborted"
 
 
+@pytest.mark.slow
 async def test_watch_run_is_bounded_and_reports_progress(installed: Installed) -> None:
     reported: list[tuple[float, float | None, str | None]] = []
 

@@ -176,6 +176,7 @@ sys.exit(3)
     assert processes_of(run.run_id) == []
 
 
+@pytest.mark.slow
 def test_command_line_output_contains_no_secret(tmp_path: Path) -> None:
     secrets = planted([])
     installed = Installed(tmp_path)

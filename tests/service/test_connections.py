@@ -202,6 +202,7 @@ def test_an_idle_connection_is_closed_for_a_new_one(served: Serving) -> None:
         assert all(b" 200 " not in read_all(connection) for connection in idle)
 
 
+@pytest.mark.slow
 def test_readers_keep_their_connections_and_further_ones_are_refused(served: Serving) -> None:
     run_id = served.http.post("/v1/runs", json=DEMO).json()["runId"]
     path = f"/v1/runs/{run_id}/events"
