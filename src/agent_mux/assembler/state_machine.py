@@ -60,6 +60,8 @@ class StreamStateMachine:
         """End the turn with the agent's closing message."""
         if not self.move(StreamInput.WORK):
             return
+        if isinstance(outcome, facts.TurnDone | facts.TurnFailed):
+            self.turns.stop_reason = outcome.stop_reason
         self._accept(outcome)
         if isinstance(outcome, facts.TurnDone) and outcome.structured_output is not None:
             self.structured_output = outcome.structured_output
