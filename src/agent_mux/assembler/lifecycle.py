@@ -101,12 +101,23 @@ class SessionAssembler:
 class TurnAssembler:
     """Emits turn and step events. A held turn is one whose `turn_end` waits for a sub-agent of the turn."""
 
-    __slots__ = ("_emitter", "_held_cost", "_is_step_due", "_is_step_open", "_step", "count", "stop_reason")
+    __slots__ = (
+        "_emitter",
+        "_held_cost",
+        "_is_step_due",
+        "_is_step_open",
+        "_step",
+        "count",
+        "step_count",
+        "stop_reason",
+    )
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
         self.count = 0
         """Number of turns that ended."""
+        self.step_count = 0
+        """Number of steps of all turns."""
         self.stop_reason: StopReason | None = None
         """Why the last answer of the current turn ended; None until its closing message reports it."""
         self._held_cost: CostRecord | None = None
@@ -148,6 +159,7 @@ class TurnAssembler:
         if self._is_step_due:
             self._is_step_due = False
             self._is_step_open = True
+            self.step_count += 1
             self._emitter.emit(StepStartEvent, self.count, self._step, step_type)
 
     def end_step(self) -> None:
