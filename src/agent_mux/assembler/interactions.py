@@ -33,6 +33,7 @@ MAX_DENIED = 100  # denied approvals that are kept
 class DeniedApproval(NamedTuple):
     """An approval that was denied."""
 
+    interaction_id: str
     request: facts.ApprovalRequested
     reason: str | None
 
@@ -83,7 +84,7 @@ class InteractionAssembler:
         if interaction is None or not isinstance(interaction.asked, facts.ApprovalRequested):
             return interaction
         if not granted and len(self.denied) < MAX_DENIED:
-            self.denied.append(DeniedApproval(interaction.asked, reason))
+            self.denied.append(DeniedApproval(interaction.interaction_id, interaction.asked, reason))
         if not self._show_approvals:
             return interaction
         if not granted:

@@ -384,7 +384,7 @@ class ResultBuilder:
             "model_calls": assembler.model_calls,
             "denials": tuple(
                 Denial(request.action, request.detail, request.tool_name, reason)
-                for request, reason in assembler.denied
+                for _, request, reason in assembler.denied
             ),
             "changed_files": tuple(self.reported_changes.files),
         }

@@ -170,7 +170,7 @@ def test_tool_calls_of_the_main_agent_are_counted() -> None:
 
 
 def test_denials_have_the_request_and_the_reason() -> None:
-    result = build([], denied=[DeniedApproval(ASKED, "the approval mode is deny")])
+    result = build([], denied=[DeniedApproval("I1", ASKED, "the approval mode is deny")])
     assert result.denials == (Denial("Write a file", "probe.txt", "Write", "the approval mode is deny"),)
     assert result.to_dict()["denials"] == [
         {"action": "Write a file", "detail": "probe.txt", "toolName": "Write", "reason": "the approval mode is deny"}
@@ -188,7 +188,7 @@ FILTERED = Verdict(exit_reason="failed", failure=Failure("CONTENT_FILTERED", "bl
 @pytest.mark.parametrize(
     ("condition", "events", "known"),
     [
-        ("denied", [], {"denied": [DeniedApproval(ASKED, None)]}),
+        ("denied", [], {"denied": [DeniedApproval("I1", ASKED, None)]}),
         ("tool_error", [FAILED_CALL], {}),
         ("no_change", [], {}),
         ("length", CUT, {}),
@@ -214,6 +214,6 @@ def test_conditions_are_not_checked_for_a_run_that_was_ended() -> None:
 
 def test_figures_are_read_back() -> None:
     changed = (ChangedFile("a.py", "modified", 1, 2), ChangedFile("b.bin", "created"))
-    denied = [DeniedApproval(ASKED, None)]
+    denied = [DeniedApproval("I1", ASKED, None)]
     result = build([FAILED_CALL, *CUT], denied=denied, fail_on=("denied",), changed_files=changed, model_calls=3)
     assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result
