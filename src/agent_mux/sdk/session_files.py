@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec.structs import replace
 
@@ -22,9 +22,11 @@ from agent_mux.sdk.declarations import Declaration
 from agent_mux.sdk.framing import LineFramer
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.sessions import FoundSession, ModelCalled, SessionEntry, UnreadableSessionError
+from agent_mux.sdk.zstandard import open_compressed
 
 READ_SIZE = 1 << 20  # bytes
 EARLIEST, LATEST = 946_684_800_000, 4_102_444_800_000  # plausible times in milliseconds: the years 2000 to 2100
+COMPRESSED = ".zst"
 MAX_DAMAGED_LINES = 20  # a file is rejected if so many lines at its beginning are unreadable
 
 LineParser = Callable[[dict[str, Any]], Iterable[SessionEntry]]
@@ -49,7 +51,7 @@ class JsonLinesReader:
 
     def read(self) -> Iterator[SessionEntry]:
         """Yield the entries of lines that were not read yet, see `Cursor.read`."""
-        with self._path.open("rb") as file:
+        with open_session_file(self._path) as file:
             file.seek(self._position)
             while chunk := file.read(READ_SIZE):
                 self._position += len(chunk)
@@ -101,12 +103,17 @@ class SubagentUsageReader:
 def read_json_objects(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file, line by line; other lines are skipped."""
     framer = LineFramer()
-    with path.open("rb") as file:
+    with open_session_file(path) as file:
         while chunk := file.read(READ_SIZE):
             for line in framer.feed(chunk):
                 native = load_object(line)
                 if native is not None:
                     yield native
+
+
+def open_session_file(path: Path) -> BinaryIO:
+    """Open a file of JSON lines, which some agents compress when it is old (suffix `.zst`)."""
+    return open_compressed(path) if path.suffix == COMPRESSED else path.open("rb")
 
 
 def find_session_files(root: Path, pattern: str) -> Iterator[FoundSession]:
