@@ -92,7 +92,7 @@ class GeminiStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path, removed: Collection[str]) -> None:
-        """`removed`: the ids of the messages that are no longer part of the conversation."""
+        """Leave out the messages with an id in `removed`, which are no longer part of the conversation."""
         self.session_id = ""
         self._cwd = _directory_of(path)
         self._calls = GeminiCalls(self._cwd, permitted=True)
@@ -222,6 +222,7 @@ def _directory_of(path: Path) -> str:
 
 _FRAME = ("<untrusted_context>\n", "\n</untrusted_context>")
 _REPORT = re.compile(r"Subagent '[^'\n]*' finished\.\nTermination Reason: \w+\nResult:\n")
+_CREATED = "Successfully created and wrote to new file"
 _ESCAPED, _END = "&lt;/untrusted_context&gt;", "</untrusted_context>"
 
 
@@ -237,7 +238,11 @@ def stored_result(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def has_created(call: Mapping[str, Any]) -> bool:
     """Return whether the call wrote a file that did not exist before."""
-    return mapping(call.get("resultDisplay")).get("isNewFile") is True
+    shown = call.get("resultDisplay")
+    if isinstance(shown, dict):
+        return shown.get("isNewFile") is True
+    # In 0.15 only the text for the model shows it.
+    return text(stored_result(call).get("output")).startswith(_CREATED)
 
 
 def _unframed(output: str) -> str:
