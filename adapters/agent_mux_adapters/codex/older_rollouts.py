@@ -32,6 +32,8 @@ class OlderTurn:
         self._next_step = next_step
         self._calls: dict[str, CodexToolCall] = {}
         """The calls that have no result yet."""
+        self._waiting: dict[str, Mapping[str, Any]] = {}
+        """Calls that may have been denied: response items without a result, in a turn of items."""
         self._done: set[str] = set()
         """The ids of the completed calls."""
         self._queries: set[str] = set()
@@ -56,6 +58,7 @@ class OlderTurn:
     def ended(self) -> None:
         """Forget the calls that the end of the turn cut off."""
         self._calls.clear()
+        self._waiting.clear()
         self._thread.calls.clear()
         self.prompt, self.may_be_over = None, False
 
@@ -82,11 +85,16 @@ class OlderTurn:
         """
         kind = text(item.get("type"))
         if kind in CALLS:
-            call = read_call(item, self._thread.cwd)
-            if isinstance(call, CommandCall | PatchCall):
-                self._calls[call.id] = call
+            self._waiting[text(item.get("call_id"))] = item
             return ()
-        return () if kind not in _OUTPUTS or read_output(item.get("output")).is_framed else self._result(item)
+        called = self._waiting.pop(text(item.get("call_id")), None) if kind in _OUTPUTS else None
+        if called is None or item.get("call_id") in self._done or read_output(item.get("output")).is_framed:
+            return ()
+        call = read_call(called, self._thread.cwd)
+        if not isinstance(call, CommandCall | PatchCall):
+            return ()
+        self._calls[call.id] = call
+        return self._result(item)
 
     def message(self, message: str) -> Iterable[SessionFact]:
         """Return a message of the model, unless the last line held the same one."""

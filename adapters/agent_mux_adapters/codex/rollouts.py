@@ -53,6 +53,8 @@ class RolloutReader:
         self._counter = TokenCounter(None)
         self._has_records = False
         """Whether the tokens of the turn are in `token_usage_record` lines."""
+        self._recorded_total: Any = None
+        """The tokens of the thread after calls that have such lines."""
         self._unknown: dict[str, None] | None = {}
         """Kinds of lines with output of the model, in a thread without a prompt; None once there is one."""
         self._lines: Mapping[str, _LineReader] = {
@@ -128,9 +130,15 @@ class RolloutReader:
         info = mapping(event.get("info"))
         if not info:
             return
+        if self._has_records:
+            self._recorded_total = info.get("total_token_usage")
+            return
+        if self._recorded_total is not None:
+            self._counter.set(_tokens(self._recorded_total))
+            self._recorded_total = None
         total = _tokens(info.get("total_token_usage"))
         added = self._counter.advance(total, _tokens(info.get("last_token_usage")))
-        usage = usage_of(added) if added is not None and not self._has_records else None
+        usage = usage_of(added) if added is not None else None
         if usage is not None:
             self._is_answered = self._is_answered or self._has_end
             # Copies of a turn keep its id, but not its times.
