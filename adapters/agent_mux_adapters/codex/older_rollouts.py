@@ -111,7 +111,10 @@ class OlderTurn:
         self._done.add(call.id)
         self._calls.pop(call.id, None)
         self._produced()
-        return self._thread.call_completed(call)
+        emitted = self._thread.call_completed(call)
+        # A web search reports its query again when it ends.
+        ready = [fact for fact in emitted if isinstance(fact, facts.ToolReady)]
+        return tuple(fact for fact in emitted if not any(fact is again for again in ready[1:]))
 
     def _produced(self) -> None:
         self.prompt, self.may_be_over, self._last_text = None, False, ""

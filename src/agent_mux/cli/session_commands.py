@@ -92,7 +92,10 @@ def list_sessions(
     config_dir: ConfigDir = None,
     project_dir: ProjectDir = None,
 ) -> int:
-    """List the sessions of one agent or of all agents, latest first. Files that cannot be read are named."""
+    """List the sessions of one agent or of all agents, latest first.
+
+    Files that cannot be read as a session are warnings on standard error, and `skipped` in the output of --json.
+    """
     from agent_mux.cli.command_output import json_envelope, print_rows
 
     which = session_filter(agent=agent, directory=directory, model=model, since=since, until=until, tags=tag, cwd=cwd)
