@@ -106,7 +106,7 @@ class ClaudeStoredRows:
     """Reads the rows of one session."""
 
     def __init__(self, path: Path) -> None:
-        self._abandoned = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt).abandoned_rows(path)
+        self._abandoned = _TREE.abandoned_rows(path)
         self._id = path.stem
         self.subagents: dict[str, None] = {}
         """The ids of the sub-agents that reported, each of which may have a file."""
@@ -136,7 +136,7 @@ class ClaudeStoredRows:
         if self._is_over and kind != "assistant":
             self._is_over = False
             yield SessionEntry(at, facts.TurnDone())
-        if row.get("isSidechain") is True:
+        if not _is_of_main_agent(row):
             call = _model_call(row)
             if call is not None:
                 yield SessionEntry(at, replace(call, is_inside=True))
@@ -219,6 +219,13 @@ def _is_prompt(row: Mapping[str, Any]) -> bool:
         return False
     prompt = _text_of(content)
     return not prompt.startswith((INTERRUPTED, *LOCAL))
+
+
+def _is_of_main_agent(row: Mapping[str, Any]) -> bool:
+    return row.get("isSidechain") is not True
+
+
+_TREE = RowTree(id="uuid", parent="parentUuid", starts=_is_prompt, includes=_is_of_main_agent)
 
 
 def _text_of(content: Any) -> str:

@@ -172,6 +172,8 @@ class RowTree(Declaration):
     """Field with the id of the preceding row."""
     starts: Callable[[Mapping[str, Any]], bool]
     """Returns whether a row is a prompt, to which the following rows belong."""
+    includes: Callable[[Mapping[str, Any]], bool] = bool
+    """Returns whether a row is part of this tree; a file may contain the trees of sub-agents."""
 
     def abandoned_rows(self, path: Path) -> Collection[str]:
         """Return the ids of all rows whose prompt is not on the path from the last row to the first.
@@ -184,7 +186,7 @@ class RowTree(Declaration):
         last = ""
         for row in read_json_objects(path):
             row_id, parent = row.get(self.id), row.get(self.parent)
-            if isinstance(row_id, str):
+            if isinstance(row_id, str) and self.includes(row):
                 last = row_id
                 parents[row_id] = parent if isinstance(parent, str) else ""
                 prompt_of[row_id] = row_id if self.starts(row) else prompt_of.get(parents[row_id], "")
