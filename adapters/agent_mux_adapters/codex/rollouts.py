@@ -10,7 +10,15 @@ from typing import Any
 
 from agent_mux.sdk import facts
 from agent_mux.sdk.session_files import parse_timestamp
-from agent_mux.sdk.sessions import ModelCalled, PromptSent, SessionDescribed, SessionEntry, SessionFact, UnknownRow
+from agent_mux.sdk.sessions import (
+    ModelCalled,
+    PromptSent,
+    SessionDescribed,
+    SessionEntry,
+    SessionFact,
+    StoredFact,
+    UnknownRow,
+)
 from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 from agent_mux_adapters.codex.items import Item, MessageItem, ReasoningItem
 from agent_mux_adapters.codex.older_rollouts import CALLS, OlderTurn
@@ -22,8 +30,15 @@ from agent_mux_adapters.codex.tools import CodexToolCall
 from agent_mux_adapters.codex.usage import TokenCounter, usage_of
 from agent_mux_adapters.codex.wire import CodexTokens
 
+ROLLED_BACK = "thread_rolled_back"
 _LineReader = Callable[[Mapping[str, Any]], Iterable[SessionFact]]
 _NO_ANSWER = "the turn ended without an answer; Codex stored no reason"
+
+
+class TurnsRolledBack(StoredFact, frozen=True):
+    """The user took back the last turns. For `rollbacks.py`, which removes them."""
+
+    count: int
 
 
 class RolloutReader:
@@ -71,6 +86,7 @@ class RolloutReader:
             "token_count": self._token_count,
             "thread_name_updated": lambda event: (SessionDescribed(title=text(event.get("thread_name")) or None),),
             "error": self._failed,
+            ROLLED_BACK: lambda event: (TurnsRolledBack(whole(event.get("num_turns"))),),
             "task_started": self._turn_started,
             "task_complete": lambda _: self._turn_over(self._turn_end()),
             "turn_aborted": lambda _: self._turn_over(facts.TurnStopped()),

@@ -26,6 +26,7 @@ from agent_mux.sdk.sessions import (
     UnreadableSessionError,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters.codex.rollbacks import KeptTurns, removed_turns
 from agent_mux_adapters.codex.rollouts import RolloutReader
 
 MAX_FORKS = 50
@@ -80,6 +81,8 @@ class RolloutCursor:
         self._path = path
         self._forks_left = forks_left
         self._is_new = True
+        self._until = until
+        self._turns = KeptTurns(())
         self._thread = RolloutReader(until)
         self._lines = JsonLinesReader(path, self._thread.read, self._thread.close)
         self._subagents = SubagentUsageReader(lambda: RolloutReader().read)
@@ -88,10 +91,11 @@ class RolloutCursor:
         """Read the entries since the last call. See `Cursor.read`."""
         if self._is_new:
             self._is_new = False
+            self._turns = KeptTurns(removed_turns(self._path, self._until))
             origin = self._origin()
             inherited = origin.read() if origin is not None else ()
             yield from (entry for entry in inherited if not isinstance(entry.fact, SessionDescribed))
-        yield from self._lines.read()
+        yield from self._turns.filter(self._lines.read())
         paths = map(self._rollout_of, self._thread.subagents)
         yield from self._subagents.read(path for path in paths if path is not None)
 

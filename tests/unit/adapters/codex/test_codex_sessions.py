@@ -219,6 +219,17 @@ def test_same_prompt_again_is_another_turn(home: Home) -> None:
     assert home.texts() == ["do it", "Done."] * 2
 
 
+@pytest.mark.parametrize(("count", "left"), [(0, 3), (1, 2), (2, 1), (9, 0)])
+def test_turns_that_were_taken_back_only_cost(home: Home, count: int, left: int) -> None:
+    turns = [(event("user_message", message=f"turn {n}"), counted(100 * n), *ANSWER) for n in (1, 2, 3)]
+    rolled_back = event("thread_rolled_back", num_turns=count)
+    home.rollout(*(line for turn in turns for line in turn), rolled_back, PROMPT, *ANSWER)
+    kept = [text for n in range(1, left + 1) for text in (f"turn {n}", "Done.")]
+    assert home.texts() == [*kept, "do it", "Done."]
+    [summary] = home.sessions.list()
+    assert (summary.turn_count, summary.cost.input_tokens) == (left + 1, 300)
+
+
 def test_call_that_a_fork_copied_counts_once(home: Home) -> None:
     turn = [event("task_started", turn_id="t1"), PROMPT, counted(100), *ANSWER, event("task_complete")]
     fork = "01a206d6-0000-7a01-a5e9-fb73cacca8f5"
