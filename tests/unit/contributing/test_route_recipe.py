@@ -42,6 +42,7 @@ CLIENT = {
     "list_models_of_agent": "models.list",
     "get_model": "models.get",
     "list_sessions": "sessions.list",
+    "list_skipped_files": "sessions.list",
     "search_sessions": "sessions.search",
     "get_session": "sessions.get",
     "read_session_events": "sessions.events",
