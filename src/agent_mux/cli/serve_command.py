@@ -111,6 +111,15 @@ MaxRunsPerAgent = Annotated[
     ),
 ]
 
+Drain = Annotated[
+    float,
+    typer.Option(
+        "--drain",
+        min=0,
+        metavar="SECONDS",
+        help="On the first signal, wait for active runs; then abort them (0 = abort at once).",
+    ),
+]
 KeepDays = Annotated[
     float | None,
     typer.Option(
@@ -153,6 +162,7 @@ def serve(
     queue_limit: Annotated[
         int, typer.Option("--queue-limit", min=0, help="Maximum queued runs (0 = unlimited).")
     ] = 1000,
+    drain: Drain = 20,
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
@@ -166,13 +176,17 @@ def serve(
     """Serve runs over HTTP: start, watch, answer and find them.
 
     The default address accepts connections from this machine only; with another --host, every request needs a token
-    (`amux token create`). Ctrl-C or SIGTERM ends all runs and reports their results to subscribers.
+    (`amux token create`). Ctrl-C or SIGTERM drains: no new runs, and active ones get --drain seconds to end. The
+    second signal aborts them, the third one kills them. Readers receive the last events; the exit code is 0.
     """
     import logging
+    import math
 
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
+    if not math.isfinite(drain):
+        raise usage_error(f"--drain expects a number of seconds, got {drain}")
     from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed
 
@@ -185,6 +199,7 @@ def serve(
         max_concurrent_runs=max_runs or None,
         max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
+        drain=drain,
         keep_days=keep_days,
         keep_runs=keep_runs,
         keep_bytes=keep_bytes,

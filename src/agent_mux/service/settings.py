@@ -6,6 +6,9 @@ from pathlib import Path
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
+DEFAULT_DRAIN = 20.0
+"""Seconds. With the default grace period of runs (5) and that of connections (5), the server ends within the 30 seconds
+that Kubernetes waits before SIGKILL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class ServiceSettings:
     """Maximum number of concurrent runs of single agents, by name."""
     queue_limit: int | None = 1000
     """Maximum number of waiting runs; further ones are refused. None: no limit."""
+    drain: float = DEFAULT_DRAIN
+    """Seconds to wait for active runs to end after the first signal, before they are aborted. 0: abort at once."""
     allow_private_webhooks: bool = False
     """Whether webhooks may point to this machine and to private networks."""
     keep_days: float | None = None

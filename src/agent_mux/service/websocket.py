@@ -112,7 +112,7 @@ class RunWebSocket:
 
     def _no_result(self) -> tuple[int, str]:
         try:
-            self._service.starter.require_open()
+            self._service.starter.require_accepting()
         except AgentMuxError as error:  # the run was waiting to start; it is queued again after a restart
             return 1012, error.message
         return close_code(AgentMuxError("RUN_NOT_FOUND", f"run {self._run_id} was deleted"))

@@ -1,6 +1,7 @@
 """Starts runs and records how they end: new ones, and those that waited when an earlier server stopped."""
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 from agent_mux.run.plan import RunPlan
+from agent_mux.service.problems import RetryLaterError
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
 from agent_mux.service.runs.locks import KeyedLocks
@@ -48,6 +50,7 @@ class RunStarter:
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
         self._is_closing = False
+        self._drains_until: float | None = None
 
     # -- opening and closing
 
@@ -67,6 +70,31 @@ class RunStarter:
         """Raise UNAVAILABLE while the service is shutting down."""
         if self._is_closing:
             raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
+
+    def require_accepting(self) -> None:
+        """Raise UNAVAILABLE if no new runs are accepted: the service drains or is shutting down."""
+        self.require_open()
+        if self._drains_until is not None:
+            remaining = self._drains_until - time.monotonic()
+            raise RetryLaterError(
+                "UNAVAILABLE",
+                "the service is draining before it stops and accepts no new runs; try again after its restart, or use "
+                "another instance",
+                remaining,
+            )
+
+    async def drain(self, seconds: float) -> None:
+        """Accept no new runs, keep queued ones for the next start, and wait until the others have ended.
+
+        A queued run whose request has secrets cannot be stored: it may still start. The caller limits the wait to
+        `seconds`, which clients are given as the time until a restart.
+        """
+        self._drains_until = time.monotonic() + seconds
+        alive = self._registry.alive
+        for live in alive:
+            if live.row.is_complete:
+                live.handle.withdraw()
+        await self._registry.wait_released(*(live.row.run_id for live in alive))
 
     async def close(self) -> None:
         """Stop: accept no runs, keep queued ones for the next start, abort the others within their grace periods.
@@ -106,6 +134,7 @@ class RunStarter:
                 existing = await self._find_by_key(request, owner, idempotency_key)
                 if existing is not None:
                     return existing, False
+            self.require_accepting()
             plan = await self._plan(options)
             row = _new_row(request, plan, owner, idempotency_key)
             async with self._registry.hold(row.run_id):
@@ -146,7 +175,7 @@ class RunStarter:
     # -- running
 
     def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
-        self.require_open()  # no await between this check and the start
+        self.require_accepting()  # no await between this check and the start
         handle = self._mux.run(plan, owner=row.owner)
         live = LiveRun(row, handle, self._registry.record, self._observers)
         self._registry.add(live)
