@@ -170,6 +170,14 @@ def serve(
         bool,
         typer.Option("--allow-private-webhooks", help="Allow webhooks to loopback and private networks."),
     ] = False,
+    access_log: Annotated[
+        bool | None,
+        typer.Option(
+            "--access-log/--no-access-log",
+            help="Log each request at its end, on standard error. Default: with --log-level info.",
+            show_default=False,
+        ),
+    ] = None,
     log_level: Annotated[LogLevel, typer.Option("--log-level", help="Log level on standard error.")] = LogLevel.warning,
     config_dir: ConfigDir = None,
 ) -> int:
@@ -187,6 +195,7 @@ def serve(
     require_extra("amux serve")
     if not math.isfinite(drain):
         raise usage_error(f"--drain expects a number of seconds, got {drain}")
+    from agent_mux.service.access_log import access_log as access_log_of_service
     from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed
 
@@ -207,7 +216,8 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,
     )
-    with logs_for_server(logging.getLevelNamesMapping()[log_level.upper()], debug=invocation.debug):
+    level = logging.getLevelNamesMapping()[log_level.upper()]
+    with logs_for_server(level, debug=invocation.debug), access_log_of_service(enabled=access_log):
         _serve(settings, invocation)
     return 0
 

@@ -16,6 +16,7 @@ from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service import problems
+from agent_mux.service.access_log import AccessLogMiddleware
 from agent_mux.service.metrics import Metrics, MetricsMiddleware
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.openapi.operations import Operation
@@ -49,9 +50,9 @@ class _GuardedApplication(Starlette):
         self._metrics = metrics
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return Starlette's stack behind the guard and the metrics middleware, which also counts refused requests."""
+        """Return Starlette's stack behind the guard, which the metrics and the access log enclose to see refusals."""
         guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.authenticator)
-        return MetricsMiddleware(guard, self._metrics)
+        return AccessLogMiddleware(MetricsMiddleware(guard, self._metrics))
 
 
 def make_application(settings: ServiceSettings, adapters: AdapterRegistry | None = None) -> Starlette:

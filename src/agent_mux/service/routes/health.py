@@ -30,7 +30,7 @@ async def health(_: Request) -> Response:
 
 @operations.get("/ready", ResponseSpec(Health), errors=("UNAVAILABLE",))
 async def ready(request: Request) -> Response:
-    """Check that the service can start runs: the database answers, and it neither drains nor shuts down. Otherwise 503."""
+    """Check that the service can start runs: the database answers, and it is not draining. Otherwise 503."""
     service = current_service(request)
     await service.database.ping()
     service.starter.require_accepting()
