@@ -1,14 +1,14 @@
-"""`amux serve`, and the options that it shares with `amux token`.
+"""`amux serve`, and what it shares with `amux token` and `amux audit`.
 
-Only this module and `token_commands` import the service.
+Only this module, `token_commands` and `audit_command` import the service.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -22,8 +22,10 @@ from agent_mux.errors import MissingExtraError
 if TYPE_CHECKING:
     from agent_mux.service.server import HttpServer
     from agent_mux.service.settings import ServiceSettings
+    from agent_mux.service.store.database import Database
 
 
+_Result = TypeVar("_Result")
 DATABASE_VARIABLE = "AGENT_MUX_DATABASE_URL"
 _REQUIRED_PACKAGES = (
     "aiosqlite",
@@ -75,6 +77,24 @@ def config_directory(path: Path | None) -> Path:
     from agent_mux._util.paths import config_dir
 
     return (path or config_dir()).absolute()
+
+
+def with_database(
+    database: str | None, config_dir: Path | None, do: "Callable[[Database], Awaitable[_Result]]"
+) -> _Result:
+    """Call `do` with the database that a service with the same flags uses, whether that service runs or not."""
+    import anyio
+
+    from agent_mux.service.service import open_database
+    from agent_mux.service.settings import ServiceSettings
+
+    settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))
+
+    async def work() -> _Result:
+        async with open_database(settings) as found:
+            return await do(found)
+
+    return anyio.run(work)
 
 
 class LogLevel(StrEnum):
@@ -166,6 +186,10 @@ def serve(
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
     keep_bytes: KeepBytes = None,
+    keep_audit_days: Annotated[
+        float,
+        typer.Option("--keep-audit-days", min=1, max=3650, help="Delete audit trail entries older than N days."),
+    ] = 365,
     allow_private_webhooks: Annotated[
         bool,
         typer.Option("--allow-private-webhooks", help="Allow webhooks to loopback and private networks."),
@@ -193,8 +217,9 @@ def serve(
     from agent_mux.cli.telemetry import logs_for_server
 
     require_extra("amux serve")
-    if not math.isfinite(drain):
-        raise usage_error(f"--drain expects a number of seconds, got {drain}")
+    for name, value in (("--drain", drain), ("--keep-audit-days", keep_audit_days)):
+        if not math.isfinite(value):
+            raise usage_error(f"{name} expects a number, got {value}")
     from agent_mux.service.access_log import access_log as access_log_of_service
     from agent_mux.service.settings import ServiceSettings
     from agent_mux.settings.allowed_directories import AllowedDirectories as Allowed
@@ -212,6 +237,7 @@ def serve(
         keep_days=keep_days,
         keep_runs=keep_runs,
         keep_bytes=keep_bytes,
+        keep_audit_days=keep_audit_days,
         roots=Allowed(root or (Path.cwd(),)).directories,
         allowed_hosts=tuple(allow_host or ()),
         allow_private_webhooks=allow_private_webhooks,

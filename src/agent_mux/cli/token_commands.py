@@ -132,23 +132,13 @@ def _with_keyring(
     database: str | None, config_dir: Path | None, do: "Callable[[Keyring], Awaitable[_Result]]"
 ) -> _Result:
     """Call `do` with the keyring in the database that a service with the same flags uses."""
-    from agent_mux.cli.serve_command import config_directory, database_url, require_extra
+    from agent_mux.cli.serve_command import require_extra, with_database
 
     require_extra("amux token")
-    import anyio
-
     from agent_mux.service.security.keyring import Keyring
-    from agent_mux.service.service import open_database
-    from agent_mux.service.settings import ServiceSettings
     from agent_mux.service.store.tokens import TokenStore
 
-    settings = ServiceSettings(config_dir=config_directory(config_dir), database=database_url(database))
-
-    async def work() -> _Result:
-        async with open_database(settings) as found:
-            return await do(Keyring(TokenStore(found)))
-
-    return anyio.run(work)
+    return with_database(database, config_dir, lambda found: do(Keyring(TokenStore(found))))
 
 
 def _print_token(made: "Token", name: str, invocation: Invocation) -> int:

@@ -52,6 +52,8 @@ class ServiceSettings:
     """Keep only the N most recently ended runs. None: all."""
     keep_bytes: int | None = None
     """Maximum total size of ended runs' journals. None: no limit."""
+    keep_audit_days: float = 365.0
+    """Delete entries of the audit trail that are older. It also keeps no more than a million of them."""
     roots: Sequence[Path] = ()
     """Directories that runs may work in, including everything below; empty: the current directory."""
     allowed_hosts: Sequence[str] = ()

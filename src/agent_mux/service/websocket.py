@@ -6,7 +6,7 @@ other; `abort`, `kill` and `status` do not wait for earlier ones.
 """
 
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import anyio
@@ -15,6 +15,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.run import commands
+from agent_mux.service.audit.entries import Actor
+from agent_mux.service.control import execute_recorded
 from agent_mux.service.http_streams import EventSelection
 from agent_mux.service.problems import STATUS
 from agent_mux.service.service import Service
@@ -50,14 +52,16 @@ class RunWebSocket:
         service: Service,
         run_id: str,
         *,
+        actor: Actor,
         selection: EventSelection,
         frame: Callable[[int, bytes], str] = plain_frame,
         may_command: bool = True,
     ) -> None:
-        """`may_command`: whether commands other than `status` are allowed."""
+        """`actor`: who the audit trail names. `may_command`: whether commands other than `status` are allowed."""
         self._websocket = websocket
         self._service = service
         self._run_id = run_id
+        self._actor = actor
         self._selection = selection
         self._frame = frame
         self._may_command = may_command
@@ -151,7 +155,7 @@ class RunWebSocket:
         if refusal is not None:
             await self._send(commands.command_error(refusal, commands.command_name(command), command.id))
         elif isinstance(command, commands.AbortCommand):
-            self._tasks.start_soon(self._abort)
+            self._tasks.start_soon(self._abort, command)
             await self._send(commands.ack(command))
         elif isinstance(command, commands.KillCommand | commands.StatusCommand) or self._has_ended:
             await self._execute(command)
@@ -171,15 +175,14 @@ class RunWebSocket:
             )
         return None
 
-    async def _abort(self) -> None:
+    async def _abort(self, command: commands.AbortCommand) -> None:
         """Abort the run.
 
         The acknowledgement precedes the end of the run, and the abort continues if the client leaves.
         """
         with anyio.CancelScope(shield=True):
-            live = self._service.runs.find(self._run_id)
-            if live is not None:
-                await live.handle.abort()
+            with suppress(AgentMuxError):  # the run has ended meanwhile
+                await self._execute_recorded(command)
 
     async def _run_commands(self) -> None:
         """Execute queued commands in order, each to its end: a client that leaves interrupts none."""
@@ -194,11 +197,13 @@ class RunWebSocket:
             if isinstance(command, commands.StatusCommand):
                 answer = commands.ack(command, run=await self._service.runs.get(self._run_id, full=False))
             else:
-                live = await self._service.runs.active(self._run_id)
-                answer = commands.ack(command, **await live.execute(command))
+                answer = commands.ack(command, **await self._execute_recorded(command))
         except AgentMuxError as error:
             answer = commands.command_error(error, commands.command_name(command), command.id)
         await self._send(answer)
+
+    async def _execute_recorded(self, command: commands.AnyCommand) -> dict[str, Any]:
+        return await execute_recorded(self._service, self._actor, self._run_id, command)
 
 
 def _parse_command(text: str | None) -> commands.AnyCommand:

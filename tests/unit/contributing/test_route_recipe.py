@@ -47,6 +47,7 @@ CLIENT = {
     "read_session_events": "sessions.events",
     "export_session": "sessions.export",
     "report_cost": "sessions.total_cost",
+    "list_audit": "audit.list",
     "list_profiles": "profiles.list",
     "get_profile": "profiles.get",
     "set_profile": "profiles.set",

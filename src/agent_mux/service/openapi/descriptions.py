@@ -39,6 +39,7 @@ TAGS: Mapping[str, str] = {
     "cost": "Cost of stored sessions.",
     "profiles": "Named sets of run options.",
     "webhooks": "Notify other programs about runs.",
+    "audit": "Who did what.",
     "health": "Liveness, readiness and metrics.",
 }
 PATH_PARAMETERS: Mapping[str, Any] = {

@@ -24,7 +24,7 @@ from agent_mux.service.http_streams import (
 from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
-from agent_mux.service.routes.requests import current_service, read_headers, read_query, run_id_of
+from agent_mux.service.routes.requests import current_actor, current_service, read_headers, read_query, run_id_of
 from agent_mux.service.service import Service
 from agent_mux.service.websocket import RunWebSocket, close_code, numbered_frame, plain_frame
 
@@ -166,6 +166,7 @@ async def connect_run(websocket: WebSocket) -> None:
         websocket,
         service,
         run_id,
+        actor=current_actor(websocket),
         selection=selection,
         frame=numbered_frame if query.numbered else plain_frame,
         may_command=_may_command(websocket),

@@ -75,11 +75,6 @@ class RecordChange(Protocol):
         """Write these columns and entries soon."""
 
 
-def now_ms() -> int:
-    """Return milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 class LiveRun:
     """One run, from its start until its handle is released."""
 

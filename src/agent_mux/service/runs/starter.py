@@ -17,13 +17,17 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 from agent_mux.run.plan import RunPlan
+from agent_mux.service.audit.entries import Actor
+from agent_mux.service.audit.trail import OK, AuditTrail
+from agent_mux.service.clock import now_ms
 from agent_mux.service.problems import RetryLaterError
 from agent_mux.service.runs.interactions import InteractionNotifier
-from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
+from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver
 from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.service.runs.recovery import lost_values
 from agent_mux.service.runs.registry import RunRegistry
 from agent_mux.service.runs.requests import RunRequest, confined, request_of
+from agent_mux.service.store.audit import insert_audit
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -32,12 +36,13 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 class RunStarter:
     """Starts runs until the service shuts down."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the parts that it connects
         self,
         mux: AgentMux,
         registry: RunRegistry,
         tasks: anyio.abc.TaskGroup,
         roots: AllowedDirectories,
+        audit: AuditTrail,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
@@ -46,6 +51,7 @@ class RunStarter:
         self._registry = registry
         self._tasks = tasks
         self._roots = roots
+        self._audit = audit
         self._observers = observers
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
@@ -120,9 +126,16 @@ class RunStarter:
     # -- creating
 
     async def create(
-        self, body_fields: Any, *, owner: str = "", idempotency_key: str | None = None
+        self,
+        body_fields: Any,
+        *,
+        owner: str = "",
+        idempotency_key: str | None = None,
+        actor: Actor | None = None,
     ) -> tuple[RunView, bool]:
         """Start a run; return its view and whether it is new. A repeated idempotency key returns the existing run.
+
+        `actor`: who the audit trail names; None: the start is not recorded there.
 
         Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key of a different request; UNAVAILABLE.
         """
@@ -138,7 +151,7 @@ class RunStarter:
             plan = await self._plan(options)
             row = _new_row(request, plan, owner, idempotency_key)
             async with self._registry.hold(row.run_id):
-                return await self._create(row, plan), True
+                return await self._create(row, plan, actor), True
 
     async def restart(self, row: RunRow) -> None:
         """Start a run again that waited when the server stopped. Raises what `create` raises."""
@@ -150,17 +163,24 @@ class RunStarter:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
         return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
 
-    async def _create(self, row: RunRow, plan: RunPlan) -> RunView:
+    async def _create(self, row: RunRow, plan: RunPlan, actor: Actor | None) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
 
         Its lock keeps readers waiting until then.
         """
-        if self._registry.journal_of(row.run_id).exists() or not await self._registry.insert(row):
+        entry = None
+        if actor is not None:
+            detail = {"agent": row.agent, "model": row.model, "cwd": row.cwd}
+            entry = self._audit.entry(actor, "run.start", "run", row.run_id, detail, OK)
+        recorded = () if entry is None else (insert_audit(entry),)
+        if self._registry.journal_of(row.run_id).exists() or not await self._registry.insert(row, *recorded):
             raise ValidationError([FieldError("runId", row.run_id, "an id that no other run has")])
         try:
             live = self._start(row, plan)
-        except BaseException:
+        except BaseException as error:
             await self._registry.discard(row.run_id)
+            if entry is not None:
+                self._audit.finish(entry, error.code if isinstance(error, AgentMuxError) else "INTERNAL")
             raise
         return live.view(full=True)
 

@@ -18,7 +18,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each includes those before it."""
 PUBLIC_PATHS = frozenset({"/health", "/ready"})
 """Readable without a token."""
-ADMIN_PATHS = ("/v1/webhooks",)
+ADMIN_PATHS = ("/v1/webhooks", "/v1/audit")
 """Need the scope `admin`, with everything below them."""
 ADMIN_WRITE_PATHS = ("/v1/profiles",)
 """Need the scope `admin` for writing only: everybody's runs use profiles."""
@@ -38,6 +38,8 @@ class Caller:
     name: str
     """Name of the token; empty without one."""
     scopes: frozenset[Scope]
+    token_id: str = ""
+    """The part of the token that may be shown; empty without one."""
 
     def may(self, scope: Scope) -> bool:
         """Return whether one of the scopes is or includes this one."""

@@ -136,3 +136,23 @@ WEBHOOK_DELIVERIES = Table(
     Index(None, "webhook_id", "created_at"),
     Index(None, "state", "created_at"),
 )
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("audit_id", String(ULID_LENGTH), primary_key=True),
+    Column("instance", String(ULID_LENGTH), nullable=False, comment="The server; empty: the database, as for tokens."),
+    Column("created_at", BigInteger, nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("actor", Text, nullable=False, comment="Name of the token; empty without one."),
+    Column("token_id", String(12), nullable=False, comment="Empty without a token."),
+    Column("origin", String(16), nullable=False, comment="http, websocket, cli or retention."),
+    Column("client", Text, nullable=False, comment="Network address, or user of the machine."),
+    Column("request_id", String(64), nullable=False, comment="As in the access log; empty without a request."),
+    Column("target_type", String(16), nullable=False, comment="run, webhook, token or profile."),
+    Column("target", Text, nullable=False, comment="Id or name."),
+    Column("detail", Text, nullable=False, comment="JSON, without secrets."),
+    Column("outcome", String(32), comment="ok or an error code; NULL: the service ended meanwhile."),
+    Index(None, "created_at", "audit_id"),
+    Index(None, "target", "created_at"),
+)
