@@ -68,8 +68,8 @@ def test_a_request_is_one_entry(served: Serving, entries: Entries) -> None:
 
 
 def test_a_request_id_that_is_not_plain_is_replaced(served: Serving, entries: Entries) -> None:
-    for chosen in ("a b", "x" * 65, "é".encode()):
-        answer = served.http.get("/health", headers={"x-request-id": chosen})
+    for chosen in (b"a b", b"x" * 65, "é".encode()):
+        answer = served.http.get("/health", headers={b"x-request-id": chosen})
         assert len(answer.headers["x-request-id"]) == 26
     until(lambda: len(entries.of("/health")) == 3)
 

@@ -22,7 +22,10 @@ BODY = {"agent": "scripted", "prompt": "hi"}
 
 def refusal(server: ServerProcess) -> httpx.Response:
     """Return the answer to a request for a run, once the server has received its signal."""
-    return until(lambda: (answer := server.http.post("/v1/runs", json=BODY)).status_code == 503 and answer)
+    found: httpx.Response = until(
+        lambda: (answer := server.http.post("/v1/runs", json=BODY)).is_server_error and [answer]
+    )[0]
+    return found
 
 
 def test_a_draining_server_refuses_new_runs_and_serves_the_active_ones(tmp_path: Path) -> None:

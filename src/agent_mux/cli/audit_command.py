@@ -53,12 +53,12 @@ def audit(  # one for each filter
     require_extra("amux audit")
     from agent_mux.service.store.audit import AuditFilter, AuditStore
 
-    moments = {"since": parse_time(since, "--since"), "until": parse_time(until, "--until")}
     which = AuditFilter(
         actions=_checked_actions(action or []),
         actor=actor,
         target=target,
-        **{name: None if time is None else int(time.timestamp() * 1000) for name, time in moments.items()},
+        since=_milliseconds(parse_time(since, "--since")),
+        until=_milliseconds(parse_time(until, "--until")),
     )
 
     async def read(opened: "Database", which: "AuditFilter" = which) -> "list[AuditRow]":
@@ -78,6 +78,10 @@ def _checked_actions(names: list[str]) -> tuple[str, ...]:
         if name not in ACTIONS:
             raise usage_error(f"--action {name!r} is not an action; allowed: {', '.join(ACTIONS)}")
     return tuple(names)
+
+
+def _milliseconds(time: datetime | None) -> int | None:
+    return None if time is None else int(time.timestamp() * 1000)
 
 
 def _shown(row: "AuditRow", *, is_json: bool) -> dict[str, Any]:

@@ -182,6 +182,14 @@ def serve(
     queue_limit: Annotated[
         int, typer.Option("--queue-limit", min=0, help="Maximum queued runs (0 = unlimited).")
     ] = 1000,
+    requests_per_minute: Annotated[
+        int,
+        typer.Option("--requests-per-minute", min=0, max=1_000_000, help="Rate limit of each token (0 = none)."),
+    ] = 0,
+    runs_per_minute: Annotated[
+        int,
+        typer.Option("--runs-per-minute", min=0, max=1_000_000, help="Limit of runs that a token starts (0 = none)."),
+    ] = 0,
     drain: Drain = 20,
     keep_days: KeepDays = None,
     keep_runs: KeepRuns = None,
@@ -233,6 +241,8 @@ def serve(
         max_concurrent_runs=max_runs or None,
         max_concurrent_runs_per_agent=parse_agent_limits(max_runs_per_agent or ()),
         queue_limit=queue_limit or None,
+        requests_per_minute=requests_per_minute,
+        runs_per_minute=runs_per_minute,
         drain=drain,
         keep_days=keep_days,
         keep_runs=keep_runs,

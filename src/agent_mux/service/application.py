@@ -52,7 +52,12 @@ class _GuardedApplication(Starlette):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return Starlette's stack behind the guard, which the metrics and the access log enclose to see refusals."""
-        guard = Guard(super().build_middleware_stack(), self._settings, lambda: self.state.service.authenticator)
+        guard = Guard(
+            super().build_middleware_stack(),
+            self._settings,
+            lambda: self.state.service.authenticator,
+            lambda: self.state.service.limiter,
+        )
         return AccessLogMiddleware(MetricsMiddleware(guard, self._metrics))
 
 

@@ -38,6 +38,8 @@ from agent_mux.service.runs.starter import RunStarter
 from agent_mux.service.runs.streaming import RunStreams
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.security.rate_limits import RateLimiter
+from agent_mux.service.security.tokens import RateLimits
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.audit import AuditStore
 from agent_mux.service.store.database import Database, checked_url
@@ -123,6 +125,7 @@ class Service:
     webhooks: WebhookManager
     detection: SharedDetection
     audit: AuditTrail
+    limiter: RateLimiter
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
@@ -203,6 +206,7 @@ async def open_service(
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
                         audit=audit,
+                        limiter=RateLimiter(RateLimits(settings.requests_per_minute, settings.runs_per_minute)),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):

@@ -42,6 +42,10 @@ class ServiceSettings:
     """Maximum number of concurrent runs of single agents, by name."""
     queue_limit: int | None = 1000
     """Maximum number of waiting runs; further ones are refused. None: no limit."""
+    requests_per_minute: int = 0
+    """Rate limit of each token that has none of its own. 0: no limit."""
+    runs_per_minute: int = 0
+    """Run starts per minute, in the same way."""
     drain: float = DEFAULT_DRAIN
     """Seconds to wait for active runs to end after the first signal, before they are aborted. 0: abort at once."""
     allow_private_webhooks: bool = False

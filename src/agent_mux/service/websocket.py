@@ -19,6 +19,7 @@ from agent_mux.service.audit.entries import Actor
 from agent_mux.service.control import execute_recorded
 from agent_mux.service.http_streams import EventSelection
 from agent_mux.service.problems import STATUS
+from agent_mux.service.security.tokens import Caller
 from agent_mux.service.service import Service
 
 MAX_WAITING_COMMANDS = 32
@@ -54,17 +55,17 @@ class RunWebSocket:
         *,
         actor: Actor,
         selection: EventSelection,
+        caller: Caller,
         frame: Callable[[int, bytes], str] = plain_frame,
-        may_command: bool = True,
     ) -> None:
-        """`actor`: who the audit trail names. `may_command`: whether commands other than `status` are allowed."""
+        """`actor`: who the audit trail names. `caller`: commands other than `status` need its scope `run`."""
         self._websocket = websocket
         self._service = service
         self._run_id = run_id
         self._actor = actor
         self._selection = selection
         self._frame = frame
-        self._may_command = may_command
+        self._caller = caller
         self._is_open = True
         self._has_ended = False
         self._sending = anyio.Lock()
@@ -163,11 +164,13 @@ class RunWebSocket:
             self._command_sender.send_nowait(command)
 
     def _refusal(self, command: commands.AnyCommand) -> AgentMuxError | None:
-        if isinstance(command, commands.StatusCommand):
-            return None
-        if not self._may_command:
+        if not (self._caller.may("run") or isinstance(command, commands.StatusCommand)):
             return AgentMuxError("FORBIDDEN", "this token may only read; commands need the scope run")
         is_urgent = isinstance(command, commands.AbortCommand | commands.KillCommand)
+        try:
+            self._service.limiter.take(self._caller, "requests", may_refuse=not is_urgent)
+        except AgentMuxError as error:
+            return error
         if self._command_sender.statistics().current_buffer_used >= MAX_WAITING_COMMANDS and not is_urgent:
             return AgentMuxError(
                 "LIMIT_EXCEEDED",

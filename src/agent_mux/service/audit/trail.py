@@ -142,9 +142,7 @@ class AuditTrail:
             return
         async with self._writing:
             try:
-                if len(self._spooled) >= MAX_SPOOLED:
-                    raise OSError(errno.ENOSPC, "too many entries wait for the database")
-                await to_thread.run_sync(self._spool.append, row)
+                await self._spool_row(row)
             except OSError as error:
                 reason = f"cannot record {action} of {row.target} in the audit trail: {error.strerror or error}"
                 if action not in RESTRAINING:
@@ -153,6 +151,11 @@ class AuditTrail:
                 logging.getLogger(LOGGER).error("%s; it is kept in memory only", reason)  # noqa: TRY400  # one line
             self._spooled.append(row)
             self._added.set()
+
+    async def _spool_row(self, row: AuditRow) -> None:
+        if len(self._spooled) >= MAX_SPOOLED:
+            raise OSError(errno.ENOSPC, "too many entries wait for the database")
+        await to_thread.run_sync(self._spool.append, row)
 
     def finish(self, row: AuditRow, outcome: str) -> None:
         """Record the outcome of an action soon: its response does not wait for that."""

@@ -12,7 +12,7 @@ from agent_mux.sdk.options import PROFILE_NAME, PROFILE_NAMES
 JSON, JSONL, SSE = "application/json", "application/jsonl", "text/event-stream"
 Links = Mapping[str, Mapping[str, str]]
 """Operation -> its parameters as expressions on the response: `{"get_run": {"run_id": "$response.body#/runId"}}`."""
-COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
+COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "LIMIT_EXCEEDED", "UNAVAILABLE", "INTERNAL")
 """Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
     408: "The request arrived too slowly.",
@@ -28,7 +28,11 @@ INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, 
 JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
 is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
 too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
-(421) are refused by every operation."""
+(421) are refused by every operation.
+
+Each response has an `X-Request-Id`, which the request may choose. Where a rate limit applies, responses have the fields
+`RateLimit-Policy`, `RateLimit`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`; a request beyond it is
+refused with 429 and `Retry-After`."""
 TAGS: Mapping[str, str] = {
     "runs": "Start, list and delete runs.",
     "events": "Events of a run as Server-Sent Events or JSON lines.",

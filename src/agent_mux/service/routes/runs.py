@@ -14,6 +14,7 @@ from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters
 from agent_mux.service.routes.requests import (
     current_actor,
+    current_caller,
     current_service,
     format_cursor,
     json_answer,
@@ -23,6 +24,7 @@ from agent_mux.service.routes.requests import (
     read_query,
     run_id_of,
 )
+from agent_mux.service.security.rate_limits import charge
 from agent_mux.service.store.runs import LIVE, RunFilter, RunPosition
 from agent_mux.service.views import RunPage, RunView
 
@@ -135,7 +137,13 @@ async def create_run(request: Request) -> Response:
     service, actor = current_service(request), current_actor(request)
     key = read_headers(request, CreationHeaders).idempotency_key
     payload = await json_body(request, dict[str, Any])
-    view, is_new = await service.starter.create(payload, owner=actor.name, idempotency_key=key, actor=actor)
+    view, is_new = await service.starter.create(
+        payload,
+        owner=actor.name,
+        idempotency_key=key,
+        actor=actor,
+        admit=lambda: charge(request.scope["state"], service.limiter, current_caller(request), "runs"),
+    )
     headers = {"location": f"/v1/runs/{view.run_id}"}
     return (
         json_answer(view, 201, headers)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,10 +132,12 @@ class RunStarter:
         owner: str = "",
         idempotency_key: str | None = None,
         actor: Actor | None = None,
+        admit: Callable[[], None] = lambda: None,
     ) -> tuple[RunView, bool]:
         """Start a run; return its view and whether it is new. A repeated idempotency key returns the existing run.
 
-        `actor`: who the audit trail names; None: the start is not recorded there.
+        `actor`: who the audit trail names; None: the start is not recorded there. `admit`: called once for a valid
+        request that starts a run; it may raise.
 
         Raises what `AgentMux.run` raises; VALIDATION_ERROR for a key of a different request; UNAVAILABLE.
         """
@@ -149,6 +151,7 @@ class RunStarter:
                     return existing, False
             self.require_accepting()
             plan = await self._plan(options)
+            admit()
             row = _new_row(request, plan, owner, idempotency_key)
             async with self._registry.hold(row.run_id):
                 return await self._create(row, plan, actor), True

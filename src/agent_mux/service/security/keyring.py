@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.service.audit.entries import Action, Actor, new_entry
 from agent_mux.service.clock import now_ms
-from agent_mux.service.security.tokens import SCOPES, Token, new_token
+from agent_mux.service.security.tokens import SCOPES, RateLimits, Token, new_token
 from agent_mux.service.store.audit import insert_audit
 from agent_mux.service.store.tokens import TokenRow, TokenStore
 
@@ -24,13 +24,21 @@ class Keyring:
         self._store = store
         self._actor = actor or Actor.of_process()
 
-    async def create(self, name: str, scopes: Iterable[str], *, expires_at: int | None = None) -> Token:
+    async def create(
+        self,
+        name: str,
+        scopes: Iterable[str],
+        *,
+        expires_at: int | None = None,
+        limits: RateLimits = RateLimits(),  # noqa: B008  # frozen
+    ) -> Token:
         """Create a token and return it. Only a hash of its secret is stored, so it cannot be shown again.
 
         Args:
             name: Who uses it; the owner of the runs that it starts.
             scopes: What it may do.
             expires_at: Milliseconds since the epoch; None: never.
+            limits: Its rate limits.
 
         Raises:
             ValidationError: The name is taken or invalid, or a scope is unknown.
@@ -45,6 +53,8 @@ class Keyring:
             scopes=" ".join(unique_scopes),
             created_at=now_ms(),
             expires_at=expires_at,
+            requests_per_minute=limits.requests,
+            runs_per_minute=limits.runs,
         )
         recorded = self._recorded("token.create", row, scopes=row.scopes.split(), expires_at=expires_at)
         if not await self._store.add(row, recorded):

@@ -32,6 +32,14 @@ UNMATCHED_HASH = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimits:
+    """Limits per minute. None: as the server has it; 0: no limit."""
+
+    requests: int | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The sender of a request: a token, or a local user of a service without tokens."""
 
@@ -40,6 +48,7 @@ class Caller:
     scopes: frozenset[Scope]
     token_id: str = ""
     """The part of the token that may be shown; empty without one."""
+    limits: RateLimits = RateLimits()
 
     def may(self, scope: Scope) -> bool:
         """Return whether one of the scopes is or includes this one."""

@@ -87,6 +87,8 @@ TOKENS = Table(
     Column("last_used_at", BigInteger, comment="About: it is not written with every request."),
     Column("previous_hash", String(64), comment="Of the secret before the last rotation."),
     Column("previous_valid_until", BigInteger),
+    Column("requests_per_minute", Integer, comment="NULL: as the server has it; 0: no limit."),
+    Column("runs_per_minute", Integer, comment="NULL: as the server has it; 0: no limit."),
     UniqueConstraint("name"),
 )
 

@@ -24,6 +24,8 @@ class TokenRow(msgspec.Struct, kw_only=True, frozen=True):
     last_used_at: int | None = None
     previous_hash: str | None = None
     previous_valid_until: int | None = None
+    requests_per_minute: int | None = None
+    runs_per_minute: int | None = None
 
     def is_valid(self, now: int) -> bool:
         """Return whether the token is neither revoked nor expired."""
