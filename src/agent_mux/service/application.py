@@ -20,7 +20,7 @@ from agent_mux.service.access_log import AccessLogMiddleware
 from agent_mux.service.metrics import Metrics, MetricsMiddleware
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.openapi.operations import Operation
-from agent_mux.service.routes import agents, audit, commands, events, health, profiles, runs, sessions, webhooks
+from agent_mux.service.routes import agents, audit, commands, events, files, health, profiles, runs, sessions, webhooks
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import ServiceSettings
@@ -31,6 +31,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         runs.operations,
         events.operations,
         commands.operations,
+        files.operations,
         webhooks.operations,
         audit.operations,
         agents.operations,

@@ -37,6 +37,7 @@ TAGS: Mapping[str, str] = {
     "runs": "Start, list and delete runs.",
     "events": "Events of a run as Server-Sent Events or JSON lines.",
     "commands": "Send commands to a run: prompts, answers, interruption.",
+    "files": "Files that a run changed.",
     "agents": "Supported agents and their installations.",
     "models": "Models that agents offer, and their prices.",
     "sessions": "Sessions stored by the agents themselves.",
@@ -49,6 +50,7 @@ TAGS: Mapping[str, str] = {
 PATH_PARAMETERS: Mapping[str, Any] = {
     "run_id": Annotated[str, Meta(description="Run id: a ULID.")],
     "webhook_id": Annotated[str, Meta(description="Webhook id: a ULID.")],
+    "path": Annotated[str, Meta(description="Path of a file relative to the working directory of the run.")],
     "agent": Annotated[str, Meta(description="Agent name or alias.")],
     "model": Annotated[str, Meta(description="Model name or alias. It may contain slashes.")],
     "session_id": Annotated[

@@ -237,6 +237,8 @@ def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: st
         request=request.stored_json,
         is_complete=request.is_complete,
         cwd=options.working_directory(),
+        work_dir=plan.cwd,
+        base_commit=None if plan.worktree is None else plan.worktree.base,
         project_id=options.project_id,
         tags=tuple(map(redact_text, options.tags)),
     )

@@ -22,6 +22,8 @@ ADMIN_PATHS = ("/v1/webhooks", "/v1/audit")
 """Need the scope `admin`, with everything below them."""
 ADMIN_WRITE_PATHS = ("/v1/profiles",)
 """Need the scope `admin` for writing only: everybody's runs use profiles."""
+RUN_FILE = re.compile(r"/v1/runs/[^/]+/files/")
+"""Begin of the paths of files, which need the scope `run`: the working directory may have files with secrets."""
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 PREFIX = "amux"
 _LETTERS = string.ascii_letters + string.digits
@@ -69,7 +71,7 @@ def needed_scope(method: str, path: str) -> Scope | None:
     is_read = method in READ_METHODS
     if _is_below(path, ADMIN_PATHS) or (not is_read and _is_below(path, ADMIN_WRITE_PATHS)):
         return "admin"
-    return "read" if is_read else "run"
+    return "read" if is_read and RUN_FILE.match(path) is None else "run"
 
 
 def _is_below(path: str, places: tuple[str, ...]) -> bool:

@@ -48,6 +48,8 @@ class RunRow(msgspec.Struct, kw_only=True):
     result: str | None = None
     journal: str | None = None
     journal_bytes: int | None = None
+    work_dir: str | None = None
+    base_commit: str | None = None
     tags: tuple[str, ...] = ()
 
     @property

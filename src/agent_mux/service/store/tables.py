@@ -59,6 +59,8 @@ RUNS = Table(
     Column("result", Text, comment="JSON: the `run_result`."),
     Column("journal", Text, comment="Path of the recording, which the events come from."),
     Column("journal_bytes", BigInteger),
+    Column("work_dir", Text, comment="Where its agent works: `cwd`, or the directory in its worktree."),
+    Column("base_commit", String(64), comment="HEAD of the repository at the start."),
     UniqueConstraint("instance", "owner", "idempotency_key"),
     Index(None, "instance", "created_at", "run_id"),
     Index("ix_runs_state", "instance", "state", "created_at", "run_id"),
