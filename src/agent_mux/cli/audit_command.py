@@ -42,9 +42,10 @@ def audit(  # one for each filter
     database: DatabaseUrl = None,
     config_dir: ConfigDir = None,
 ) -> int:
-    """Show who started, controlled and deleted runs of the service, and changed its tokens, latest first.
+    """Show who did what with the service, latest first.
 
-    It reads the database, so it works while the service is stopped. Clients use GET /v1/audit.
+    Recorded are the start, the control and the deletion of runs, and changes of tokens, webhooks and profiles. The
+    command reads the database, so it works while the service is stopped. Clients use GET /v1/audit.
     """
     from agent_mux.cli.command_output import print_rows
     from agent_mux.cli.inputs import parse_time

@@ -168,6 +168,29 @@ KeepBytes = Annotated[
     ),
 ]
 
+KeepAuditDays = Annotated[
+    float,
+    typer.Option(
+        "--keep-audit-days", metavar="N", min=1, max=3650, help="Delete entries of the audit trail older than N days."
+    ),
+]
+RequestsPerMinute = Annotated[
+    int,
+    typer.Option(
+        "--requests-per-minute",
+        metavar="N",
+        min=0,
+        max=1_000_000,
+        help="Rate limit of each token without its own (0 = none).",
+    ),
+]
+RunsPerMinute = Annotated[
+    int,
+    typer.Option(
+        "--runs-per-minute", metavar="N", min=0, max=1_000_000, help="Limit of started runs, per token (0 = none)."
+    ),
+]
+
 
 @with_common_flags
 def serve(
@@ -184,11 +207,13 @@ def serve(
     ] = 1000,
     requests_per_minute: Annotated[
         int,
-        typer.Option("--requests-per-minute", min=0, max=1_000_000, help="Rate limit of each token (0 = none)."),
+        typer.Option(
+            "--requests-per-minute", metavar="N", min=0, max=1_000_000, help="Rate limit of a token (0 = none)."
+        ),
     ] = 0,
     runs_per_minute: Annotated[
         int,
-        typer.Option("--runs-per-minute", min=0, max=1_000_000, help="Limit of runs that a token starts (0 = none)."),
+        typer.Option("--runs-per-minute", metavar="N", min=0, max=1_000_000, help="Limit of started runs (0 = none)."),
     ] = 0,
     drain: Drain = 20,
     keep_days: KeepDays = None,
@@ -196,7 +221,9 @@ def serve(
     keep_bytes: KeepBytes = None,
     keep_audit_days: Annotated[
         float,
-        typer.Option("--keep-audit-days", min=1, max=3650, help="Delete audit trail entries older than N days."),
+        typer.Option(
+            "--keep-audit-days", metavar="N", min=1, max=3650, help="Delete older entries of the audit trail."
+        ),
     ] = 365,
     allow_private_webhooks: Annotated[
         bool,

@@ -48,6 +48,7 @@ RequestLimit = Annotated[
     int | None,
     typer.Option(
         "--requests-per-minute",
+        metavar="N",
         min=0,
         max=1_000_000,
         help="Rate limit (0 = none; default: that of the service).",
@@ -58,6 +59,7 @@ RunLimit = Annotated[
     int | None,
     typer.Option(
         "--runs-per-minute",
+        metavar="N",
         min=0,
         max=1_000_000,
         help="Limit of started runs (0 = none; default: that of the service).",

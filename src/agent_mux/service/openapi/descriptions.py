@@ -50,7 +50,9 @@ TAGS: Mapping[str, str] = {
 PATH_PARAMETERS: Mapping[str, Any] = {
     "run_id": Annotated[str, Meta(description="Run id: a ULID.")],
     "webhook_id": Annotated[str, Meta(description="Webhook id: a ULID.")],
-    "path": Annotated[str, Meta(description="Path of a file relative to the working directory of the run.")],
+    "path": Annotated[
+        str, Meta(max_length=4096, description="Path of a file relative to the working directory of the run.")
+    ],
     "agent": Annotated[str, Meta(description="Agent name or alias.")],
     "model": Annotated[str, Meta(description="Model name or alias. It may contain slashes.")],
     "session_id": Annotated[

@@ -10,13 +10,13 @@ from agent_mux.api import JsonView
 from agent_mux.errors import AnyCode
 from agent_mux.service.files.changes import MAX_FILES, ChangeKind, FileChange, changes_of, patch_of
 from agent_mux.service.files.opening import LONGEST_PATH, read_file
-from agent_mux.service.files.workspaces import reported_of, workspace_of
 from agent_mux.service.openapi.descriptions import ResponseSpec
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
 from agent_mux.service.routes.requests import current_service, json_answer, read_query, run_id_of
 from agent_mux.service.security.http_rules import RequestRefused
 from agent_mux.service.service import in_thread
+from agent_mux.service.workspaces import reported_of, workspace_of
 
 operations = OperationGroup("/v1/runs", tag="files", matches_raw_path=True)
 LARGEST_PART = 16 << 20  # bytes of a file in one response
