@@ -16,7 +16,7 @@ from tests.service.keys import bearing, make_token
 from tests.service.serving import Serving, serving
 
 from agent_mux import RemoteMux
-from agent_mux.events import FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileReadEvent, FileWriteEvent
+from agent_mux.run.changed_files import ChangedFile
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.files import changes
 from agent_mux.service.files.head import current_commit
@@ -201,32 +201,14 @@ def test_without_a_repository_the_files_are_those_of_the_events(runs: Runs, tmp_
     }
 
 
-def test_reported_changes_of_a_file_are_one_change() -> None:
-    def event(kind: type[Any], path: str, **fields: Any) -> Any:
-        return kind(run_id="r", agent="a", timestamp=0, path=path, **fields)
-
-    events = [
-        event(FileCreateEvent, "made", byte_count=1), event(FileWriteEvent, "/work/made", byte_count=2),
-        event(FilePatchEvent, "sub/../edited", diff=""), event(FileWriteEvent, "gone", byte_count=1),
-        event(FileDeleteEvent, "gone"), event(FileCreateEvent, "brief", byte_count=1), event(FileDeleteEvent, "brief"),
-        event(FileDeleteEvent, "again"), event(FileCreateEvent, "again", byte_count=1),
-        event(FileWriteEvent, "../outside", byte_count=1), event(FileReadEvent, "read"),
-    ]  # fmt: skip
-    assert changes.reported_changes(Path("/work"), events) == {
-        "made": "created", "edited": "modified", "gone": "deleted", "again": "modified"
-    }  # fmt: skip
-
-
 def test_ignored_files_are_listed_if_an_event_reports_them(project: Path) -> None:
     started_at = int(time.time() * 1000) + 1000
     base = git(project, "rev-parse", "HEAD")
     where = changes.Workspace(directory=project, is_own=False, roots=[project], base=base, started_at=started_at)
     (project / ":(top)debug.log").write_text("ignored")
-    reported: dict[str, changes.ChangeKind] = {
-        ":(top)debug.log": "created", "kept.txt": "modified", "dirty.txt": "modified"
-    }  # fmt: skip
+    reported = {path: ChangedFile(path, "modified") for path in (":(top)debug.log", "kept.txt", "dirty.txt")}
     found = [(one.path, one.change) for one in changes.changes_of(where, reported).files]
-    assert found == [(":(top)debug.log", "created"), ("dirty.txt", "modified")]
+    assert found == [(":(top)debug.log", "modified"), ("dirty.txt", "modified")]
 
 
 def test_a_repository_that_the_agent_replaced_is_not_compared(runs: Runs) -> None:
@@ -367,6 +349,17 @@ def test_reading_any_file_needs_the_scope_run(tmp_path: Path, project: Path) -> 
         assert mux.runs.read_file(run, ".env") == b"KEY=secret\n"
         assert mux.runs.read_file(run, "new dir/ü.txt", offset=1, limit=2) == b"ew"
         assert mux.runs.patch(run, ["gone.txt"]).endswith(b"-gone\n")
+
+
+def test_a_run_without_events_is_answered_at_once(tmp_path: Path, project: Path) -> None:
+    adapters = AdapterRegistry()
+    adapters.register(scripted_adapter("open('edited.txt', 'w').write('x'); time.sleep(1000)"))
+    with serving(tmp_path / "config", adapters, roots=[tmp_path]) as served:
+        body = {"agent": "scripted", "prompt": "hi", "cwd": str(project)}
+        run = served.http.post("/v1/runs", json=body).json()["runId"]
+        path = f"/v1/runs/{run}/files"
+        (found,) = until(lambda: served.http.get(path).json().get("files"))
+    assert found["path"] == "edited.txt"
 
 
 def test_a_run_that_has_not_started_has_no_files(tmp_path: Path) -> None:

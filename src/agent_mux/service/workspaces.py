@@ -1,12 +1,13 @@
 """The working directory of a run, as far as the service may show it."""
 
+from contextlib import aclosing
 from pathlib import Path
 
 from anyio import to_thread
 
 from agent_mux.errors import AgentMuxError
-from agent_mux.events import AgentEvent
-from agent_mux.service.files.changes import FILE_EVENTS, ChangeKind, Workspace, reported_changes
+from agent_mux.run.changed_files import FILE_CHANGES, ReportedChanges
+from agent_mux.service.files.changes import Reported, Workspace
 from agent_mux.service.service import Service
 from agent_mux.service.store.runs import RunRow
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -48,17 +49,27 @@ def _workspace(service: Service, row: RunRow) -> Workspace:
     )
 
 
-async def reported_of(service: Service, run_id: str, workspace: Workspace) -> dict[str, ChangeKind]:
-    """Return the changes of files that the events of a run report; none without its journal."""
-    events: list[AgentEvent] = []
+async def reported_of(service: Service, run_id: str, workspace: Workspace) -> Reported:
+    """Return the changed files that the events of a run report in its directory; none without its journal."""
+    changes = ReportedChanges(str(workspace.directory))
     try:
         view = await service.runs.get(run_id, full=False)
         end = view.event_count if isinstance(view.event_count, int) else 0
-        async for first, batch in service.streams.batches(run_id, 0):
-            events += [event for event in batch if event.type in FILE_EVENTS]
-            if first + len(batch) >= end:  # a live run has more to come
-                break
+        if end:
+            await _observe(service, run_id, end, changes)
     except AgentMuxError as error:
         if error.code != "RUN_NOT_FOUND":
             raise
-    return reported_changes(workspace.directory, events)
+    inside = (one for one in changes.files if one.path not in {".", ".."} and not one.path.startswith("../"))
+    return {one.path: one for one in inside}
+
+
+async def _observe(service: Service, run_id: str, end: int, changes: ReportedChanges) -> None:
+    """Observe the events before a number; a live run has more to come."""
+    async with aclosing(service.streams.batches(run_id, 0)) as batches:
+        async for first, batch in batches:
+            for event in batch:
+                if isinstance(event, FILE_CHANGES):
+                    changes.observe(event)
+            if first + len(batch) >= end:
+                break

@@ -6,15 +6,13 @@ is left out, unless the run has a worktree of its own: somebody else changed it 
 are those that the events report, and there is no patch.
 """
 
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
-from agent_mux.events import AgentEvent, FileCreateEvent, FileDeleteEvent, FilePatchEvent, FileWriteEvent
+from agent_mux.run.changed_files import ChangedFile, ChangeKind
 from agent_mux.service.files.head import GitDirectories, find_repository
 from agent_mux.service.files.opening import checked_path
 from agent_mux.service.files.repository import Comparison, FileDifference, OutputTooLargeError, compared
@@ -22,11 +20,9 @@ from agent_mux.service.files.repository import Comparison, FileDifference, Outpu
 MAX_FILES = 2000
 LARGEST_PATCH = 16 << 20  # bytes
 CLOCK_STEP = 100  # milliseconds; file systems take their times from a coarser clock
-ChangeKind = Literal["created", "modified", "deleted"]
+Reported = Mapping[str, ChangedFile]
+"""The files that events report, by path relative to the working directory."""
 _KINDS: Mapping[str, ChangeKind] = {"A": "created", "D": "deleted"}
-_CREATED = (FileCreateEvent, FileWriteEvent, FilePatchEvent)
-FILE_EVENTS = ("file_create", "file_write", "file_patch", "file_delete")
-"""Types of the events that report a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,40 +66,21 @@ class Changes:
     from_git: bool
 
 
-def reported_changes(directory: Path, events: Collection[AgentEvent]) -> dict[str, ChangeKind]:
-    """Return the files below a directory that events report as changed, by path relative to it."""
-    found: dict[str, ChangeKind] = {}
-    for event in events:
-        if not isinstance(event, (*_CREATED, FileDeleteEvent)):
-            continue
-        path = os.path.relpath(os.path.join(directory, event.path), directory)  # noqa: PTH118  # may be absolute
-        if path.startswith("..") or path == ".":
-            continue
-        if isinstance(event, FileDeleteEvent):
-            if found.pop(path, None) != "created":
-                found[path] = "deleted"
-        elif isinstance(event, FileCreateEvent):
-            found[path] = "modified" if found.get(path) == "deleted" else "created"
-        else:
-            found[path] = "created" if found.get(path) == "created" else "modified"
-    return found
-
-
-def changes_of(workspace: Workspace, reported: Mapping[str, ChangeKind]) -> Changes:
+def changes_of(workspace: Workspace, reported: Reported) -> Changes:
     """Return the changed files of a run. Blocking. Raises `AgentMuxError` if git fails."""
     with _comparison(workspace, reported) as comparison:
         if comparison is None:
-            files = [FileChange(path=path, change=change) for path, change in sorted(reported.items())]
+            files = [_reported(one) for _, one in sorted(reported.items())]
             return Changes(files=files[:MAX_FILES], is_truncated=len(files) > MAX_FILES, base=None, from_git=False)
         found = {one.path: _change(one) for one in _selected(workspace, comparison, reported)}
         others = comparison.ignored(reported.keys() - found.keys())
-        found |= {path: FileChange(path=path, change=reported[path]) for path in others}
+        found |= {path: _reported(reported[path]) for path in others}
         files = sorted(found.values(), key=lambda one: one.path)
         truncated = len(files) > MAX_FILES
         return Changes(files=files[:MAX_FILES], is_truncated=truncated, base=comparison.base, from_git=True)
 
 
-def patch_of(workspace: Workspace, reported: Mapping[str, ChangeKind], paths: Sequence[str]) -> bytes:
+def patch_of(workspace: Workspace, reported: Reported, paths: Sequence[str]) -> bytes:
     """Return the unified diff of a run's changes; of some files, if there are `paths`. Blocking.
 
     Raises:
@@ -143,7 +120,7 @@ def _is_repository_of_roots(common: Path, roots: Sequence[Path]) -> bool:
 
 
 @contextmanager
-def _comparison(workspace: Workspace, reported: Mapping[str, ChangeKind]) -> Iterator[Comparison | None]:
+def _comparison(workspace: Workspace, reported: Reported) -> Iterator[Comparison | None]:
     """Compare the directory with the commit of the start; None where that is not possible."""
     repository = _repository(workspace)
     if repository is None:
@@ -158,15 +135,13 @@ def _comparison(workspace: Workspace, reported: Mapping[str, ChangeKind]) -> Ite
         yield comparison
 
 
-def _selected(
-    workspace: Workspace, comparison: Comparison, reported: Mapping[str, ChangeKind]
-) -> Iterator[FileDifference]:
+def _selected(workspace: Workspace, comparison: Comparison, reported: Reported) -> Iterator[FileDifference]:
     for one in comparison.differences():
         if one.flag == "D" or _is_new(workspace, one.path, reported):
             yield one
 
 
-def _is_new(workspace: Workspace, path: str, reported: Mapping[str, ChangeKind]) -> bool:
+def _is_new(workspace: Workspace, path: str, reported: Reported) -> bool:
     """Return whether a file changed since the run started, as far as its inode shows."""
     if workspace.is_own or path in reported:
         return True
@@ -185,3 +160,7 @@ def _change(one: FileDifference) -> FileChange:
         removed=one.removed,
         is_binary=one.added is None,
     )
+
+
+def _reported(one: ChangedFile) -> FileChange:
+    return FileChange(path=one.path, change=one.change, added=one.added, removed=one.removed)
