@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.contract import RULES
-from agent_mux.events import CATEGORIES, CostRecord, encode_event, event_from_dict
+from agent_mux.events import CATEGORIES, CostRecord, QuotaWindow, encode_event, event_from_dict
 from agent_mux.events.base import BaseEvent
 
 TITLES = {
@@ -70,8 +70,9 @@ def events_page() -> str:
         parts.append(_rules(str(number)))
         parts.extend(_event_section(event) for event in events)
         if name == "cost":
-            parts.append(f"### `CostRecord`\n\n{_docstring(CostRecord)}\n")
-            parts.append(_table(CostRecord))
+            for record in (CostRecord, QuotaWindow):
+                parts.append(f"### `{record.__name__}`\n\n{_docstring(record)}\n")
+                parts.append(_table(record))
     return "\n".join(part for part in parts if part)
 
 
@@ -114,7 +115,7 @@ def _rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
             yield field.encode_name, _type_name(field.type), needed, meanings[field.name].replace("\n", " ")
 
 
-def _type_name(shape: inspect.Type) -> str:
+def _type_name(shape: inspect.Type) -> str:  # noqa: PLR0911  # one return for each kind of type
     match shape:
         case inspect.Metadata():
             return _type_name(shape.type)
@@ -127,6 +128,10 @@ def _type_name(shape: inspect.Type) -> str:
         case inspect.IntType():
             low = shape.ge if shape.ge is not None else shape.gt
             return "integer" if low is None else f"integer {'≥' if shape.gt is None else '>'} {low:g}"
+        case inspect.FloatType(le=high) if high is not None:
+            return f"number {shape.ge:g} to {high:g}"
+        case inspect.VarTupleType():
+            return f"array of {_type_name(shape.item_type)}"
         case inspect.StructType():
             return f"[`{shape.cls.__name__}`](#{shape.cls.__name__.lower()})"
     return _PLAIN[type(shape)]

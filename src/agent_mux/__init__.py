@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from agent_mux._util.version import __version__
 
 if TYPE_CHECKING:
+    from agent_mux.assembler import RunAttempt
     from agent_mux.client import AgentMux, RemoteMux
     from agent_mux.client.blocking import BlockingAgentMux, BlockingRemoteMux, BlockingRun
     from agent_mux.client.remote import RemoteRun
     from agent_mux.contract import Breach, validate
     from agent_mux.errors import AgentMuxError, AuthError, CapabilityError, ErrorCode, FieldError, ValidationError
-    from agent_mux.events import AgentEvent, decode_event, encode_event
+    from agent_mux.events import AgentEvent, QuotaWindow, decode_event, encode_event
     from agent_mux.run.base import Run
     from agent_mux.run.changed_files import ChangedFile
     from agent_mux.run.handle import RunHandle
@@ -44,7 +45,8 @@ _NAMES_BY_MODULE = {
         "FieldError",
         "ValidationError",
     ),
-    "agent_mux.events": ("AgentEvent", "decode_event", "encode_event"),
+    "agent_mux.assembler": ("RunAttempt",),
+    "agent_mux.events": ("AgentEvent", "QuotaWindow", "decode_event", "encode_event"),
     "agent_mux.sdk.options": ("Attachment", "McpServer", "RetryPolicy", "RunOptions"),
     "agent_mux.run.transcripts": ("parse_transcript",),
     "agent_mux.sdk.policy": ("Policy", "Rule", "read_policy"),
@@ -77,11 +79,13 @@ __all__ = [
     "McpServer",
     "PendingInteraction",
     "Policy",
+    "QuotaWindow",
     "RemoteMux",
     "RemoteRun",
     "RetryPolicy",
     "Rule",
     "Run",
+    "RunAttempt",
     "RunError",
     "RunHandle",
     "RunOptions",

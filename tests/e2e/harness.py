@@ -23,9 +23,9 @@ from agent_mux import AgentMux, McpServer, RunHandle, RunOptions, RunResult, enc
 from agent_mux.events import AgentEvent, CostRecord
 from agent_mux.journal.file import JournalReader
 from agent_mux.process.marker import processes_of
-from agent_mux.run.derivation import derive_events
+from agent_mux.run.derivation import codec_factory, derive_events
 from agent_mux.run.environment import temp_dir_of
-from agent_mux.run.plan import find_protocol, plan_run
+from agent_mux.run.plan import plan_run
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux_testing import mcp_echo
 from agent_mux_testing.live import (
@@ -132,11 +132,12 @@ class LiveAgent:
         return (self.agent, *(["--command", shlex.join(command)] if command else []))
 
     def options(self, prompt: str = PROMPT, **fields: Any) -> RunOptions:
-        """Return options of a run in the workspace; by default tools run without approval."""
+        """Return options of a run in the workspace; by default tools run without approval. `env`: additions."""
         given = {"approval_mode": "yolo", "collect_events": True, **fields}
         start = self.launch
+        environment = {**start.environment, **given.pop("env", {})}
         return RunOptions(
-            agent=self.agent, command=start.command, prompt=prompt, cwd=self.workspace, env=start.environment,
+            agent=self.agent, command=start.command, prompt=prompt, cwd=self.workspace, env=environment,
             inherit_env=False, **given,
         )  # fmt: skip
 
@@ -244,13 +245,13 @@ def _command_line(entry: Path, directories: list[bytes]) -> str | None:
 
 async def finish(run: RunHandle) -> FinishedRun:
     """Wait for a run, check it as `check_result` does, and check that late subscribers get the same events."""
-    done = check_result(await run, run.agent)
+    done = check_result(await run)
     late = [encode_event(event) async for event in run]
     assert late == [encode_event(event) for event in done.events]
     return done
 
 
-def check_result(result: RunResult, agent: str) -> FinishedRun:
+def check_result(result: RunResult) -> FinishedRun:
     """Return the finished run after checking everything that must hold for all runs."""
     assert result.events is not None
     assert result.journal is not None
@@ -259,7 +260,7 @@ def check_result(result: RunResult, agent: str) -> FinishedRun:
     assert result.ledger.unknown == {}, result.ledger
     # A CLI that fails at startup prints only to stderr, and one that was interrupted early may print nothing.
     assert result.ledger.lines > 0 or result.exit_reason in {"failed", "interrupted"}
-    assert [encode_event(event) for event in replay_journal(journal, agent)] == [encode_event(e) for e in result.events]
+    assert [encode_event(event) for event in replay_journal(journal)] == [encode_event(e) for e in result.events]
     assert DUMMY_KEY.encode() not in journal.read_bytes()
     assert_nothing_left(result.run_id)
     return FinishedRun(result, result.events)
@@ -275,14 +276,9 @@ async def wait_for_event(run: RunHandle, kind: str, count: int = 1) -> None:
     raise AssertionError(f"the run ended without {kind}")
 
 
-def replay_journal(journal: Path, agent: str) -> list[AgentEvent]:
+def replay_journal(journal: Path) -> list[AgentEvent]:
     """Return the events derived from a journal."""
-    registry = AdapterRegistry()
-    return list(
-        derive_events(
-            journal, lambda context: find_protocol(registry.get(agent), context.protocol, registry.get).codec(context)
-        )
-    )
+    return list(derive_events(journal, codec_factory(AdapterRegistry())))
 
 
 def assert_nothing_left(run_id: str) -> None:

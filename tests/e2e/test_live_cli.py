@@ -119,7 +119,7 @@ def test_cli_killed(live: LiveAgent) -> None:
         process.wait(BOUND)
         wait_until(lambda: not live.processes())
     journal = live.config_directory / "runs" / f"{run_id}.journal"
-    events = replay_journal(journal, live.agent)
+    events = replay_journal(journal)
     assert validate(events) == []
     assert [event.type for event in events[-2:]] == ["crash", "session_end"]
 
@@ -140,7 +140,7 @@ def test_blocking_client(live: LiveAgent) -> None:
             if event.type == "approval_request":
                 run.respond(event.interaction_id, Approve())
         result = run.result()
-    done = check_result(result, live.agent)
+    done = check_result(result)
     assert live.file("made").exists()
     assert done.result.text == "Made it."
     assert json.loads(json.dumps(result.to_dict()))["exitReason"] == "completed"

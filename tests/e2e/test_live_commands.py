@@ -104,6 +104,8 @@ def check_detection(run: CommandRunner, agent: str) -> None:
     assert agent in run.as_text("doctor", agent).out
     assert run("capabilities", agent)["agent"] == agent
     run("detect-host")
+    assert {one["agent"] for one in run("quota", agent)} <= {agent}
+    run.as_text("quota", agent)
     run("completion", "bash")
     assert len(run("sessions", "list", "--agent", agent)) == 1
 

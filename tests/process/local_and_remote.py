@@ -50,8 +50,9 @@ class ScriptedServer:
         self._registry = registry
 
     def client(self, body: str, **arguments: Any) -> RemoteMux:
-        adapter, arguments = split_arguments(body, arguments)
-        self._registry.register(adapter)
+        adapters, arguments = split_arguments(body, arguments)
+        for adapter in adapters:
+            self._registry.register(adapter)
         return RemoteMux(self.server.url, default_agent="scripted", **arguments)
 
 

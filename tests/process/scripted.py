@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_mux import AgentMux
-from agent_mux.events import CostRecord
+from agent_mux.events import CostRecord, QuotaWindow
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
 from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Exit, Refuse, Source, WriteStdin
@@ -44,6 +44,8 @@ _STEPS: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {
     "stopped": lambda _: (facts.TurnStopped(),),
     "call": lambda _: (facts.StepBegin(),),
     "used": lambda value: (facts.Usage(*value),),
+    "quota": lambda value: (facts.QuotaReported(tuple(QuotaWindow(*window) for window in value)),),
+    "limited": lambda value: (facts.RateLimited(value),),
     "cost": lambda value: (facts.RunCost(CostRecord(value, 1, 1, source="native")),),
     "over": lambda _: (facts.TextEnd(), facts.StepDone()),
     "bug": lambda value: (facts.Usage(value // 0, 0),),
@@ -106,6 +108,7 @@ class ScriptedCodec:
 def scripted_adapter(
     body: str,
     *,
+    agent: str = "scripted",
     two_way: bool = True,
     argv: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
@@ -119,6 +122,7 @@ def scripted_adapter(
             argv=argv or (environment.executable, "-c", PRELUDE + body),
             protocol="lines",
             notes=notes,
+            env={"SCRIPTED_MODEL": options.model or ""},
             counts_turns=counts_turns,
             stdin_text=None if two_way else options.prompt_text,
         )
@@ -131,14 +135,14 @@ def scripted_adapter(
         sniff=lambda _: True,
     )
     return Adapter(
-        agent="scripted",
-        display_name="Scripted",
+        agent=agent,
+        display_name=agent.capitalize(),
         executables=(sys.executable,),
-        executable_variable="AMUX_SCRIPTED_EXECUTABLE",
+        executable_variable=f"AMUX_{agent.upper()}_EXECUTABLE",
         min_version="3.11",
         tested_version="3.11",
         capabilities=AgentCapabilities(
-            agent="scripted",
+            agent=agent,
             approval_modes=approval_modes,
             text_streaming=True,
             interactive_mode=True,
@@ -159,16 +163,22 @@ class ScriptedMux:
 
     def client(self, body: str, **arguments: Any) -> AgentMux:
         registry = AdapterRegistry()
-        adapter, arguments = split_arguments(body, arguments)
-        registry.register(adapter)
+        adapters, arguments = split_arguments(body, arguments)
+        for adapter in adapters:
+            registry.register(adapter)
         return AgentMux(adapters=registry, default_agent="scripted", config_dir=self.directory, **arguments)
 
 
-def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[Adapter, dict[str, Any]]:
-    """Return the adapter and the remaining arguments, which are the client's."""
+def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[list[Adapter], dict[str, Any]]:
+    """Return the adapters and the remaining arguments, which are the client's.
+
+    `others`: further scripted agents, as a mapping from their names to their bodies.
+    """
     own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
     of_adapter = {name: value for name, value in arguments.items() if name in own}
-    return scripted_adapter(body, **of_adapter), {name: value for name, value in arguments.items() if name not in own}
+    others = [scripted_adapter(other, agent=name) for name, other in arguments.get("others", {}).items()]
+    rest = {name: value for name, value in arguments.items() if name not in (*own, "others")}
+    return [scripted_adapter(body, **of_adapter), *others], rest
 
 
 MakeClient = Callable[..., Any]

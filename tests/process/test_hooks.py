@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.process.checked_runs import run_to_end, types
+from tests.process.checked_runs import run_to_end, types, watch
 from tests.process.scripted import MakeClient
 
 from agent_mux import AgentMuxError, Approve, CapabilityError, Policy, Rule
@@ -211,3 +211,28 @@ async def test_hooks_from_events_are_listed_in_the_environment(make_client: Make
     agent, _, types = (result.text or "").partition(":")
     assert agent == "scripted"
     assert "pre_tool_use" in types.split(",")
+
+
+# -- after a fallback
+
+
+@pytest.mark.parametrize("agent", ["other", "*"])
+async def test_hooks_of_the_fallback_decide_about_its_actions(
+    make_client: MakeClient, config: Path, agent: str
+) -> None:
+    register(config, {**GUARD, "agent": agent}, {**LOG, "agent": agent, "hookType": "stop"})
+    refused = "read(); emit(session='A'); emit(failed='RATE_LIMITED'); drain()"
+    with anyio.fail_after(20):
+        async with make_client(refused, others={"other": ASKS}) as mux:
+            _, result = await watch(mux.run(prompt="hi", fallback=["other"], approval_mode="yolo"))
+    assert (result.agent, result.text) == ("other", "no")
+    assert [call["agent"] for call in logged(config)] == (["other"] if agent == "other" else ["scripted", "other"])
+
+
+async def test_hooks_of_the_first_agent_are_not_called_after_a_fallback(make_client: MakeClient, config: Path) -> None:
+    register(config, {**GUARD, "agent": "scripted"})
+    refused = "read(); emit(session='A'); emit(failed='RATE_LIMITED'); drain()"
+    with anyio.fail_after(20):
+        async with make_client(refused, others={"other": ASKS}) as mux:
+            _, result = await watch(mux.run(prompt="hi", fallback=["other"], approval_mode="yolo"))
+    assert (result.agent, result.text) == ("other", "yes")

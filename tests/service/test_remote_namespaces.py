@@ -1,5 +1,6 @@
 """The namespaces of a remote client return the same values as those of `AgentMux` on the service's machine."""
 
+import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -132,6 +133,20 @@ def test_files_that_cannot_be_read_are_named(served: Serving, both: Both, place:
     finally:
         noise.unlink()
     assert "agent-mux-skipped" not in httpx.get(f"{served.url}/v1/sessions", timeout=30).headers
+
+
+def test_quotas_are_listed(both: Both, place: Path) -> None:
+    limits = {"primary": {"used_percent": 50, "window_minutes": 300, "resets_at": 1_795_300_000}}
+    row = {"type": "event_msg", "payload": {"type": "token_count", "rate_limits": limits}}
+    folder = place / "home/.codex/sessions/2026/11/23"
+    folder.mkdir(parents=True)
+    (folder / "rollout-2026-11-23T00-00-00-quota.jsonl").write_text(json.dumps(row) + "\n")
+    (known,) = same(both, lambda mux: mux.quota.list())
+    assert (known.agent, known.windows[0].window) == ("codex", "five_hour")
+    assert same(both, lambda mux: mux.quota.get("codex")) == known
+    assert same(both, lambda mux: mux.quota.get("claude-code")) is None
+    assert same(both, lambda mux: mux.quota.get("nobody"))[1] == "AGENT_NOT_FOUND"
+    shutil.rmtree(folder)
 
 
 def test_pages_are_joined(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

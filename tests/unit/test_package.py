@@ -15,7 +15,8 @@ PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
     "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
-    "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
+    "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
+    "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
     "__version__",
     "decode_event", "encode_event", "parse_transcript", "read_policy", "validate",
 }  # fmt: skip

@@ -51,7 +51,7 @@ def test_every_event_has_a_section_with_a_valid_example() -> None:
     assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == [
         name
         for event in ALL_EVENTS
-        for name in ([event.type, "CostRecord"] if event.type == "token_usage" else [event.type])
+        for name in ([event.type, "CostRecord", "QuotaWindow"] if event.type == "token_usage" else [event.type])
     ]
     examples = re.findall(r"```json\n(.*)\n```", page)
     assert [json.loads(example)["type"] for example in examples] == [event.type for event in ALL_EVENTS]

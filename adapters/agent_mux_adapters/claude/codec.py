@@ -22,6 +22,7 @@ from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
 from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
 from agent_mux_adapters.claude.notices import compacted, loaded, read_system
 from agent_mux_adapters.claude.outcome import api_error_of
+from agent_mux_adapters.claude.quota import read_quota
 from agent_mux_adapters.claude.subagents import ClaudeSubagents
 from agent_mux_adapters.claude.tools import TOOLS
 from agent_mux_adapters.claude.turns import ClaudeInput, ClaudeTurns
@@ -38,7 +39,6 @@ IGNORED_LINES: Mapping[str, str] = {
     "auth_status": "a login in progress",
     "attachment": "a file that the agent read by itself",
 }
-REJECTED = "rejected"
 
 
 class ClaudeReader:
@@ -64,7 +64,7 @@ class ClaudeReader:
             "stream_event": self._stream_event,
             "system": self._system,
             "result": self._result,
-            "rate_limit_event": self._rate_limit,
+            "rate_limit_event": read_quota,
             "conversation_reset": self._reset,
         }
 
@@ -182,12 +182,6 @@ class ClaudeReader:
     def _result(self, line: Mapping[str, Any]) -> Facts:
         self._input.turn_ended(line)
         return self._turns.end(line)
-
-    def _rate_limit(self, line: Mapping[str, Any]) -> Facts:
-        status = text(mapping(line.get("rate_limit_info")).get("status"))
-        if status == REJECTED:
-            return (facts.RateLimited(),)
-        return (facts.Ignored("rate_limit_event", f"the provider still answers: {status or 'no status'}"),)
 
 
 def session_rules(ask: PendingPermission) -> list[dict[str, Any]]:

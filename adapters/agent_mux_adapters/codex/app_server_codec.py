@@ -28,6 +28,7 @@ _REFUSED = {
 """Known requests that are refused, and why."""
 _DISTINCTIVE_METHODS = (
     KNOWN_NOTICES
+    | {"account/rateLimits/updated"}
     | APPROVAL_METHODS
     | {"item/completed", "item/started", "thread/started", "turn/completed", "turn/started"}
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_mux.sdk.codec import CodecContext, CodecOutput
-from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, SessionKnown, Unknown
+from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, QuotaReported, SessionKnown, Unknown
 from agent_mux_adapters.codex.approvals import CodexApprovals
 from agent_mux_adapters.codex.items import (
     IGNORED_ITEMS,
@@ -15,6 +15,7 @@ from agent_mux_adapters.codex.items import (
     read_item,
 )
 from agent_mux_adapters.codex.notices import read_notice
+from agent_mux_adapters.codex.quota import read_windows
 from agent_mux_adapters.codex.subagents import UNNAMED, CollabCall, SubagentActivity
 from agent_mux_adapters.codex.threads import CodexThread, CodexThreads
 from agent_mux_adapters.codex.tools import CodexToolCall
@@ -57,6 +58,7 @@ class AppServerReader:
             "thread/closed": self._thread_status,
             "thread/started": self._thread_started,
             "thread/status/changed": self._thread_status,
+            "account/rateLimits/updated": self._rate_limits_updated,
             "thread/tokenUsage/updated": self._tokens_used,
             "turn/completed": self._turn_completed,
             "turn/plan/updated": self._plan_updated,
@@ -85,6 +87,18 @@ class AppServerReader:
     def documents(self, paths: Iterable[str]) -> tuple[Fact, ...]:
         """Return the agent documents (AGENTS.md) that Codex has read."""
         return tuple(AgentdocRead(path) for path in paths)
+
+    # -- the account
+
+    def _rate_limits_updated(self, params: Any) -> Steps:
+        limits = params.get("rateLimits") if isinstance(params, dict) else None
+        if not isinstance(limits, dict):
+            return None
+        # `rateLimitReachedType` is a report, too: the provider may still answer. A refusal is an error of the turn.
+        windows = read_windows(limits)
+        if not windows:
+            return (Ignored("account/rateLimits/updated", "it has no window"),)
+        return (QuotaReported(windows),)
 
     # -- threads and turns
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk.facts import Fact, Ignored, Note, RateLimited
+from agent_mux.sdk.facts import Fact, Ignored, Note
 from agent_mux_adapters.codex.wire import read
 
 IGNORED = {
@@ -80,14 +80,6 @@ class _McpStatusParams(msgspec.Struct, frozen=True, gc=False):
     error: str | None = None
 
 
-class _RateLimits(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    rate_limit_reached_type: str | None = None
-
-
-class _RateLimitParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    rate_limits: _RateLimits
-
-
 class _ReroutedParams(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     from_model: str
     to_model: str
@@ -124,15 +116,6 @@ def _mcp_status(params: Any) -> Fact | None:
     return Note(f"the MCP server {server.name} does not work: {server.error or 'it did not start'}", "warn")
 
 
-def _rate_limits(params: Any) -> Fact | None:
-    updated = read(_RateLimitParams, params)
-    if updated is None:
-        return None
-    if updated.rate_limits.rate_limit_reached_type is None:
-        return Ignored("account/rateLimits/updated", "no limit was reached")
-    return RateLimited()
-
-
 def _rerouted(params: Any) -> Fact | None:
     models = read(_ReroutedParams, params)
     if models is None:
@@ -150,7 +133,6 @@ def _hook(params: Any) -> Fact | None:
 
 
 _NOTED = {
-    "account/rateLimits/updated": _rate_limits,
     "configWarning": _summary,
     "deprecationNotice": _summary,
     "guardianWarning": _message,

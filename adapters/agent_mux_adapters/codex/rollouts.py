@@ -23,6 +23,7 @@ from agent_mux_adapters._dialects.tolerant import mapping, text, whole
 from agent_mux_adapters.codex.items import Item, MessageItem, ReasoningItem
 from agent_mux_adapters.codex.older_rollouts import CALLS, OlderTurn
 from agent_mux_adapters.codex.outcome import failure_of
+from agent_mux_adapters.codex.quota import read_windows
 from agent_mux_adapters.codex.stored_items import read_stored_item, texts_of
 from agent_mux_adapters.codex.subagents import CodexSubagents, CollabCall, SubagentActivity
 from agent_mux_adapters.codex.threads import CodexThread
@@ -83,7 +84,7 @@ class RolloutReader:
         self._events: Mapping[str, _LineReader] = {
             "item_completed": lambda event: self._item(mapping(event.get("item"))),
             "user_message": self._user_message,
-            "token_count": self._token_count,
+            "token_count": lambda event: (*self._token_count(event), *_quota(event)),
             "thread_name_updated": lambda event: (SessionDescribed(title=text(event.get("thread_name")) or None),),
             "error": self._failed,
             ROLLED_BACK: lambda event: (TurnsRolledBack(whole(event.get("num_turns"))),),
@@ -275,3 +276,8 @@ def _tokens(counts: Any) -> CodexTokens:
 def _spawning_thread(meta: Mapping[str, Any]) -> str:
     spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
     return text(spawned.get("parent_thread_id"))
+
+
+def _quota(event: Mapping[str, Any]) -> Iterable[SessionFact]:
+    windows = read_windows(mapping(event.get("rate_limits")))
+    return (facts.QuotaReported(windows),) if windows else ()

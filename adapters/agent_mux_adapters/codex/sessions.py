@@ -115,4 +115,4 @@ class RolloutCursor:
         return RolloutCursor(path, until=until, forks_left=self._forks_left - 1)
 
 
-STORE = SessionStore(root=root, find=find, open=open_session)
+STORE = SessionStore(root=root, find=find, open=open_session, has_quota=True)

@@ -32,6 +32,7 @@ from agent_mux.sdk.facts import (
 )
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 from agent_mux_adapters.copilot.messages import CopilotMessages
+from agent_mux_adapters.copilot.quota import read_quota
 from agent_mux_adapters.copilot.subagents import CopilotSubagents
 from agent_mux_adapters.copilot.tools import CopilotToolCalls
 from agent_mux_adapters.copilot.usage import CopilotTokens, tokens_of
@@ -87,7 +88,7 @@ class CopilotAgent:
     def model_call_failed(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `model.call_failure`: a retry or the failure of the turn will follow."""
         self._failure_reason = _failure_reason_of(data)
-        return (Ignored("model.call_failure", "a retry or the end of the turn follows"),)
+        return read_quota(data) or (Ignored("model.call_failure", "a retry or the end of the turn follows"),)
 
     def retrying(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `assistant.turn_retry`: the model repeats what it had streamed of its answer."""
@@ -103,9 +104,10 @@ class CopilotAgent:
         tokens = tokens_of(data)
         self.spent += tokens
         self.spent_in_turn += tokens
+        quota = read_quota(data)
         if tokens == CopilotTokens():
-            return (Ignored("assistant.usage", "no tokens were used"),)
-        return (tokens.usage,)
+            return quota or (Ignored("assistant.usage", "no tokens were used"),)
+        return (tokens.usage, *quota)
 
     # -- messages, thoughts and tool calls
 

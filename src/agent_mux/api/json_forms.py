@@ -24,10 +24,12 @@ from agent_mux.api.result_schema import (
     WorktreeView,
     result_schema,
 )
+from agent_mux.assembler import RunAttempt
 from agent_mux.events import (
     ALL_EVENTS,
     BaseEvent,
     CostRecord,
+    QuotaWindow,
     UnknownEvent,
     event_from_dict,
     event_to_dict,
@@ -293,7 +295,7 @@ _FORMS: Mapping[type, JsonForm] = {
     InputDetail: _dataclass_form(InputDetail),
 }
 CLASS_BY_NAME: Mapping[str, type] = {
-    **{kind.__name__: kind for kind in (*_FORMS, CostRecord, Policy, Rule)},
+    **{kind.__name__: kind for kind in (*_FORMS, CostRecord, QuotaWindow, RunAttempt, Policy, Rule)},
     "SentAttachment": Attachment,
 }
 """The classes to which schemas refer, by the name of the schema."""

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from agent_mux.api import JsonView
-from agent_mux.assembler import ExitReason
+from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.errors import ErrorCode
-from agent_mux.events import CostRecord
+from agent_mux.events import CostRecord, QuotaWindow
 from agent_mux.events.base import StopReason
 from agent_mux.run.changed_files import ChangeKind
 from agent_mux.sdk.options import FailOn
@@ -98,6 +98,8 @@ class RunResultView(JsonView, kw_only=True):
     tags: list[str] | UnsetType = UNSET
     journal: str | UnsetType = UNSET
     worktree: WorktreeView | UnsetType = UNSET
+    quota: list[QuotaWindow] | UnsetType = UNSET
+    attempts: list[RunAttempt] | UnsetType = UNSET
     events: list[dict[str, Any]] | UnsetType = UNSET
     ledger: LedgerView
 
@@ -106,7 +108,8 @@ def result_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the result."""
     named = json.dumps(msgspec.json.schema(RunResultView))
     schema = json.loads(re.sub(r"\b(\w+)View\b", r"\1", named))  # components are named like the classes of the library
-    _remove_nulls(schema["$defs"]["CostRecord"])
+    for name in ("CostRecord", "QuotaWindow", "RunAttempt"):
+        _remove_nulls(schema["$defs"][name])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "RunResult", **schema}
 
 

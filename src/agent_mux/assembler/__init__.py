@@ -3,6 +3,15 @@
 from agent_mux.assembler.emitter import StreamContext
 from agent_mux.assembler.interactions import OpenInteraction
 from agent_mux.assembler.outcome import Cause, Ending, ExitReason, Verdict
-from agent_mux.assembler.stream import StreamAssembler
+from agent_mux.assembler.stream import RunAttempt, StreamAssembler
 
-__all__ = ["Cause", "Ending", "ExitReason", "OpenInteraction", "StreamAssembler", "StreamContext", "Verdict"]
+__all__ = [
+    "Cause",
+    "Ending",
+    "ExitReason",
+    "OpenInteraction",
+    "RunAttempt",
+    "StreamAssembler",
+    "StreamContext",
+    "Verdict",
+]

@@ -22,7 +22,7 @@ class CostTally:
     that the agent reports without an amount is priced here if the model has a price.
     """
 
-    __slots__ = ("_calls", "_calls_of_turn", "_prices", "_run", "_turns", "call_count", "model")
+    __slots__ = ("_calls", "_calls_of_turn", "_earlier", "_prices", "_run", "_turns", "call_count", "model")
 
     def __init__(self, prices: Mapping[str, Price], model: str | None) -> None:
         self._prices = prices
@@ -30,15 +30,17 @@ class CostTally:
         """The model in use, whose price applies."""
         self.call_count = 0
         """Number of model calls whose tokens were reported one by one."""
+        self._earlier: CostRecord | None = None
+        """The cost of the earlier attempts of the run, which the figures of the agent do not contain."""
         self._run: CostRecord | None = None
         self._turns: CostRecord | None = None
         self._calls: CostRecord | None = None
         self._calls_of_turn: CostRecord | None = None
 
     def set_run_cost(self, cost: CostRecord | None) -> CostRecord | None:
-        """Store the agent's cumulative figure and return it with an amount if one can be computed."""
+        """Store the agent's cumulative figure and return the cost of the run, with an amount if one can be computed."""
         self._run = self._with_amount(cost, self._calls)
-        return self._run
+        return self.total
 
     def end_turn(self, cost: CostRecord | None) -> CostRecord | None:
         """Add a turn and return its cost: the agent's figure, else the sum of the turn's model calls."""
@@ -54,9 +56,25 @@ class CostTally:
         self._calls = add_costs(self._calls, cost)
         self._calls_of_turn = add_costs(self._calls_of_turn, cost)
 
+    def begin_attempt(self) -> CostRecord | None:
+        """Begin to count for a new process of the agent. Returns the cost of the attempt that ended."""
+        attempt = self._of_attempt
+        if attempt is not None and (attempt.total_usd or any(_tokens(attempt))):
+            self._earlier = add_costs(self._earlier, attempt)
+        self._run = self._turns = self._calls = self._calls_of_turn = None
+        return attempt
+
+    def use_prices(self, prices: Mapping[str, Price], model: str | None) -> None:
+        """Price what follows as the model of another agent, or as another model."""
+        self._prices, self.model = prices, model
+
     @property
     def total(self) -> CostRecord | None:
         """The best figure for the run so far; None when the agent reported neither costs nor tokens."""
+        return add_costs(self._earlier, self._of_attempt)
+
+    @property
+    def _of_attempt(self) -> CostRecord | None:
         return self._run or add_costs(self._turns, self._calls_of_turn)
 
     @property

@@ -33,6 +33,7 @@ class SessionAssembler:
         self._prior_turns = 0
         self._announced_id = ""
         self._is_paused = False
+        self._has_restarted = False
         self.id: str | None = None
         """The agent's own session id; None until the agent reports it."""
         self.model: str | None = None
@@ -58,12 +59,23 @@ class SessionAssembler:
             return
         self.id = fact.session_id
         if self._announced_id:
-            self._emitter.emit(DebugEvent, "info", f"the agent named its session late: {fact.session_id}")
+            if self.id != self._announced_id:
+                self._emitter.emit(DebugEvent, "info", self._note_on_id())
             return
         self._resumed = self._resumed or fact.resumed
         self._forked_from = self._forked_from or fact.forked_from
         self._prior_turns = max(fact.prior_turns, 0)
         self.start()
+
+    def _note_on_id(self) -> str:
+        if self._has_restarted:
+            return f"the session of this attempt is {self.id}"
+        return f"the agent named its session late: {self.id}"
+
+    def forget(self) -> None:
+        """Forget the model and the id of the agent's session, because a new process of an agent names its own."""
+        self.id = self.model = None
+        self._has_restarted = True
 
     def pause(self) -> None:
         """Emit `paused`, unless the run is paused."""

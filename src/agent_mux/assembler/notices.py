@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_mux.assembler.costs import CostTally, non_negative, non_negative_or_none, sanitize_cost, sanitize_usage
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.quota import QuotaState
 from agent_mux.events.base import CostEvent, TokenUsageEvent
 from agent_mux.events.content import ImageInputAckEvent, ImageOutputEvent
 from agent_mux.events.run import (
@@ -40,6 +41,8 @@ class NoticeAssembler:
     def __init__(self, emitter: Emitter, costs: CostTally) -> None:
         self._emitter = emitter
         self._costs = costs
+        self.quota = QuotaState()
+        """What the provider reported about its quota."""
 
     def in_turn(self) -> dict[type, Callable[[Any], None]]:
         """Return the handlers of facts whose events must lie inside a turn."""
@@ -54,6 +57,7 @@ class NoticeAssembler:
         return {
             facts.Usage: self._emit_usage,
             facts.RunCost: self._emit_run_cost,
+            facts.QuotaReported: self._emit_quota,
             facts.RateLimited: self._emit_rate_limited,
             facts.RecoverableError: self._emit_trouble,
         }
@@ -86,6 +90,10 @@ class NoticeAssembler:
             TokenUsageEvent,
             usage.input_tokens, usage.output_tokens, usage.thinking_tokens, usage.cached_tokens,
         )  # fmt: skip
+
+    def _emit_quota(self, fact: facts.QuotaReported) -> None:
+        if self.quota.update(fact.windows):
+            self._emitter.emit(TokenUsageEvent, 0, 0, None, None, self.quota.windows)
 
     def _emit_run_cost(self, fact: facts.RunCost) -> None:
         self._emitter.emit(CostEvent, self._costs.set_run_cost(sanitize_cost(fact.cost)))

@@ -96,6 +96,12 @@ class StreamStateMachine:
             self.session.end(self.turns.count, self.costs.total)
         return verdict
 
+    def follow(self, context: StreamContext) -> None:
+        """Continue with another agent or model: its names and its prices."""
+        self._context = context
+        self._emitter.agent = context.agent
+        self.costs.use_prices(context.prices, context.model)
+
     @property
     def _closing_message(self) -> Outcome | None:
         return None if isinstance(self._outcome, str) else self._outcome

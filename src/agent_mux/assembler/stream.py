@@ -3,6 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
+import msgspec
+
+from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.assembler.costs import non_negative
 from agent_mux.assembler.emitter import Emitter, StreamContext
 from agent_mux.assembler.interactions import DeniedApproval, OpenInteraction
@@ -11,6 +14,7 @@ from agent_mux.assembler.outcome import Ending, Outcome, Verdict
 from agent_mux.assembler.state_machine import StreamStateMachine
 from agent_mux.assembler.transitions import StreamInput, StreamState
 from agent_mux.events import AgentEvent
+from agent_mux.events.base import CostRecord, QuotaWindow
 from agent_mux.events.run import RetryEvent, StreamFallbackEvent
 from agent_mux.sdk import facts
 
@@ -32,6 +36,21 @@ _CLOSING_MESSAGES = get_args(Outcome)
 _MESSAGE_FACTS = frozenset({facts.TextDelta, facts.WholeText, facts.ThinkingDelta, facts.WholeThinking})
 
 
+class RunAttempt(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """A failed attempt of a run, which another one followed."""
+
+    agent: str
+    reason: str
+    """Why it failed: the message of the error."""
+    model: str | None = None
+    """The model that the agent reported, else the requested one."""
+    session_id: str | None = None
+    cost: CostRecord | None = None
+    """The cost of this attempt alone; None when the agent reported neither costs nor tokens."""
+    quota: tuple[QuotaWindow, ...] = ()
+    """The provider's quota, as last reported in this attempt."""
+
+
 class StreamAssembler:
     """Receives facts and emits events. The caller sets `now` (ms since the epoch) before each fact.
 
@@ -51,6 +70,7 @@ class StreamAssembler:
         self._notices = NoticeAssembler(self._emitter, machine.costs)
         self._move = machine.move
         self._fallbacks: set[str] = set()
+        self._attempts: list[RunAttempt] = []
         self._handlers = self._make_handlers()
 
     # -- interface
@@ -78,6 +98,16 @@ class StreamAssembler:
     def model(self) -> str | None:
         """The model that the agent reports; None until it reports one."""
         return self._session.model
+
+    @property
+    def quota(self) -> tuple[QuotaWindow, ...]:
+        """The windows of the provider's quota, as last reported."""
+        return self._notices.quota.windows
+
+    @property
+    def attempts(self) -> tuple[RunAttempt, ...]:
+        """The attempts that failed and were followed by another one."""
+        return tuple(self._attempts)
 
     @property
     def structured_output(self) -> Any:
@@ -139,11 +169,33 @@ class StreamAssembler:
         if not self._is_ended:
             self._session.resume()
 
-    def restart(self, retry: facts.Retrying) -> None:
-        """Close everything and emit `retry`: a new process answers the prompt again, in a new turn."""
+    def restart(self, retry: facts.Retrying, following: StreamContext | None = None) -> None:
+        """Close everything and emit `retry`: a new process answers the prompt again, in a new turn.
+
+        `following`: the settings of the next attempt if another agent or model makes it.
+        """
         self._main.abandon(f"abandoned: the run is tried again ({retry.reason})")
-        if self._move(StreamInput.RESTART):
+        if not self._move(StreamInput.RESTART):
+            return
+        self._attempts.append(
+            RunAttempt(
+                agent=self._context.agent,
+                model=self.model or self._context.model,
+                session_id=self.session_id,
+                reason=retry.reason,
+                cost=self._costs.begin_attempt(),
+                quota=self.quota,
+            )
+        )
+        self._session.forget()
+        if following is None:
             self._emit_retry(retry)
+            return
+        self._emit_retry(retry, following.agent, following.model)
+        if following.agent != self._context.agent:
+            self._notices.quota.clear()
+        self._context = following
+        self._machine.follow(following)
 
     def determine_verdict(self, ending: Ending) -> Verdict:
         """Return the verdict that the run would have if it ended now."""
@@ -288,9 +340,9 @@ class StreamAssembler:
         self._main.abandon(f"abandoned: the model call is repeated ({fact.reason})")
         self._emit_retry(fact)
 
-    def _emit_retry(self, fact: facts.Retrying) -> None:
+    def _emit_retry(self, fact: facts.Retrying, *following: str | None) -> None:
         attempt, max_attempts = max(fact.attempt, 1), non_negative(fact.max_attempts)
-        self._emitter.emit(RetryEvent, attempt, max_attempts, fact.reason, non_negative(fact.delay_ms))
+        self._emitter.emit(RetryEvent, attempt, max_attempts, fact.reason, non_negative(fact.delay_ms), *following)
 
     def _fall_back(self, capability: str) -> None:
         if capability not in self._fallbacks and not self._context.buffered:

@@ -28,6 +28,7 @@ from agent_mux.cli.mcp_commands import mcp
 from agent_mux.cli.model_commands import models
 from agent_mux.cli.options import ConfigDir, Debug, NoColor, ProjectDir, Server, ServerTokenFile
 from agent_mux.cli.protocol_commands import acp, mcp_server
+from agent_mux.cli.quota_command import quota
 from agent_mux.cli.recording_commands import record, replay
 from agent_mux.cli.run_commands import run
 from agent_mux.cli.serve_command import serve
@@ -72,7 +73,9 @@ def completion(
     return 0
 
 
-_REMOTE_COMMANDS = frozenset({None, "run", "help", "sessions", "cost", "models", "profiles", "adapters", "detect"})
+_REMOTE_COMMANDS = frozenset(
+    {None, "run", "help", "sessions", "cost", "quota", "models", "profiles", "adapters", "detect"}
+)
 """The commands and groups that accept `--server`; within a group, each command decides for itself."""
 _EXIT_CODES = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exit_codes.MEANINGS.items()) + "."
 
@@ -86,7 +89,7 @@ app = typer.Typer(
 )
 for function in (
     run, init, parse, validate, replay, record, demo, doctor, schema, install, update, detect, detect_host,
-    capabilities, completion, acp, mcp_server, serve, audit,
+    capabilities, quota, completion, acp, mcp_server, serve, audit,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(adapters, name="adapters")

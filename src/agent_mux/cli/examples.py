@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "sessions diff": ("amux sessions diff 7b278565 126c36d9",),
     "sessions tail": ("amux sessions tail 1c2b5137",),
     "cost report": ("amux cost report --by day --since 4w", "amux cost report --by tag --csv > costs.csv"),
+    "quota": ("amux quota", "amux quota claude --json"),
     "hooks install": ("amux hooks install claude --dry-run",),
     "hooks uninstall": ("amux hooks uninstall claude",),
     "hooks status": ("amux hooks status",),

@@ -102,6 +102,13 @@ def retry_policy(attempts: int | None, delay: float | None) -> dict[str, Any] | 
     return {"max_attempts": attempts, "base_delay": delay, **longer}
 
 
+def longest_wait(text: str | None) -> float | None:
+    """Parse the value of `--wait-for-quota`: a duration, or 0 for no limit. Returns seconds; None without the flag."""
+    if text is None:
+        return None
+    return 0.0 if text.strip() == "0" else parse_duration(text, "--wait-for-quota").total_seconds()
+
+
 def names_agent(word: str) -> bool:
     """Return whether a word is, or closely resembles, the name of an agent; otherwise it is a prompt."""
     from difflib import get_close_matches

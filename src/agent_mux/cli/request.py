@@ -144,6 +144,8 @@ def options_from(words: list[str], flags: RunFlags, default_agent: Callable[[], 
         "max_cost_usd": flags.max_cost,
         "max_tokens_total": flags.max_tokens_total,
         "retry_policy": inputs.retry_policy(flags.retry, flags.retry_delay),
+        "wait_for_quota": inputs.longest_wait(flags.wait_for_quota),
+        "fallback": list(flags.fallback) if flags.fallback else None,
         "interactive": flags.interactive,  # always set: only the command line decides whether a run is interactive
         "approval_mode": "yolo" if flags.yolo else "deny" if flags.deny else None,
         "policy": None if flags.policy is None else read_policy(flags.policy),

@@ -202,6 +202,25 @@ class RunFlags:
         ),
     ] = None
 
+    wait_for_quota: Annotated[
+        str | None,
+        _flag(
+            "--wait-for-quota",
+            panel=_LIMITS,
+            metavar="MAX",
+            help="If refused: wait for the reported reset, up to MAX (90m, 5h, 7d; 0 = no limit), and start again.",
+        ),
+    ] = None
+    fallback: Annotated[
+        list[str] | None,
+        _flag(
+            "--fallback",
+            panel=_LIMITS,
+            metavar="AGENT[:MODEL]",
+            help="If refused by a rate limit or quota: run this agent instead (repeatable, in order).",
+        ),
+    ] = None
+
     yolo: Annotated[bool, _flag("--yolo", panel=_TOOLS, help="Allow everything.")] = False
     deny: Annotated[bool, _flag("--deny", panel=_TOOLS, help="Deny everything that needs permission.")] = False
     policy: Annotated[

@@ -178,7 +178,12 @@ class AgentMux(Namespaces):
         Blocking. Takes the options of `run` and raises its errors, except LIMIT_EXCEEDED and RUN_NOT_ACTIVE.
         """
         resolved = self._resolve(options, fields)
-        return replace(self._plan_with_hooks(resolved.options), resolved=resolved)
+        plan = replace(self._plan_with_hooks(resolved.options), resolved=resolved)
+        if not plan.options.fallback or plan.options.interactive:
+            return plan
+        from agent_mux.client.fallbacks import with_fallbacks  # noqa: PLC0415  # most runs have none
+
+        return with_fallbacks(plan, self.adapters, self._plan_with_hooks)
 
     def _plan_with_hooks(self, options: RunOptions) -> RunPlan:
         config_dir = self._config_dir

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_mux.agents.plugins import Plugins
     from agent_mux.models.registry import Models
     from agent_mux.sessions.client import Sessions
+    from agent_mux.sessions.quota import Quotas
     from agent_mux.settings.profiles import Profiles
     from agent_mux.settings.resolver import OptionsResolver
 
@@ -39,6 +40,13 @@ class Namespaces:
 
         tags = SessionTags(self._config_dir, self._project_config_dir)
         return Sessions(self.adapters, cache=self._config_dir / SUMMARIES, tags=tags)
+
+    @property
+    def quota(self) -> "Quotas":
+        """What is known about the quotas of the agents' accounts, from earlier runs and sessions."""
+        from agent_mux.sessions.quota import Quotas  # noqa: PLC0415
+
+        return Quotas(self.adapters, self._config_dir / "runs")
 
     @property
     def profiles(self) -> "Profiles":

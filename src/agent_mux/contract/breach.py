@@ -7,7 +7,8 @@ import msgspec
 from agent_mux._util.pydantic_support import PydanticCompatible
 
 RULES: dict[str, str] = {
-    "2.1": "every event has its fields, with their types and within their ranges; run id and agent do not change; "
+    "2.1": "every event has its fields, with their types and within their ranges; the run id does not change, and the "
+    "agent only after a retry that names the next one; "
     "timestamps do not decrease",
     "5.1": "session_start occurs exactly once",
     "5.2": "session_resume occurs at most once, only in a resumed session, directly after session_start",

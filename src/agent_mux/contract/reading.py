@@ -78,9 +78,10 @@ def _check_of(shape: inspect.Type) -> Check:
 def _check_of_number(shape: inspect.IntType | inspect.FloatType) -> Check:
     kinds = (int,) if isinstance(shape, inspect.IntType) else (int, float)
     low = shape.ge if shape.ge is not None else -math.inf
+    high = shape.le if shape.le is not None else math.inf
     above = shape.gt if shape.gt is not None else -math.inf
     return lambda value: (
-        isinstance(value, kinds) and not isinstance(value, bool) and low <= value < math.inf and value > above
+        isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high and above < value < math.inf
     )
 
 
@@ -97,6 +98,11 @@ def _check_of_struct(shape: inspect.StructType) -> Check:
     )
 
 
+def _check_of_items(shape: inspect.VarTupleType) -> Check:
+    is_valid = _check_of(shape.item_type)
+    return lambda value: isinstance(value, tuple) and all(map(is_valid, value))
+
+
 _MAKERS: dict[type[inspect.Type], Callable[[Any], Check]] = {
     inspect.Metadata: lambda shape: _check_of(shape.type),
     inspect.NoneType: lambda _: lambda value: value is None,
@@ -108,4 +114,5 @@ _MAKERS: dict[type[inspect.Type], Callable[[Any], Check]] = {
     inspect.UnionType: _check_of_union,
     inspect.CustomType: lambda shape: lambda value: isinstance(value, shape.cls),
     inspect.StructType: _check_of_struct,
+    inspect.VarTupleType: _check_of_items,
 }

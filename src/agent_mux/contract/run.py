@@ -47,22 +47,25 @@ _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 class EnvelopeRules:
-    """The rules for the fields of every event: one run, one agent, and time that does not decrease."""
+    """The rules for the fields of every event: one run, one agent at a time, and time that does not decrease."""
 
     def __init__(self) -> None:
         self._first: BaseEvent | None = None
+        self._agent = ""
         self._now = 0
 
     def check(self, event: BaseEvent, report: Report) -> None:
         """Check an event of any type."""
         if self._first is None:
-            self._first = event
+            self._first, self._agent = event, event.agent
             if not _ULID.fullmatch(str(event.run_id)):
                 report("2.1", f"runId {event.run_id!r} is not a ULID")
         if event.run_id != self._first.run_id:
             report("2.1", f"runId {event.run_id!r} in run {self._first.run_id!r}")
-        if event.agent != self._first.agent:
-            report("2.1", f"agent {event.agent!r} in a run of {self._first.agent!r}")
+        if event.agent != self._agent:
+            report("2.1", f"agent {event.agent!r} in a run of {self._agent!r}")
+        if isinstance(event, RetryEvent) and event.next_agent is not None:
+            self._agent = event.next_agent
         if event.timestamp < self._now:
             report("2.1", f"timestamp {event.timestamp} after {self._now}")
         self._now = max(self._now, event.timestamp)

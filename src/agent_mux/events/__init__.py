@@ -3,7 +3,7 @@
 Each module contains related categories; `ALL_EVENTS` lists the classes in the order of the specification.
 """
 
-from agent_mux.events.base import BaseEvent, CostEvent, CostRecord, CostSource, TokenUsageEvent
+from agent_mux.events.base import BaseEvent, CostEvent, CostRecord, CostSource, QuotaWindow, TokenUsageEvent
 from agent_mux.events.content import (
     Accumulated,
     GrowingText,
@@ -157,6 +157,7 @@ __all__ = [
     "PluginErrorEvent",
     "PluginInvokedEvent",
     "PluginLoadedEvent",
+    "QuotaWindow",
     "RateLimitErrorEvent",
     "RateLimitedEvent",
     "Rebuilder",

@@ -16,6 +16,7 @@ Tokens = Annotated[int, Meta(ge=0, description="A number of tokens.")]
 Bytes = Annotated[int, Meta(ge=0, description="A number of bytes.")]
 Index = Annotated[int, Meta(ge=0, description="Zero-based index.")]
 EpochMilliseconds = Annotated[int, Meta(gt=0, description="Milliseconds since the Unix epoch.")]
+Fraction = Annotated[float, Meta(ge=0, le=1, description="A part of a whole, 0 to 1.")]
 Dollars = Annotated[float, Meta(ge=0, description="US dollars.")]
 
 
@@ -91,6 +92,26 @@ class CostRecord(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel"
     ] = None
 
 
+class QuotaWindow(PydanticCompatible, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    """One window of the provider's quota, such as the last five hours. See docs/spec/events.md, section 17.2."""
+
+    window: Annotated[
+        str, Meta(description="Name of the window: `five_hour`, `seven_day`, or the provider's own name.")
+    ]
+    used_fraction: Annotated[
+        Fraction | None, Meta(description="The used part of the quota, 0 to 1, where reported.")
+    ] = None
+    resets_at: Annotated[
+        EpochMilliseconds | None,
+        Meta(description="When the window resets, in milliseconds since the Unix epoch, where reported."),
+    ] = None
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is left of the quota."""
+        return self.used_fraction is not None and self.used_fraction >= 1
+
+
 class CostEvent(BaseEvent, frozen=True):
     """The cost of the run so far. See docs/spec/events.md, section 17.1."""
 
@@ -100,7 +121,7 @@ class CostEvent(BaseEvent, frozen=True):
 
 
 class TokenUsageEvent(BaseEvent, frozen=True):
-    """The tokens of one model call, or of one turn if the agent reports no finer figures.
+    """The tokens of one model call, or of one turn if the agent reports no finer figures; or a report of the quota.
 
     See docs/spec/events.md, section 17.2.
     """
@@ -115,3 +136,7 @@ class TokenUsageEvent(BaseEvent, frozen=True):
         Tokens | None, Meta(description="The part of the output tokens used for thinking, where reported.")
     ] = None
     cached_tokens: Annotated[Tokens | None, Meta(description="Input tokens read from a cache, where reported.")] = None
+    quota: Annotated[
+        tuple[QuotaWindow, ...],
+        Meta(description="All windows of the provider's quota, in an event that reports it; its counts are then 0."),
+    ] = ()

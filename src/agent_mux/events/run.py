@@ -101,6 +101,12 @@ class RetryEvent(BaseEvent, frozen=True):
     max_attempts: Annotated[int, Meta(ge=0, description="Maximum number of attempts; 0 when unknown.")]
     reason: Annotated[str, Meta(description="Why the attempt failed, for example `rate_limited`.")]
     delay_ms: Annotated[Milliseconds, Meta(description="Time until the next attempt.")]
+    next_agent: Annotated[
+        str | None, Meta(description="Agent of the next attempt, if the run falls back to another agent or model.")
+    ] = None
+    next_model: Annotated[str | None, Meta(description="Model of the next attempt, if the run falls back to it.")] = (
+        None
+    )
 
 
 class AuthErrorEvent(BaseEvent, frozen=True):

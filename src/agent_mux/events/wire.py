@@ -83,6 +83,8 @@ def event_to_dict(event: BaseEvent, *, accumulated: bool = True) -> dict[str, An
         plain = msgspec.to_builtins(sanitize_unicode(event), enc_hook=hook)
     if not accumulated:
         plain.pop(ACCUMULATED_FIELDS.get(event.type, ""), None)
+    if "quota" in plain:  # the only field that is a list; msgspec keeps it a tuple
+        plain["quota"] = list(plain["quota"])
     return plain
 
 

@@ -90,6 +90,8 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     max_attempts: int = 0
     delay_ms: int = 0
     """Milliseconds until the next attempt, for `retry`."""
+    header: Header | None = None
+    """What the normalizer needs for the next attempt, for a `retry` with another agent or model."""
 
 
 _ACTION = msgspec.json.Decoder(AnyAction)

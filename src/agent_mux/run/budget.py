@@ -1,19 +1,15 @@
-"""Limits of a run, which stop it when exceeded, and retries of a run that failed.
+"""Limits of a run, which stop it when exceeded.
 
 A run can exceed a limit by what was in progress when the limit was reached: most agents report tokens at the end of a
-model call, and some report cost at the end of a turn. See docs/spec/run-api.md, section 2 (`retry_policy` for retries).
+model call, and some report cost at the end of a turn. See docs/spec/run-api.md, section 2.4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from agent_mux.assembler import Cause, Verdict
+from agent_mux.assembler import Cause
 from agent_mux.events import AgentEvent, CostEvent, StepStartEvent, TokenUsageEvent
-from agent_mux.sdk.options import RetryPolicy, RunOptions
-
-_RETRYABLE = frozenset({"failed", "crashed", "killed", "truncated"})
-"""Exit reasons caused by the agent; not an abort, an interruption, a timeout or a limit."""
+from agent_mux.sdk.options import RunOptions
 
 
 class ExceededLimit(NamedTuple):
@@ -28,16 +24,21 @@ class Budget:
 
     def __init__(self, options: RunOptions, *, agent_counts_turns: bool) -> None:
         """Read the limits. `agent_counts_turns`: the agent was given `max_turns` and enforces it itself."""
-        self._model_calls_left = None if agent_counts_turns else options.max_model_calls
+        self._max_model_calls = options.max_model_calls
+        self.follow_agent(counts_turns=agent_counts_turns)
         self._max_cost = options.max_cost_usd
         self._max_tokens = options.max_tokens_total
         self._tokens = 0
         self._is_unpriced = False
 
+    def follow_agent(self, *, counts_turns: bool) -> None:
+        """Begin to count the model calls of an agent. `counts_turns`: it enforces their limit itself."""
+        self._model_calls_left = None if counts_turns else self._max_model_calls
+
     @property
     def is_set(self) -> bool:
         """Whether the run has any limit."""
-        return self._max_cost is not None or self._max_tokens is not None or self._model_calls_left is not None
+        return any(limit is not None for limit in (self._max_cost, self._max_tokens, self._max_model_calls))
 
     def observe(self, events: Sequence[AgentEvent]) -> ExceededLimit | None:
         """Count these events. Returns the first limit that is exceeded."""
@@ -82,36 +83,3 @@ class Budget:
             return None
         message = f"the run used {self._tokens} tokens, more than max_tokens_total={self._max_tokens}"
         return ExceededLimit("budget", message)
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """A decision to make another attempt."""
-
-    attempt: int
-    """Number of the attempt that failed, from 1."""
-    max_attempts: int
-    reason: str
-    delay: float
-    """Seconds until the next attempt."""
-
-
-class AttemptCounter:
-    """Counts the attempts of one run and decides about the next."""
-
-    def __init__(self, policy: RetryPolicy | None) -> None:
-        self._policy = policy
-        self._attempt = 1
-
-    def next_retry(self, verdict: Verdict) -> Retry | None:
-        """Return the next attempt after this verdict; None if the run ends with it."""
-        policy, failure = self._policy, verdict.failure
-        if policy is None or failure is None or verdict.exit_reason not in _RETRYABLE:
-            return None
-        if failure.code not in policy.retry_on or self._attempt >= policy.max_attempts:
-            return None
-        requested = (failure.retry_after_ms or 0) / 1000
-        delay = max(policy.delay_after(self._attempt), requested)
-        retry = Retry(self._attempt, policy.max_attempts, failure.message, delay)
-        self._attempt += 1
-        return retry

@@ -153,7 +153,7 @@ class ConcurrencyLimiter:
 
         Raises LIMIT_EXCEEDED if the queue is full.
         """
-        slot = Slot(self, agent)
+        slot = Slot(self, agent, owner)
         self._queue.add(slot, owner, agent)
         self._admit()
         limit = self._limits.waiting
@@ -175,6 +175,17 @@ class ConcurrencyLimiter:
             self._admit()
         else:
             return
+        self._notify_change()
+
+    def change_agent(self, slot: "Slot", agent: str) -> None:
+        """Exchange an active slot for one of another agent, which may have to wait for it.
+
+        The limit on the number of waiting runs does not apply to a run that has begun.
+        """
+        self.leave(slot)
+        slot.expect(agent)
+        self._queue.add(slot, slot.owner, agent)
+        self._admit()
         self._notify_change()
 
     def position(self, slot: "Slot") -> int | None:
@@ -216,8 +227,9 @@ class ConcurrencyLimiter:
 class Slot:
     """One run's permission to be active, or its entry in the queue."""
 
-    def __init__(self, limiter: ConcurrencyLimiter, agent: str) -> None:
+    def __init__(self, limiter: ConcurrencyLimiter, agent: str, owner: str = "") -> None:
         self.agent = agent
+        self.owner = owner
         self.is_held = False
         """Whether the slot is active."""
         self._limiter = limiter
@@ -232,6 +244,15 @@ class Slot:
         """Make the slot active."""
         self.is_held = True
         self._admitted.set()
+
+    def expect(self, agent: str) -> None:
+        """Make a slot that was left ready to wait for another agent."""
+        self.agent = agent
+        self._admitted = anyio.Event()
+
+    def change_agent(self, agent: str) -> None:
+        """Exchange the active slot for one of another agent; `wait` returns when it is active."""
+        self._limiter.change_agent(self, agent)
 
     async def wait(self) -> None:
         """Wait until the slot is active."""

@@ -37,6 +37,7 @@ class RunCore:
     def __init__(self, plan: RunPlan) -> None:
         """Prepare the run. Nothing is created on the machine."""
         self.plan = plan
+        """The plan of the current attempt: that of the run, or one of its fallbacks."""
         self.state = StateMachine()
         self.recorder = RunRecorder(plan)
         self.normalizer = self.recorder.normalizer
@@ -60,11 +61,11 @@ class RunCore:
 
     def _observe_events(self) -> None:
         plan, observe = self.plan, self.recorder.add_observer
-        budget = Budget(plan.options, agent_counts_turns=plan.spawn.counts_turns)
-        if budget.is_set:
-            observe(lambda events: self._enforce_budget(budget, events))
-        if plan.hooks is not None:
-            observe(plan.hooks.observe)
+        self._budget = Budget(plan.options, agent_counts_turns=plan.spawn.counts_turns)
+        if self._budget.is_set:
+            observe(self._enforce_budget)
+        if any(one.hooks is not None for one in (plan, *plan.fallbacks)):
+            observe(self._call_hooks)
         if plan.options.policy is not None:
             monitor = PolicyMonitor(plan.options.policy, plan.cwd)
             observe(lambda events: self._check_policy(monitor, events))
@@ -143,11 +144,21 @@ class RunCore:
 
     # -- what follows from events
 
-    def _enforce_budget(self, budget: Budget, events: Sequence[AgentEvent]) -> None:
-        exceeded = budget.observe(events)
+    def follow(self, plan: RunPlan) -> None:
+        """Continue the run with one of its fallbacks, whose attempt begins with the next record."""
+        self.plan = plan
+        self.recorder.follow(plan)
+        self._budget.follow_agent(counts_turns=plan.spawn.counts_turns)
+
+    def _call_hooks(self, events: Sequence[AgentEvent]) -> None:
+        if self.plan.hooks is not None:
+            self.plan.hooks.observe(events)
+
+    def _enforce_budget(self, events: Sequence[AgentEvent]) -> None:
+        exceeded = self._budget.observe(events)
         if exceeded is not None:
             self.stop(exceeded.cause, exceeded.message)
-        warning = budget.take_warning()
+        warning = self._budget.take_warning()
         if warning is not None:
             self.recorder.note(warning)
 

@@ -136,7 +136,8 @@ class DerivedRun:
         if not self._is_read:
             for _ in self.batches():
                 pass
-        journal, path, make_codec, header = self._journal, self.path, self._make_codec, self._journal.header
+        journal, path, make_codec = self._journal, self.path, self._make_codec
+        header = journal.normalizer.header  # that of the last attempt
         return self._builder.build(
             journal.normalizer,
             derive=lambda: list(derive_events(path, make_codec)),

@@ -47,8 +47,9 @@ class EffectPerformer:
             on_written=self._on_written, on_lost=self._on_lost, unmask=lambda data: restore(data, is_json=is_json)
         )
 
-    def begin_attempt(self) -> None:
-        """Forget the process and the unsent input of the last attempt."""
+    def begin_attempt(self, plan: RunPlan) -> None:
+        """Forget the process and the unsent input of the last attempt. The next one has this plan."""
+        self._plan = plan
         self.child = None
         self.stdin = self._new_stdin_writer()
 

@@ -60,16 +60,21 @@ def private_files(directory: Path, files: Mapping[str, str]) -> Iterator[None]:
     except OSError as error:
         raise _temp_dir_error(directory, error) from error
     try:
-        try:
-            for name, content in files.items():
-                path = directory / name
-                path.touch(mode=0o600)
-                path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise _temp_dir_error(directory, error) from error
+        write_private_files(directory, files)
         yield
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def write_private_files(directory: Path, files: Mapping[str, str]) -> None:
+    """Write these files (mode 0600) into a directory. Raises SPAWN_ERROR if that fails."""
+    try:
+        for name, content in files.items():
+            path = directory / name
+            path.touch(mode=0o600)
+            path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise _temp_dir_error(directory, error) from error
 
 
 def _temp_dir_error(directory: Path, error: OSError) -> AgentMuxError:

@@ -4,7 +4,9 @@ Every wait is bounded. A run is shielded from cancellation, which aborts it inst
 """
 
 import logging
+import math
 import signal
+import time
 from collections.abc import Awaitable
 
 import anyio
@@ -19,11 +21,12 @@ from agent_mux.process.spawn_errors import SpawnAttempt, explain_spawn_failure
 from agent_mux.process.terminal import spawn_at_terminal
 from agent_mux.run.agent_process import OutputReader, drain_output, finishes_within, terminate_agent
 from agent_mux.run.approvals import InteractionResponder
-from agent_mux.run.budget import AttemptCounter, Retry
+from agent_mux.run.attempts import AttemptCounter, NextAttempt
 from agent_mux.run.changed_files import WorkingTreeChanges
 from agent_mux.run.concurrency import Slot
 from agent_mux.run.core import RunCore
-from agent_mux.run.environment import private_files
+from agent_mux.run.environment import private_files, write_private_files
+from agent_mux.run.hooks import RunHooks
 from agent_mux.run.result import RunResult
 from agent_mux.run.timers import RunTimers
 from agent_mux.sdk.codec import Cancel, CloseStdin, WriteStdin
@@ -46,7 +49,16 @@ class RunLifecycle:
         self._slot = slot
         self._responder = responder
         self._timers = RunTimers(core)
-        self._attempts = AttemptCounter(core.plan.options.retry_policy)
+        options = core.plan.options
+        self._attempts = (
+            AttemptCounter(options.retry_policy)  # a refused turn does not end a conversation
+            if options.interactive
+            else AttemptCounter(
+                options.retry_policy, wait_for_quota=options.wait_for_quota, fallbacks=core.plan.fallbacks
+            )
+        )
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._hooks_of_fallback: RunHooks | None = None
         self.added_environment: dict[str, str] = {}
         """Variables for the agent, in addition to the plan."""
         self.result: RunResult | None = None
@@ -61,7 +73,7 @@ class RunLifecycle:
     def withdraw(self) -> bool:
         """Withdraw a run that waits for a slot. Returns False if it has one, or is stopping."""
         core = self._core
-        if self.queue_position is None or core.stopping.is_set() or core.state.is_over:
+        if self.queue_position is None or core.has_slot or core.stopping.is_set() or core.state.is_over:
             return False
         self.is_withdrawn = True
         core.stopping.set()
@@ -71,6 +83,7 @@ class RunLifecycle:
         """Execute the run to its end. A cancellation of the caller becomes an abort."""
         try:
             async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
                 tasks.start_soon(self._execute_shielded)
                 try:
                     await self._core.done.wait()
@@ -95,6 +108,8 @@ class RunLifecycle:
                 if self._slot is not None:
                     self._slot.leave()
                 self._reaper.unregister(core.plan.run_id)
+                if self._hooks_of_fallback is not None:
+                    self._hooks_of_fallback.close()
                 core.begun.set()
                 core.done.set()
                 core.recorder.close()
@@ -165,30 +180,67 @@ class RunLifecycle:
         plan, stopping, recorder = self._core.plan, self._core.stopping, self._core.recorder
         changes = WorkingTreeChanges(plan.cwd, plan.environ, plan.temp_dir / "snapshots")
         if not plan.options.track_changes or not changes.is_possible:
-            return await self._attempt_until_done()
+            return await self._run_plans()
         self._note(await to_thread.run_sync(changes.begin, lambda: not stopping.is_set()))
         if stopping.is_set():
             return Exited()
         try:
-            return await self._attempt_until_done()
+            return await self._run_plans()
         finally:
             recorder.changed_files, note = await to_thread.run_sync(changes.finish, recorder.reported_changes)
             self._note(note)
 
     # -- attempts
 
-    async def _attempt_until_done(self) -> Exited:
+    async def _run_plans(self) -> Exited:
+        """Run the agent, and then its fallbacks as long as the provider refuses. Returns how the last process ended."""
         core = self._core
+        while True:
+            plan = core.plan
+            exited = await self._attempt_until_done()
+            if core.plan is plan or not await self._prepare_fallback():
+                return exited
+
+    async def _prepare_fallback(self) -> bool:
+        """Prepare for the plan that follows: its slot, files, hooks and notes. Returns False if the run is stopped."""
+        core, plan = self._core, self._core.plan
+        if self._slot is not None and self._slot.agent != plan.adapter.agent:
+            self._slot.change_agent(plan.adapter.agent)
+            if not await self._finishes_before_stop(self._slot.wait()):
+                return False
+        write_private_files(plan.temp_dir, plan.spawn.files)
+        await self._change_hooks(plan.hooks)
+        for note in plan.spawn.notes:
+            core.control(Control("note", note))
+        return not core.stopping.is_set()
+
+    async def _change_hooks(self, hooks: RunHooks | None) -> None:
+        """Call the hooks of the fallback from now on, until the end of the run or the next fallback."""
+        if self._hooks_of_fallback is not None:
+            self._hooks_of_fallback.close()
+        self._hooks_of_fallback = hooks
+        if hooks is not None:
+            assert self._tasks is not None  # noqa: S101  # set by `execute`
+            hooks.report_to(self._core.warn_of_hooks)
+            self.added_environment.update(hooks.environment)
+            await self._tasks.start(hooks.run_calls)
+
+    async def _attempt_until_done(self) -> Exited:
+        """Run attempts with the current plan until it ends or another plan follows."""
+        core = self._core
+        plan = core.plan
         while True:
             core.agent.child = child = self._start()
             started = child.process.started if child.process is not None else 0
             self._reaper.register_leader(core.plan.run_id, child.pid, started)
             core.recorder.log.write("spawned", program=core.plan.spawn.argv[0], pid=child.pid)
             exited = await self._drive(child)
-            retry = self._retry_after(exited)
-            if retry is None or await self._is_stopped_before_retry(retry):
+            following = self._attempt_after(exited)
+            if following is None or await self._is_stopped_before(following):
                 return exited
-            core.agent.begin_attempt()
+            core.agent.begin_attempt(core.plan)
+            if core.plan is not plan:
+                return exited
 
     def _start(self) -> Child:
         plan, spawn = self._core.plan, self._core.plan.spawn
@@ -239,21 +291,41 @@ class RunLifecycle:
         core.agent.perform([CloseStdin()])
         await terminate_agent(child, grace=core.plan.options.grace_period, was_cancelled=was_cancelled)
 
-    def _retry_after(self, exited: Exited) -> Retry | None:
+    def _attempt_after(self, exited: Exited) -> NextAttempt | None:
         core = self._core
-        if core.plan.options.retry_policy is None or core.stopping.is_set():
+        if not self._attempts.may_continue or core.stopping.is_set():
             return None
         core.control(Control("attempt_over", exited=exited))
         verdict = core.normalizer.verdict_so_far
-        return None if verdict is None else self._attempts.next_retry(verdict)
+        if verdict is None:
+            return None
+        following = self._attempts.next(verdict, core.normalizer.assembler.quota, time.time())
+        self._note(self._attempts.take_note())
+        return following
 
-    async def _is_stopped_before_retry(self, retry: Retry) -> bool:
+    async def _is_stopped_before(self, following: NextAttempt) -> bool:
         """Record the next attempt and wait for it. Returns True if the run is stopped meanwhile."""
-        delay = round(retry.delay * 1000)
-        self._core.control(
-            Control("retry", retry.reason, attempt=retry.attempt, max_attempts=retry.max_attempts, delay_ms=delay)
+        core, plan = self._core, following.plan
+        if plan is not None:
+            core.follow(plan)
+        core.control(
+            Control(
+                "retry",
+                following.reason,
+                attempt=following.attempt,
+                max_attempts=following.max_attempts,
+                delay_ms=round(following.delay * 1000),
+                header=None if plan is None else plan.header,
+            )
         )
-        return await finishes_within(retry.delay, self._core.stopping.wait())
+        limit = self._seconds_left()
+        if await finishes_within(min(following.delay, limit), core.stopping.wait()):
+            return True
+        return following.delay >= limit and core.stop("timeout")
+
+    def _seconds_left(self) -> float:
+        timeout = self._core.plan.options.timeout
+        return timeout - self._core.recorder.now() / 1_000_000 if timeout else math.inf
 
     # -- the end
 

@@ -37,6 +37,11 @@ class RunLog:
         self._is_first = True
         self.is_enabled = is_logging_enabled()
 
+    def follow(self, agent: str, redactor: Redactor) -> None:
+        """Write the entries of another agent, to which the run fell back."""
+        self._bound = {**self._bound, "agent": agent}
+        self._redactor = redactor
+
     def write(self, entry: str, *, level: int = logging.INFO, **fields: Any) -> None:
         """Write one entry, without the fields that are None."""
         if not self.is_enabled:

@@ -6,7 +6,6 @@ ignores the effects. The normalizer has no clock and performs no I/O, so both pr
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
@@ -66,8 +65,10 @@ class Normalizer:
         forgiving: bool = True,
     ) -> None:
         self._forgiving = forgiving
-        self._make_codec = partial(make_codec, context or header.codec)
-        self._framing = header.framing
+        self._codec_for = make_codec
+        self.header = header
+        """The header of the run, or the one of its current attempt if it fell back to another agent or model."""
+        self._context = context or header.codec
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
@@ -77,7 +78,6 @@ class Normalizer:
         self.has_pending = self._assembler.has_pending
         """Returns whether the agent waits for an answer, faster than `pending`."""
         self._start_codec()
-        self._keeps_blanks = header.framing == "chunks"
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._cause: Cause | None = None
@@ -97,18 +97,22 @@ class Normalizer:
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
+        self.next_context: CodecContext | None = None
+        """The context for the codec of a fallback, if it has more than its header: in a live run, placeholders."""
         self.verdict_so_far: Verdict | None = None
         """Verdict of the last attempt, after which another attempt may follow."""
 
     def _start_codec(self) -> None:
         """Create the codec and the framers for a new process."""
-        self._codec = self._make_codec()
+        framing = self.header.framing
+        self._codec = self._codec_for(self._context)
         self._framers: dict[Source, Framer] = {
-            Source.STDOUT: new_framer(self._framing),
+            Source.STDOUT: new_framer(framing),
             Source.STDERR: LineFramer(),
-            Source.STDIN: new_framer(self._framing),
+            Source.STDIN: new_framer(framing),
         }
         self._stdout = self._framers[Source.STDOUT]
+        self._keeps_blanks = framing == "chunks"
         self._is_finished = False
 
     def begin_at(self, started_at: int) -> None:
@@ -291,7 +295,11 @@ class Normalizer:
 
     def _begin_retry(self, control: Control) -> None:
         retry = Retrying(control.attempt, control.max_attempts, control.message, control.delay_ms)
-        self._assembler.restart(retry)
+        self._assembler.restart(retry, None if control.header is None else control.header.stream)
+        if control.header is not None:
+            self.header = control.header
+            self._context = self.next_context or control.header.codec
+            self.next_context = None
         self._stderr.clear()
         self._stderr_size = 0
         self._start_codec()

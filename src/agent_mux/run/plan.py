@@ -81,6 +81,8 @@ class RunPlan:
     """The hooks that agent-mux calls during the run; None: it calls none."""
     resolved: ResolvedOptions | None = None
     """The options with their sources, if they were resolved."""
+    fallbacks: "tuple[RunPlan, ...]" = ()
+    """What runs instead, in order, when the provider refuses: other agents or models, with the same run id."""
 
     @property
     def run_id(self) -> str:
@@ -88,7 +90,11 @@ class RunPlan:
         return self.header.stream.run_id
 
     def new_codec(self, context: CodecContext) -> Codec:
-        """Return a new codec, for the run or for deriving its events again."""
+        """Return a new codec, for the run or for deriving its events again; after a fallback, one of its agent."""
+        wanted = context.agent, context.protocol
+        for plan in (self, *self.fallbacks):
+            if (plan.context.agent, plan.context.protocol) == wanted:
+                return plan.protocol.codec(context)
         return self.protocol.codec(context)
 
 

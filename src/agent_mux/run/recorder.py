@@ -32,6 +32,8 @@ class RunRecorder:
 
     def __init__(self, plan: RunPlan) -> None:
         self.plan = plan
+        """The plan of the current attempt."""
+        self._new_codec = plan.new_codec
         self.header = plan.header
         """The planned header, with the time at which the recording began."""
         self.worktree: Worktree | None = None
@@ -55,6 +57,12 @@ class RunRecorder:
         """Notes from before the recording began."""
         self._journal_path: Path | None = None
         """Path of the file that this run created; None without one, even if another file exists there."""
+
+    def follow(self, plan: RunPlan) -> None:
+        """Record the attempts of another plan from now on: with its secrets, and with the context of its codec."""
+        self.plan = plan
+        self.normalizer.next_context = plan.context
+        self.log.follow(plan.adapter.agent, plan.redactor)
 
     def now(self) -> int:
         """Return the microseconds since the recording began; 0 before."""
@@ -128,7 +136,7 @@ class RunRecorder:
 
     def _retain_texts(self, journal: JournalWriter) -> None:
         """Keep the messages in memory, because the journal will not be readable later."""
-        source, new_codec = journal.path if journal.is_in_place else journal.descriptor_path, self.plan.new_codec
+        source, new_codec = journal.path if journal.is_in_place else journal.descriptor_path, self._new_codec
         self._builder.retain_texts(lambda: list(derive_events(source, new_codec)))
 
     def _complete_journal(self) -> Path | None:
@@ -179,7 +187,7 @@ class RunRecorder:
     def _read_journal(self) -> JournalEvents | None:
         if self._journal_path is None or not self._journal_path.exists():
             return None
-        journal = JournalEvents(self._journal_path, self.plan.new_codec)
+        journal = JournalEvents(self._journal_path, self._new_codec)
         is_own = journal.header.identity == self.header.identity
         return journal if is_own else None  # the file was replaced by another run's journal
 
@@ -192,11 +200,11 @@ class RunRecorder:
 
     def result(self, exited: Exited) -> RunResult:
         """Return the result of the run, after its exit record."""
-        plan, path = self.plan, self._complete_journal()
+        plan, path, new_codec = self.plan, self._complete_journal(), self._new_codec
         compared = {} if self.changed_files is None else {"changed_files": tuple(self.changed_files)}
         return self._builder.build(
             self.normalizer,
-            derive=None if path is None else lambda: list(derive_events(path, plan.new_codec)),
+            derive=None if path is None else lambda: list(derive_events(path, new_codec)),
             requested_model=plan.options.model,
             fail_on=plan.options.fail_on,
             run_id=plan.run_id,

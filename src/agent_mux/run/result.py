@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from agent_mux._util.pydantic_support import PydanticCompatible
-from agent_mux.assembler import ExitReason
+from agent_mux.assembler import ExitReason, RunAttempt
 from agent_mux.assembler.costs import add_optional
 from agent_mux.errors import RECOVERABLE, AgentMuxError, ErrorCode
 from agent_mux.events import (
@@ -17,6 +17,7 @@ from agent_mux.events import (
     McpToolCallStartEvent,
     McpToolErrorEvent,
     MessageStopEvent,
+    QuotaWindow,
     SessionEndEvent,
     TokenUsageEvent,
     ToolCallStartEvent,
@@ -183,6 +184,10 @@ class RunResult(PydanticCompatible):
     """Path of the run's recording; None without one."""
     worktree: Worktree | None = None
     """The run's own worktree; None without one."""
+    quota: tuple[QuotaWindow, ...] = ()
+    """The quota of the agent's account as its provider last reported it; empty if it reported none."""
+    attempts: tuple[RunAttempt, ...] = ()
+    """The attempts before the last one, whose agent, model, session and outcome are those of the result."""
     texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
 
     @property
@@ -231,6 +236,8 @@ class RunResult(PydanticCompatible):
             "tags": list(self.tags) or None,
             "journal": self.journal,
             "worktree": None if self.worktree is None else self.worktree.to_dict(),
+            "quota": [msgspec.to_builtins(window) for window in self.quota] or None,
+            "attempts": [_attempt_to_dict(attempt) for attempt in self.attempts] or None,
             "events": None if self.events is None else [event_to_dict(event) for event in self.events],
             "ledger": self.ledger.to_dict(),
         }
@@ -387,6 +394,8 @@ class ResultBuilder:
                 for _, request, reason in assembler.denied
             ),
             "changed_files": tuple(self.reported_changes.files),
+            "quota": assembler.quota,
+            "attempts": assembler.attempts,
         }
         result = RunResult(
             exit_reason=verdict.exit_reason,
@@ -437,6 +446,25 @@ def _cost_of(plain: Any) -> CostRecord:
     return msgspec.convert(plain, CostRecord)
 
 
+def _attempt_to_dict(attempt: RunAttempt) -> dict[str, Any]:
+    import msgspec  # noqa: PLC0415
+
+    plain: dict[str, Any] = msgspec.to_builtins(attempt)
+    return {**plain, "quota": list(plain["quota"])} if "quota" in plain else plain
+
+
+def _quota_of(plain: Any) -> tuple[QuotaWindow, ...]:
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.convert(plain, tuple[QuotaWindow, ...])
+
+
+def _attempts_of(plain: Any) -> tuple[RunAttempt, ...]:
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.convert(plain, tuple[RunAttempt, ...])
+
+
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "runId": ("run_id", str),
     "agent": ("agent", str),
@@ -461,6 +489,8 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "tags": ("tags", tuple),
     "journal": ("journal", str),
     "worktree": ("worktree", Worktree.from_dict),
+    "quota": ("quota", _quota_of),
+    "attempts": ("attempts", _attempts_of),
     "events": ("events", lambda events: tuple(event_from_dict(event) for event in events)),
     "ledger": ("ledger", Ledger.from_dict),
 }

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from agent_mux.errors import ErrorCode
-from agent_mux.events.base import CostRecord, StopReason
+from agent_mux.events.base import CostRecord, QuotaWindow, StopReason
 
 Risk = Literal["low", "medium", "high"]
 Capability = Literal["text", "tool_calls", "thinking"]
@@ -404,6 +404,12 @@ class RunCost(Fact, frozen=True):
     """Cumulative cost of this run, without earlier runs of the session."""
 
     cost: CostRecord
+
+
+class QuotaReported(Fact, frozen=True):
+    """The provider reported its quota. Windows that it does not name keep their last values."""
+
+    windows: tuple[QuotaWindow, ...]
 
 
 # -- interaction -------------------------------------------------------------------------------------------------

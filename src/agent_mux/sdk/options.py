@@ -35,6 +35,7 @@ ThinkingEffort = Literal["low", "medium", "high", "max"]
 RUN_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+FALLBACK = re.compile(r"[a-zA-Z0-9_-]{1,64}(:[^\x00]+)?")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
@@ -274,6 +275,24 @@ class RunOptions(PydanticCompatible):
         RetryPolicy | None,
         Meta(description=("When to start the agent again after a failure, under the same handle. None: never.")),
     ] = None
+    wait_for_quota: Annotated[
+        float | None,
+        Meta(
+            description=(
+                "When the provider refuses and names the time of the reset: wait for it, up to this many seconds in "
+                "all, and start again; 0 means no limit. None: do not wait."
+            )
+        ),
+    ] = None
+    fallback: Annotated[
+        Sequence[str],
+        Meta(
+            description=(
+                "`AGENT` or `AGENT:MODEL`, in order: what answers the prompt instead when the provider refuses because "
+                "of a rate limit or an exhausted quota."
+            )
+        ),
+    ] = ()
     interactive: Annotated[
         bool,
         Meta(
@@ -410,7 +429,9 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         between(name, 1, whole=True)
     between("thinking_budget_tokens", MIN_THINKING_BUDGET, whole=True)
     between("event_buffer_size", 1, whole=True)
-    for name in ("timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout"):
+    for name in (
+        "timeout", "inactivity_timeout", "grace_period", "max_cost_usd", "approval_timeout", "wait_for_quota",
+    ):  # fmt: skip
         between(name, 0)
     between("max_tokens_total", 1, whole=True)
     one_of("hooks", (None, True, False))
@@ -430,6 +451,7 @@ def _check_ranges(options: RunOptions, problems: _Problems) -> None:
         problems.check(is_short, f"tags[{index}]", tag, f"a text of at most {MAX_TAG_LENGTH} characters")
     _check_policy(options.policy, problems)
     _check_retry(options.retry_policy, problems)
+    _check_fallback(options.fallback, problems)
     _check_paths_and_env(options, problems)
     for index, server in enumerate(options.mcp_servers):
         _check_mcp_server(f"mcp_servers[{index}]", server, problems)
@@ -457,6 +479,14 @@ def _check_retry(policy: RetryPolicy | None, problems: _Problems) -> None:
         problems.check(_number(value) and 0 <= value < math.inf, f"retry_policy.{name}", value, "a number >= 0")
     unknown = sorted(set(policy.retry_on) - set(ERROR_CODES))
     problems.check(not unknown, "retry_policy.retry_on", unknown, f"some of {', '.join(ERROR_CODES)}")
+
+
+def _check_fallback(fallback: Any, problems: _Problems) -> None:
+    is_list = isinstance(fallback, Sequence) and not isinstance(fallback, str)
+    problems.check(is_list, "fallback", fallback, "a list of AGENT or AGENT:MODEL")
+    for index, name in enumerate(fallback if is_list else ()):
+        is_valid = isinstance(name, str) and FALLBACK.fullmatch(name) is not None
+        problems.check(is_valid, f"fallback[{index}]", name, "AGENT or AGENT:MODEL")
 
 
 def _check_paths_and_env(options: RunOptions, problems: _Problems) -> None:

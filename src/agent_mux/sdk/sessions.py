@@ -125,6 +125,8 @@ class SessionStore(Declaration):
     """Yields all sessions, without reading them. Raises `OSError` if the directory cannot be read."""
     open: Callable[[FoundSession], SessionReader]
     """Returns a reader that begins at the start of the session."""
+    has_quota: bool = False
+    """Whether sessions have reports of the account's quota."""
 
 
 _TURN_ENDS = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimitHit

@@ -20,7 +20,19 @@ from agent_mux.service.access_log import AccessLogMiddleware
 from agent_mux.service.metrics import Metrics, MetricsMiddleware
 from agent_mux.service.openapi.document import openapi_document
 from agent_mux.service.openapi.operations import Operation
-from agent_mux.service.routes import agents, audit, commands, events, files, health, profiles, runs, sessions, webhooks
+from agent_mux.service.routes import (
+    agents,
+    audit,
+    commands,
+    events,
+    files,
+    health,
+    profiles,
+    quota,
+    runs,
+    sessions,
+    webhooks,
+)
 from agent_mux.service.security.guard import Guard
 from agent_mux.service.service import open_service
 from agent_mux.service.settings import ServiceSettings
@@ -39,6 +51,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
         sessions.operations,
         sessions.cost_operations,
         profiles.operations,
+        quota.operations,
     )
 )
 

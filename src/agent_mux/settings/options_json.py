@@ -35,7 +35,9 @@ PER_RUN_FIELDS: Mapping[str, str] = {
 }
 """Fields that are not allowed in settings files, each with the reason."""
 
-DURATIONS = frozenset({"timeout", "inactivity_timeout", "grace_period", "approval_timeout", "base_delay", "max_delay"})
+DURATIONS = frozenset({
+    "timeout", "inactivity_timeout", "grace_period", "approval_timeout", "wait_for_quota", "base_delay", "max_delay",
+})  # fmt: skip
 """Fields in seconds in Python, in milliseconds in JSON."""
 
 

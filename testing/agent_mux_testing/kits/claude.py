@@ -120,6 +120,7 @@ KIT = LiveKit(
         model="claude-opus-4-6",
     ),
     gaps={
+        "stored_sessions_have_the_quota": Gap("not_yet", "Claude Code does not store the quota in its sessions"),
         "tools_run_concurrently": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"
         ),

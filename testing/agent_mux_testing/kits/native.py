@@ -31,6 +31,7 @@ from agent_mux_testing.model_server.script import Block, ScriptText, ToolUse
 _MODEL = "openai-chat:gpt-5-mini"
 _OTHER_MODEL = "openai-chat:gpt-5-nano"
 _NO_MCP = Gap("not_impl", "the embedded agent has no MCP client yet")
+_NO_QUOTA = Gap("never", "the libraries with which it calls models do not pass on the headers with quotas")
 _NO_SUBAGENTS = Gap("not_impl", "the embedded agent's command has no tool for sub-agents yet")
 
 
@@ -106,6 +107,17 @@ KIT = LiveKit(
             _NO_MCP,
         ),
         **dict.fromkeys(("subagent", "subagent_events_included", "stored_subagent", "home_subagents"), _NO_SUBAGENTS),
+        **dict.fromkeys(
+            (
+                "quota_is_reported/one_shot",
+                "quota_is_reported/two_way",
+                "stored_sessions_have_the_quota",
+                "exhausted_quota_is_waited_for",
+                "exhausted_quota_is_an_error_without_a_wait",
+                "exhausted_quota_falls_back_to_another_agent",
+            ),
+            _NO_QUOTA,
+        ),
         "home_plugins": Gap("never", "the embedded agent is extended with hooks and tools in Python"),
         "hook_of_the_bare_cli_denies_a_command": Gap(
             "never", "its hooks are written in Python; runs through amux use amux hooks"

@@ -1,7 +1,7 @@
 import pytest
 
-from agent_mux.api.event_lines import count, diff_size, duration, money, short_input
-from agent_mux.events import CostRecord
+from agent_mux.api.event_lines import count, diff_size, duration, event_line, money, short_input
+from agent_mux.events import CostRecord, RetryEvent
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,13 @@ def test_number_formats() -> None:
     assert money(CostRecord(0, 1, 1, source="unknown")) == ""
     assert money(None) == ""
     assert diff_size("--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+c\n") == "+2 -1"
+
+
+def test_line_of_a_fallback_names_the_next_agent() -> None:
+    retry = RetryEvent("R", "claude", 1, 1, 0, "used up", 0, "codex", "gpt-5.5")
+    line = event_line(retry)
+    assert line is not None
+    assert line.text == "claude was refused: used up; continues with codex (gpt-5.5)"
+    again = event_line(RetryEvent("R", "claude", 1, 2, 3, "used up", 1000))
+    assert again is not None
+    assert again.text == "retry 2 of 3 in 1.0 s: used up"

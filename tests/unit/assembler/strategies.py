@@ -62,6 +62,7 @@ _MAKERS: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.StrType: lambda _: TEXTS,
     inspect.BoolType: lambda _: st.booleans(),
     inspect.IntType: lambda _: NUMBERS,
+    inspect.FloatType: lambda _: st.floats(0, 2) | st.sampled_from([-1.0, math.nan, math.inf]),
     inspect.LiteralType: lambda shape: st.sampled_from(shape.values),
     inspect.NoneType: lambda _: st.none(),
     inspect.UnionType: _union,

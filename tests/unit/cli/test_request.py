@@ -44,6 +44,7 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         output_schema=schema, thinking_effort="high", thinking_budget=2048, temperature=0.5, top_p=0.9, top_k=5,
         max_tokens=100, stream=False, session="S", max_model_calls=3, timeout=60.0,
         inactivity_timeout=5.0, grace_period=1.0, max_cost=0.5, max_tokens_total=1000, retry=5, retry_delay=0.5,
+        wait_for_quota="5h", fallback=["codex:gpt-5.5", "gemini"],
         interactive=True,
         yolo=True, tag=["t", "u"],
         mcp_server=["files=npx -y 'the server'"], run_id="0" * 26, project_id="p", include_subagent_events=True,
@@ -57,7 +58,8 @@ def test_every_flag_has_its_place_in_the_options(tmp_path: Path) -> None:
         output_schema={"type": "object"}, thinking_effort="high", thinking_budget_tokens=2048, temperature=0.5,
         top_p=0.9, top_k=5, max_tokens=100, stream=False, session_id="S", max_model_calls=3, timeout=60.0,
         inactivity_timeout=5.0, grace_period=1.0, max_cost_usd=0.5, max_tokens_total=1000, interactive=True,
-        retry_policy=RetryPolicy(max_attempts=5, base_delay=0.5), approval_mode="yolo", tags=("t", "u"),
+        retry_policy=RetryPolicy(max_attempts=5, base_delay=0.5),
+        wait_for_quota=18_000.0, fallback=["codex:gpt-5.5", "gemini"], approval_mode="yolo", tags=("t", "u"),
         mcp_servers=(McpServer("files", command="npx", args=("-y", "the server")),), run_id="0" * 26, project_id="p",
         include_subagent_events=True, journal=tmp_path / "j", debug=True, agents_doc=tmp_path / "GUIDE.md",
         skills=[str(Path.cwd() / "skills" / "dig")], isolation="worktree",
@@ -276,3 +278,8 @@ def test_mcp_servers_from_a_file(tmp_path: Path) -> None:
     for content in (listed, {"mcpServers": listed}):
         path.write_text(json.dumps(content))
         assert inputs.mcp_servers([f"@{path}"]) == expected
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("90m", 5400.0), ("7d", 604_800.0)])
+def test_longest_wait_is_a_duration(text: str, seconds: float) -> None:
+    assert options("claude", "hi", wait_for_quota=text).wait_for_quota == seconds

@@ -72,6 +72,7 @@ A = {"subagentId": "a"}
 
 CONFORMING: list[tuple[str, str, list[Event]]] = [
     ("2.1", "time stands still or advances", [start(timestamp=5), end(0, timestamp=5), {**LOG, "timestamp": 9}]),
+    ("2.1", "another agent after a fallback", [start(), {**RETRY, "nextAgent": "codex"}, end(0, agent="codex")]),
     ("5.1", "the smallest run", [start(), end(0)]),
     ("5.2", "a resumed session", [start(resumed=True), RESUME, *turn(), end(5)]),
     ("5.2", "a resumed session without session_resume", [start(resumed=True), *turn(), end(5)]),
@@ -158,6 +159,10 @@ BROKEN: list[tuple[str, str, list[Event]]] = [
     ("2.1", "another run", [start(), end(0, runId="01ARZ3NDEKTSV4RRFFQ69G5FAW")]),
     ("2.1", "a run id that is no ULID", [start(runId="r"), end(0, runId="r")]),
     ("2.1", "another agent", [start(), end(0, agent="codex")]),
+    ("2.1", "the first agent after a fallback", [start(), {**RETRY, "nextAgent": "codex"}, end(0)]),
+    ("2.1", "a retry without a fallback", [start(), RETRY, end(0, agent="codex")]),
+    ("2.1", "a fraction is more than a whole",
+     [start(), {**TOKENS, "quota": [{"window": "five_hour", "usedFraction": 1.5}]}, end(0)]),
     ("2.1", "a field is missing", [start(), ev("cost"), end(0)]),
     ("2.1", "a field is of another type", [start(), {**TOKENS, "inputTokens": "many"}, end(0)]),
     ("2.1", "a number is negative", [start(), {**TOKENS, "inputTokens": -1}, end(0)]),

@@ -52,6 +52,7 @@ CLIENT = {
     "list_files": "runs.files",
     "read_run_file": "runs.read_file",
     "read_patch": "runs.patch",
+    "list_quotas": "quota.list",
     "list_profiles": "profiles.list",
     "get_profile": "profiles.get",
     "set_profile": "profiles.set",

@@ -80,6 +80,7 @@ GOOD: dict[str, Any] = {
     "tags": ["t"], "retryPolicy": {"maxAttempts": 1}, "interactive": True, "includeSubagentEvents": True,
     "debug": True, "journal": False, "hooks": False, "skills": ["/x"], "isolation": "worktree",
     "trackChanges": False, "failOn": ["denied", "length"],
+    "waitForQuota": 60_000, "fallback": ["codex", "claude:haiku"],
 }  # fmt: skip
 
 

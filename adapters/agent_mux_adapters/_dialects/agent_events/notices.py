@@ -41,7 +41,11 @@ from agent_mux_adapters._dialects.tolerant import optional_whole, text
 
 def _usage(event: TokenUsageEvent, native: Mapping[str, Any]) -> Facts:
     written = optional_whole(native.get("cacheCreationTokens"))
-    return (facts.Usage(event.input_tokens, event.output_tokens, event.thinking_tokens, event.cached_tokens, written),)
+    usage = facts.Usage(event.input_tokens, event.output_tokens, event.thinking_tokens, event.cached_tokens, written)
+    if not event.quota:
+        return (usage,)
+    quota = facts.QuotaReported(event.quota)
+    return (usage, quota) if event.input_tokens or event.output_tokens else (quota,)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

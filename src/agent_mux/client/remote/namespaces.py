@@ -9,6 +9,7 @@ from agent_mux.client.remote.connection import ServiceConnection
 
 if TYPE_CHECKING:
     from agent_mux.client.remote.audit import RemoteAudit
+    from agent_mux.client.remote.quota import RemoteQuotas
     from agent_mux.client.remote.resources import RemoteAdapters, RemoteDetector, RemoteModels, RemoteProfiles
     from agent_mux.client.remote.run_queries import RemoteRuns
     from agent_mux.client.remote.sessions import RemoteSessions
@@ -26,6 +27,13 @@ class RemoteNamespaces:
         from agent_mux.client.remote.sessions import RemoteSessions  # noqa: PLC0415  # a run does without, here and below
 
         return RemoteSessions(self._connection)
+
+    @property
+    def quota(self) -> "RemoteQuotas":
+        """What is known about quotas on the service's machine."""
+        from agent_mux.client.remote.quota import RemoteQuotas  # noqa: PLC0415
+
+        return RemoteQuotas(self._connection)
 
     @property
     def runs(self) -> "RemoteRuns":

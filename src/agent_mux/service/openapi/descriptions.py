@@ -42,6 +42,7 @@ TAGS: Mapping[str, str] = {
     "models": "Models that agents offer, and their prices.",
     "sessions": "Sessions stored by the agents themselves.",
     "cost": "Cost of stored sessions.",
+    "quota": "The quotas of the agents' accounts, as last reported.",
     "profiles": "Named sets of run options.",
     "webhooks": "Notify other programs about runs.",
     "audit": "Who did what.",

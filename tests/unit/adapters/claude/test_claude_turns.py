@@ -7,6 +7,7 @@ from claude_recordings import events_of, native, new_codec, only, recorded_facts
 from tests.unit.adapters.codec_conversation import facts_of, receive
 
 from agent_mux.errors import ErrorCode
+from agent_mux.events import QuotaWindow
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Exit, Source
 
@@ -463,3 +464,39 @@ def test_a_broken_hook_is_noted_and_a_good_one_is_not() -> None:
     (response, *_) = native("hooks", subtype="hook_response")
     response |= {"outcome": "error", "stderr": "boom"}
     assert "boom" in only(receive(new_codec(), response), facts.Note)[0].message
+
+
+# -- the quota
+
+
+def quota_event(**info: object) -> dict[str, object]:
+    return {"type": "rate_limit_event", "rate_limit_info": info, "session_id": "s"}
+
+
+def test_windows_of_the_quota_are_reported() -> None:
+    window = QuotaWindow("five_hour", 0.91, 1_795_300_000_000)
+    assert only(recorded_facts("ratelimit_headers_oauth"), facts.QuotaReported) == [facts.QuotaReported((window,))]
+
+
+def test_quota_of_releases_without_a_list_of_windows_is_reported() -> None:
+    line = quota_event(status="allowed", rateLimitType="seven_day", resetsAt=1_795_300_000, utilization=0.5)
+    assert receive(new_codec(), line)[1:] == [facts.QuotaReported((QuotaWindow("seven_day", 0.5, 1_795_300_000_000),))]
+
+
+def test_deciding_window_without_its_utilization_keeps_that_of_the_list() -> None:
+    windows = {"five_hour": {"utilization": 0.91, "resetsAt": 1_795_300_000}}
+    line = quota_event(status="allowed", rateLimitType="five_hour", resetsAt=1_795_300_000, unifiedWindows=windows)
+    window = QuotaWindow("five_hour", 0.91, 1_795_300_000_000)
+    assert receive(new_codec(), line)[1:] == [facts.QuotaReported((window,))]
+
+
+def test_refused_window_is_exhausted_and_limits_the_run() -> None:
+    windows = {"five_hour": {"utilization": 0.99, "resetsAt": 1_795_300_000}, "seven_day": {"utilization": 0.3}}
+    line = quota_event(status="rejected", rateLimitType="five_hour", resetsAt=1_795_300_000, unifiedWindows=windows)
+    reported = (QuotaWindow("five_hour", 1.0, 1_795_300_000_000), QuotaWindow("seven_day", 0.3))
+    assert receive(new_codec(), line)[1:] == [facts.QuotaReported(reported), facts.RateLimited()]
+
+
+@pytest.mark.parametrize("info", [{}, {"status": "allowed"}, {"status": 3, "unifiedWindows": [1], "resetsAt": "soon"}])
+def test_quota_without_numbers_is_ignored(info: dict[str, object]) -> None:
+    assert not only(receive(new_codec(), quota_event(**info)), (facts.QuotaReported, facts.RateLimited))

@@ -4,8 +4,10 @@ import pytest
 from codex_recordings import APP_SERVER, OWN_THREAD, native, new_codec, recorded_facts
 from tests.unit.adapters.codec_conversation import receive, without_ignored
 
+from agent_mux.events import QuotaWindow
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import Exit, Source
+from agent_mux_adapters.codex.rollouts import RolloutReader
 
 DELTA = "item/agentMessage/delta"
 
@@ -381,10 +383,10 @@ def test_warnings_are_notes() -> None:
     assert warning.message.startswith("Under-development features enabled")
 
 
-def test_a_rate_limit_is_emitted_only_when_it_was_reached() -> None:
+def test_a_report_of_a_reached_limit_is_not_rate_limited() -> None:
     limits = {"limitId": "codex", "rateLimitReachedType": "rate_limit_reached"}
-    assert recorded_facts("as_exec", facts.RateLimited) == []
-    assert receive(in_turn(), note("account/rateLimits/updated", rateLimits=limits)) == [facts.RateLimited()]
+    steps = receive(in_turn(), note("account/rateLimits/updated", rateLimits=limits))
+    assert without_ignored(steps) == []
 
 
 def test_stderr_is_log_lines() -> None:
@@ -426,3 +428,34 @@ def test_messages_of_other_clients_are_ignored() -> None:
     steps = receive(codec, {"id": 1, "method": "initialize"}, {"method": "initialized"}, source=Source.STDIN)
     assert [type(step) for step in steps] == [facts.Ignored] * 2
     assert isinstance(receive(codec, b"what", source=Source.STDIN)[0], facts.Note)
+
+
+# -- the quota
+
+FIVE_HOURS = {"usedPercent": 42, "windowDurationMins": 300, "resetsAt": 1_795_300_000}
+WEEK = {"usedPercent": 100, "windowDurationMins": 10_080, "resetsAt": 1_795_900_000}
+
+
+def test_windows_of_the_quota_are_reported() -> None:
+    limits = {"limitId": "codex", "primary": FIVE_HOURS, "secondary": WEEK, "rateLimitReachedType": None}
+    windows = (QuotaWindow("five_hour", 0.42, 1_795_300_000_000), QuotaWindow("seven_day", 1.0, 1_795_900_000_000))
+    line = note("account/rateLimits/updated", rateLimits=limits)
+    assert receive(in_turn(), line) == [facts.QuotaReported(windows)]
+
+
+def test_quota_of_one_model_has_its_name_in_the_window() -> None:
+    limits = {"limitId": "codex_spark", "limitName": "Spark", "primary": {"usedPercent": 1}}
+    limits["individualLimit"] = {"limit": "10", "used": "2", "remainingPercent": 80, "resetsAt": 1_795_300_000}
+    line = note("account/rateLimits/updated", rateLimits=limits)
+    windows = (QuotaWindow("Spark primary", 0.01), QuotaWindow("Spark individual", 0.2, 1_795_300_000_000))
+    assert receive(in_turn(), line) == [facts.QuotaReported(windows)]
+
+
+def test_stored_rate_limits_are_reported() -> None:
+    limits = {"limit_id": "codex", "primary": {"used_percent": 9.0, "window_minutes": 300, "resets_at": 1_795_300_000}}
+    line = {"type": "event_msg", "timestamp": "2026-11-21T20:39:27Z", "payload": {"type": "token_count"}}
+    reader = RolloutReader()
+    assert list(reader.read(line)) == []
+    (entry,) = reader.read({**line, "payload": {"type": "token_count", "info": None, "rate_limits": limits}})
+    assert entry.at == 1_795_293_567_000
+    assert entry.fact == facts.QuotaReported((QuotaWindow("five_hour", 0.09, 1_795_300_000_000),))

@@ -6,7 +6,7 @@ import pytest
 from copilot_transcript import calls, done_with, event, events_of, facts_from, failed_with
 from tests.unit.adapters.codec_conversation import PROJECT
 
-from agent_mux.events import AgentEvent
+from agent_mux.events import AgentEvent, QuotaWindow
 from agent_mux.sdk import facts
 
 PROMPT = event("user.message", messageId="u", content="go")
@@ -375,3 +375,18 @@ def test_notices() -> None:
         facts.Note("careful", "warn"), facts.Note("the hook preToolUse failed: no", "warn"),
         facts.AgentdocRead("/AGENTS.md"),
     ]  # fmt: skip
+
+
+# -- the quota
+
+
+def test_quota_snapshots_are_reported() -> None:
+    snapshots = {
+        "premium_interactions": {"remainingPercentage": 25.0, "resetDate": "2026-12-01T00:00:00Z"},
+        "chat": {"isUnlimitedEntitlement": True, "remainingPercentage": 100},
+    }
+    window = QuotaWindow("premium_interactions", 0.75, 1_796_083_200_000)
+    used = event("assistant.usage", inputTokens=5, outputTokens=1, quotaSnapshots=snapshots)
+    assert facts_from(PROMPT, STEP, used)[-2:] == [facts.Usage(5, 1, 0, 0, 0), facts.QuotaReported((window,))]
+    failed = event("model.call_failure", quotaSnapshots=snapshots)
+    assert facts_from(PROMPT, STEP, failed)[-1] == facts.QuotaReported((window,))
