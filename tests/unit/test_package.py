@@ -13,7 +13,7 @@ AGENTS = set(AdapterRegistry().names()) - {"acp", "native", "replay", "terminal"
 
 PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
-    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError",
+    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "ChangedFile", "Denial", "Choice", "Deny", "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
     "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",

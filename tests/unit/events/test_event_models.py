@@ -20,7 +20,7 @@ from agent_mux.events.guards import category_of, has_correlation_key, is_event_t
 
 SPEC: dict[str, Any] = json.loads((Path(__file__).parent / "spec_events.json").read_text())
 BY_TYPE = {event.type: event for event in ALL_EVENTS}
-OUR_ADDITIONS = {"subagentId", "cacheCreationTokens", "source", "quota", "nextAgent", "nextModel"}
+OUR_ADDITIONS = {"subagentId", "stopReason", "cacheCreationTokens", "source", "quota", "nextAgent", "nextModel"}
 SCHEMA = json_schema()
 GUARDS = {
     "session": events.is_session_event,
