@@ -13,7 +13,8 @@ AGENTS = set(AdapterRegistry().names()) - {"acp", "native", "replay", "terminal"
 
 PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
-    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "Choice", "Deny", "ErrorCode", "FieldError",
+    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "Choice", "Defer", "Deny", "ErrorCode",
+    "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "RunError", "RunHandle", "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",
     "__version__",

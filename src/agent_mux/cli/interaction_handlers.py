@@ -13,7 +13,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
-from agent_mux.sdk.interactions import Deny, PendingInteraction, Response
+from agent_mux.sdk.interactions import Defer, Deny, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
 NO_TERMINAL = "no terminal to ask on"
@@ -93,7 +93,7 @@ class TerminalHandler(InteractionHandler):
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
         """Leave requests pending for the person at the terminal."""
-        return replace(options, on_input_required=lambda _: None)
+        return replace(options, on_input_required=lambda _: Defer())
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
         """Ask the person if the event is a request, and answer the agent. No other event is shown meanwhile."""

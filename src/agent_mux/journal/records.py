@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.assembler import Cause, StreamContext
+from agent_mux.errors import ErrorCode
 from agent_mux.sdk.codec import AnyAction, CodecContext, TerminalSize
 from agent_mux.sdk.framing import Framing
 
@@ -81,6 +82,8 @@ class Control(msgspec.Struct, frozen=True, omit_defaults=True):
 
     what: Literal["start", "quiet", "resize", "pause", "resume", "note", "attempt_over", "retry"] | Cause
     message: str = ""
+    code: ErrorCode | None = None
+    """For `note`: the code of an error after which the run continues. None: a warning."""
     size: TerminalSize = TerminalSize()
     """Size of the terminal, for `resize`."""
     exited: Exited = Exited()

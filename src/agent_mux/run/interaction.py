@@ -18,6 +18,8 @@ from agent_mux.sdk.interactions import (
     Text,
 )
 
+RESPONSES = {"approval": "Approve, Deny, True or False", "input": "Text, Choice or Deny"}
+"""The responses that each kind of request accepts, for error messages."""
 SendAction = Callable[[AnyAction], Awaitable[Delivery]]
 """Sends an action to the agent, and returns how it was delivered."""
 
@@ -47,14 +49,18 @@ def to_action(request: OpenInteraction, response: Response) -> AnyAction:
             return DenyAction(request.request_id, reason)
         case "approval", Approve(always):
             return ApproveAction(request.request_id, always)
+        case "approval", True:
+            return ApproveAction(request.request_id)
+        case "approval", False:
+            return DenyAction(request.request_id)
         case "input", Text(text):
             return AnswerAction(request.request_id, text)
         case "input", Choice(option):
             return AnswerAction(request.request_id, _label(request, option))
-    wanted = "Approve or Deny" if request.kind == "approval" else "Text, Choice or Deny"
+    given = repr(response) if response is None or isinstance(response, bool) else type(response).__name__
     raise AgentMuxError(
         "VALIDATION_ERROR",
-        f"{type(response).__name__} does not answer the {request.kind} {request.interaction_id}; use {wanted}",
+        f"{given} does not answer the {request.kind} {request.interaction_id}; use {RESPONSES[request.kind]}",
     )
 
 

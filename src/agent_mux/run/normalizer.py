@@ -31,7 +31,7 @@ from agent_mux.sdk.codec import (
     WatchesTerminal,
     WriteStdin,
 )
-from agent_mux.sdk.facts import Ignored, Note, Retrying, Unknown
+from agent_mux.sdk.facts import Ignored, Note, RecoverableError, Retrying, Unknown
 from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 
 STDERR_TAIL_BYTES = 8192
@@ -259,7 +259,8 @@ class Normalizer:
             case "resume":
                 self._assembler.resume()
             case "note":
-                self._assembler.receive(Note(control.message, "warn"))
+                code, message = control.code, control.message
+                self._assembler.receive(Note(message, "warn") if code is None else RecoverableError(code, message))
             case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from agent_mux.errors import ErrorCode
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Control, Exited, Kind, Record, encode
@@ -158,6 +159,10 @@ class RunRecorder:
             self.publish(self.record(Kind.CONTROL, encode(Control("note", message)))[0])  # also in derived events
         else:
             self.publish([self._warning(message)])
+
+    def report_error(self, code: ErrorCode, message: str) -> None:
+        """Publish an error of the consumer's code as an event; the run continues."""
+        self.publish(self.record(Kind.CONTROL, encode(Control("note", message, code=code)))[0])
 
     def _loss(self, count: int) -> AgentEvent:
         return self._warning(f"{count} events were lost: this reader was too slow, and the run has no journal")

@@ -75,7 +75,14 @@ class Choice:
     option: str | int
 
 
-Response = Approve | Deny | Text | Choice
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Leave the request pending: it is answered later, with `run.interaction.respond`. For callbacks only."""
 
 
-Responder = Callable[[PendingInteraction], Awaitable[Response | None] | Response | None]
+Response = Approve | Deny | Text | Choice | bool
+"""A response to a request. `True` and `False` approve and deny."""
+
+
+Responder = Callable[[PendingInteraction], Awaitable[Response | Defer] | Response | Defer]
+"""A callback that answers requests. Any other value that it returns, None included, is an error of the run."""

@@ -240,8 +240,8 @@ class RunOptions(PydanticCompatible):
         "Responder | None",
         Meta(
             description=(
-                "Function or coroutine function that returns the response to an approval request; None leaves it "
-                "pending."
+                "Function or coroutine function that returns the response to an approval request: `Approve`, `Deny`, "
+                "True or False; `Defer` leaves it pending."
             )
         ),
     ] = None
@@ -249,7 +249,8 @@ class RunOptions(PydanticCompatible):
         "Responder | None",
         Meta(
             description=(
-                "Function or coroutine function that returns the response to a question; None leaves it pending."
+                "Function or coroutine function that returns the response to a question: `Text`, `Choice` or `Deny`; "
+                "`Defer` leaves it pending."
             )
         ),
     ] = None

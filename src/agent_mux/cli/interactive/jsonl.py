@@ -18,7 +18,7 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run import commands as wire
 from agent_mux.run.base import Run
-from agent_mux.sdk.interactions import Deny, PendingInteraction
+from agent_mux.sdk.interactions import Defer, Deny, PendingInteraction
 from agent_mux.sdk.options import RunOptions
 
 _CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
@@ -78,8 +78,8 @@ class JsonlHandler(InteractionHandler):
                 self._write_line(wire.command_error(error, "close", None))
                 await run.abort()
 
-    def _deny_unattended(self, pending: PendingInteraction) -> Deny | None:
-        return None if self._is_attended else self._denier.refuse(pending)
+    def _deny_unattended(self, pending: PendingInteraction) -> Deny | Defer:
+        return Defer() if self._is_attended else self._denier.refuse(pending)
 
     # -- commands
 

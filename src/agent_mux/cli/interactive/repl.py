@@ -25,7 +25,7 @@ from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.codec import Delivery
-from agent_mux.sdk.interactions import PendingInteraction, Response
+from agent_mux.sdk.interactions import Defer, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
@@ -81,7 +81,7 @@ class ReplHandler(InteractionHandler):
         """Leave requests pending for the person at the terminal."""
         if self._denier is not None:
             return self._denier.with_callbacks(options)
-        return replace(options, on_input_required=lambda _: None)
+        return replace(options, on_input_required=lambda _: Defer())
 
     def __enter__(self) -> None:
         self._editor.start()
