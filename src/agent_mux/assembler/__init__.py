@@ -3,6 +3,17 @@
 from agent_mux.assembler.emitter import StreamContext
 from agent_mux.assembler.interactions import OpenInteraction
 from agent_mux.assembler.outcome import Cause, Ending, ExitReason, Verdict
+from agent_mux.assembler.shown_requests import cut_diff, cut_input
 from agent_mux.assembler.stream import StreamAssembler
 
-__all__ = ["Cause", "Ending", "ExitReason", "OpenInteraction", "StreamAssembler", "StreamContext", "Verdict"]
+__all__ = [
+    "Cause",
+    "Ending",
+    "ExitReason",
+    "OpenInteraction",
+    "StreamAssembler",
+    "StreamContext",
+    "Verdict",
+    "cut_diff",
+    "cut_input",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agent_mux.assembler import OpenInteraction
+from agent_mux.assembler import OpenInteraction, cut_diff, cut_input
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, Delivery, DenyAction
@@ -30,8 +30,9 @@ def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalRequested):
         detail = ApprovalDetail(
-            asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id
-        )
+            asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id,
+            cut_input(asked.tool_input), cut_diff(asked.diff),
+        )  # fmt: skip
         description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)

@@ -24,6 +24,13 @@ from agent_mux.sdk.options import RunOptions
 _CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
 
 
+def _detail_of(pending: PendingInteraction) -> Any:
+    from agent_mux.api.json_forms import form_of  # only for this response: it loads the schemas of all classes
+
+    kind: Any = type(pending.detail)
+    return form_of(kind).write(pending.detail)
+
+
 class JsonlHandler(InteractionHandler):
     """Handles one conversation. The end of standard input closes the run; later requests are denied."""
 
@@ -114,7 +121,7 @@ class JsonlHandler(InteractionHandler):
     async def _status(self, run: Run, _: wire.StatusCommand) -> Mapping[str, Any]:
         known = {"runId": run.run_id, "agent": run.agent, "model": run.model, "sessionId": run.session_id}
         pending = [
-            {"interactionId": one.id, "type": one.type, "description": one.description}
+            {"interactionId": one.id, "type": one.type, "description": one.description, "detail": _detail_of(one)}
             for one in run.interaction.pending
         ]
         fields = {name: value for name, value in known.items() if value is not None}

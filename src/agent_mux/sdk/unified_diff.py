@@ -1,12 +1,17 @@
 """Unified diffs of edits, built from two texts or from the agent's own hunks."""
 
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 from pathlib import PurePath
 
 from agent_mux.sdk.facts import FileEffect, FilePatched
 
 CONTEXT_LINES = 3
 NO_NEWLINE = "\\ No newline at end of file"
+MAX_COMPARED_LINES = 400
+"""Above this, the changed part of a file is one hunk: the time to find the unchanged lines in it is quadratic."""
+NO_FILE = "/dev/null"
+"""The name of the old side of a new file, and of the new side of a deleted one."""
 
 
 def with_header(path: str, lines: list[str]) -> str:
@@ -19,6 +24,15 @@ def with_header(path: str, lines: list[str]) -> str:
 def from_texts(path: str, old: str, new: str) -> str:
     """Return the diff between two whole texts as one hunk, in linear time; empty when they are equal."""
     return with_header(path, list(_hunk_between(old, new)))
+
+
+def from_files(path: str, old: str | None, new: str | None) -> str:
+    """Return the diff between two whole files, with a hunk for each change; None is a file that does not exist."""
+    name = path.lstrip("/")
+    sides = (NO_FILE if old is None else f"a/{name}", NO_FILE if new is None else f"b/{name}")
+    if old == new:
+        return ""
+    return "".join(f"{line}\n" for line in (f"--- {sides[0]}", f"+++ {sides[1]}", *_hunks(old or "", new or "")))
 
 
 def from_replacements(path: str, pairs: Iterable[tuple[str, str]]) -> str:
@@ -56,6 +70,29 @@ def _hunk_between(old: str, new: str) -> Iterator[str]:
     yield from _marked("-", before[same_head:old_end])
     yield from _marked("+", after[same_head:new_end])
     yield from _marked(" ", before[old_end : old_end + kept])
+
+
+def _hunks(old: str, new: str) -> Iterator[str]:
+    """Yield the hunks between two texts; one for everything if the changed part is long."""
+    before, after = _lines(old), _lines(new)
+    same_head = _common(before, after)
+    same_tail = _common(before[same_head:][::-1], after[same_head:][::-1])
+    first = max(same_head - CONTEXT_LINES, 0)
+    cut = max(same_tail - CONTEXT_LINES, 0)
+    before, after = before[first : len(before) - cut], after[first : len(after) - cut]
+    if max(len(before), len(after)) > MAX_COMPARED_LINES:
+        yield from _hunk_between(old, new)
+        return
+    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
+        (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        yield f"@@ -{_span(first, old_start, old_end)} +{_span(first, new_start, new_end)} @@"
+        for tag, i1, i2, j1, j2 in group:
+            yield from _marked(" " if tag == "equal" else "-", before[i1:i2])
+            yield from _marked("+", after[j1:j2] if tag != "equal" else [])
+
+
+def _span(offset: int, start: int, end: int) -> str:
+    return f"{offset + start + (end > start)},{end - start}"
 
 
 def _lines(content: str) -> list[str]:
