@@ -70,7 +70,7 @@ class InteractionAssembler:
             self._emitter.emit(
                 ApprovalRequestEvent,
                 interaction.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name, fact.call_id,
-                fact.command, fact.paths, cut_input(fact.tool_input), cut_diff(fact.diff),
+                fact.command, list(fact.paths), cut_input(fact.tool_input), cut_diff(fact.diff),
             )  # fmt: skip
 
     def open_question(self, fact: facts.InputRequested) -> None:

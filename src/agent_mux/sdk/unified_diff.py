@@ -1,13 +1,16 @@
 """Unified diffs of edits, built from two texts or from the agent's own hunks."""
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from pathlib import PurePath
+from typing import NamedTuple
 
 from agent_mux.sdk.facts import FileEffect, FilePatched
 
 CONTEXT_LINES = 3
 NO_NEWLINE = "\\ No newline at end of file"
+_POSITION = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 MAX_COMPARED_LINES = 400
 """Above this, the changed part of a file is one hunk: the time to find the unchanged lines in it is quadratic."""
 NO_FILE = "/dev/null"
@@ -38,6 +41,40 @@ def from_files(path: str, old: str | None, new: str | None) -> str:
 def from_replacements(path: str, pairs: Iterable[tuple[str, str]]) -> str:
     """Return the diff of replacements at unknown places: line numbers count from the start of each fragment."""
     return with_header(path, [line for old, new in pairs for line in _hunk_between(old, new)])
+
+
+class FileHunks(NamedTuple):
+    """The part of a unified diff about one file."""
+
+    old_name: str
+    new_name: str
+    """The names with their prefixes `a/` and `b/`, or `NO_FILE`."""
+    lines: list[str]
+    """The hunks, with their `@@` lines."""
+
+
+def split_files(diff: str) -> Iterator[FileHunks]:
+    """Yield the parts of a unified diff. The line counts of the hunks separate headers from changed lines."""
+    file: FileHunks | None = None
+    old_left = new_left = 0
+    lines = iter(diff.split("\n"))
+    for line in lines:
+        position = None if old_left > 0 or new_left > 0 else _POSITION.match(line)
+        if position is not None and file is not None:
+            old_left, new_left = (1 if count is None else int(count) for count in position.groups())
+            file.lines.append(line)
+        elif (old_left > 0 or new_left > 0) and file is not None and line[:1] in {" ", "-", "+", "\\"}:
+            old_left -= line[:1] in {" ", "-"}
+            new_left -= line[:1] in {" ", "+"}
+            file.lines.append(line)
+        elif line.startswith("--- "):
+            if file is not None:
+                yield file
+            file, old_left, new_left = FileHunks(line[4:], next(lines, "")[4:], []), 0, 0
+        elif file is not None and line.startswith("\\"):
+            file.lines.append(line)
+    if file is not None:
+        yield file
 
 
 def relative_to(directory: str, effect: FileEffect) -> FileEffect:

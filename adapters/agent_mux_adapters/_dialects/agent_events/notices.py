@@ -58,7 +58,7 @@ def _approval(event: ApprovalRequestEvent, _: Mapping[str, Any]) -> Facts:
             event.tool_name,
             event.tool_call_id,
             event.command,
-            event.paths,
+            tuple(event.paths),
             event.tool_input,
             event.diff,
         ),
