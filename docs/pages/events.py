@@ -114,7 +114,7 @@ def _rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str, str]]:
             yield field.encode_name, _type_name(field.type), needed, meanings[field.name].replace("\n", " ")
 
 
-def _type_name(shape: inspect.Type) -> str:
+def _type_name(shape: inspect.Type) -> str:  # noqa: PLR0911  # one for each kind of type
     match shape:
         case inspect.Metadata():
             return _type_name(shape.type)
@@ -127,6 +127,8 @@ def _type_name(shape: inspect.Type) -> str:
         case inspect.IntType():
             low = shape.ge if shape.ge is not None else shape.gt
             return "integer" if low is None else f"integer {'≥' if shape.gt is None else '>'} {low:g}"
+        case inspect.ListType():
+            return f"list of {_type_name(shape.item_type)}"
         case inspect.StructType():
             return f"[`{shape.cls.__name__}`](#{shape.cls.__name__.lower()})"
     return _PLAIN[type(shape)]

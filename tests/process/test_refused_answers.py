@@ -93,6 +93,7 @@ async def test_wrong_value_for_a_question_is_an_error_and_is_asked_again(make_cl
     assert warnings_of(events) == []
 
 
+@pytest.mark.promise("callback-answer")
 @pytest.mark.parametrize("wrong", [None, "yes", Text("x"), 1], ids=["None", "string", "text", "number"])
 async def test_approval_callback_without_an_answer_is_an_error_with_its_name(
     make_client: MakeClient, wrong: Any
