@@ -38,7 +38,14 @@ _STEPS: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {
     "ask": lambda value: (facts.ApprovalRequested(value, "run", value, "medium", "Shell", value, command=value),),
     "edit": lambda value: (
         facts.ApprovalRequested(
-            "edit", "Edit a file", value["path"], "medium", "Edit", "edit", paths=(value["path"],), tool_input=value,
+            "edit",
+            "Edit a file",
+            value["path"],
+            "medium",
+            "Edit",
+            "edit",
+            paths=(value["path"],),
+            tool_input=value,
             edits=edits_of(value),
         ),
     ),

@@ -136,10 +136,13 @@ async def test_permission_requests_are_shown_in_the_editor(
 async def test_permission_request_for_an_edit_has_the_diff(start: Start, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     edit = {"path": "a.txt", "old_string": "two", "new_string": "2"}
-    body = FIRST + f"""
+    body = (
+        FIRST
+        + f"""
 emit(edit={edit!r})
 emit(text=read()['answer'])
 emit(over=True); emit(done=True); drain()"""
+    )
     async with start(body=body) as editor:
         editor.decide = lambda _: "allow"
         session = await editor.begin(tmp_path)
