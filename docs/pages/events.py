@@ -132,6 +132,8 @@ def _type_name(shape: inspect.Type) -> str:  # noqa: PLR0911  # one return for e
             return f"number {shape.ge:g} to {high:g}"
         case inspect.VarTupleType():
             return f"array of {_type_name(shape.item_type)}"
+        case inspect.ListType():
+            return f"list of {_type_name(shape.item_type)}"
         case inspect.StructType():
             return f"[`{shape.cls.__name__}`](#{shape.cls.__name__.lower()})"
     return _PLAIN[type(shape)]

@@ -8,9 +8,9 @@ from tests.e2e.harness import FinishedRun, LiveAgent, finish
 from tests.e2e.request_fields import messages_after_last_answer
 from tests.e2e.ways import ALL_AGENTS, CORE, ON_BOTH_LOOPS
 
-from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, RunHandle, Text
+from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, Policy, RunHandle, Text
 from agent_mux.sdk.interactions import ApprovalDetail, InputDetail
-from agent_mux_testing.live import Ask, Mcp, Say, Shell, Write
+from agent_mux_testing.live import Ask, Edit, Mcp, Read, Say, Shell, Write
 
 pytestmark = pytest.mark.anyio
 DECISIONS = ("approval_request", "approval_granted", "approval_denied")
@@ -98,6 +98,34 @@ async def test_approve_file_change(live: LiveAgent) -> None:
     done = await finish(run)
     assert live.file(note).read_text() == "new\n"
     assert order(done, "file_create") == ["approval_request", "approval_granted", "file_create"]
+
+
+@ALL_AGENTS
+async def test_approval_of_an_edit_has_the_diff(live: LiveAgent) -> None:
+    live.file("notes.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    live.script(
+        live.answer(Read("notes.txt")), live.answer(Edit("notes.txt", "four", "FOUR")), live.answer(Say("Changed."))
+    )
+    shown: list[ApprovalDetail] = []
+
+    def decide(waiting: PendingInteraction) -> bool:
+        shown.append(approval(waiting))
+        return True
+
+    done = await live.run(approval_mode="prompt", policy=Policy(), on_approval_request=decide)
+    assert "FOUR" in live.file("notes.txt").read_text()
+    details = [one for one in shown if one.diff]
+    assert len(details) == 1
+    detail = details[0]
+    assert detail.diff is not None
+    header, position, hunk = detail.diff.split("@@")
+    assert "+++ b/notes.txt\n" in header
+    assert position in {" -1,5 +1,5 ", " -3,3 +3,3 "}  # lines of the file, not of the replaced text
+    assert "\n-four\n+FOUR\n five\n" in hunk
+    assert any("notes.txt" in path for path in detail.paths)
+    assert detail.tool_input
+    (request,) = [event for event in done.all("approval_request") if event.diff]
+    assert (request.diff, request.tool_input) == (detail.diff, detail.tool_input)
 
 
 @ALL_AGENTS

@@ -13,6 +13,7 @@ from agent_mux.events import CostRecord, QuotaWindow
 from agent_mux.sdk import codec, facts
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities, NativeProtocol, SpawnArgs, SpawnEnvironment
 from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Exit, Refuse, Source, WriteStdin
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.sdk.registry import AdapterRegistry
@@ -35,6 +36,19 @@ _STEPS: dict[str, Callable[[Any], Iterable[CodecOutput]]] = {
         facts.ToolDone(value, stdout="!"),
     ),
     "ask": lambda value: (facts.ApprovalRequested(value, "run", value, "medium", "Shell", value, command=value),),
+    "edit": lambda value: (
+        facts.ApprovalRequested(
+            "edit",
+            "Edit a file",
+            value["path"],
+            "medium",
+            "Edit",
+            "edit",
+            paths=(value["path"],),
+            tool_input=value,
+            edits=edits_of(value),
+        ),
+    ),
     "question": lambda value: (facts.InputRequested(value, value, options=("red", "blue")),),
     "wrote": lambda value: (
         facts.ToolReady(value, "Write", {}),

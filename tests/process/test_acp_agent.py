@@ -133,6 +133,28 @@ async def test_permission_requests_are_shown_in_the_editor(
         assert begun < asked
 
 
+async def test_permission_request_for_an_edit_has_the_diff(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    edit = {"path": "a.txt", "old_string": "two", "new_string": "2"}
+    body = (
+        FIRST
+        + f"""
+emit(edit={edit!r})
+emit(text=read()['answer'])
+emit(over=True); emit(done=True); drain()"""
+    )
+    async with start(body=body) as editor:
+        editor.decide = lambda _: "allow"
+        session = await editor.begin(tmp_path)
+        assert await editor.ask(session, "build") == "end_turn"
+        ((call, _),) = editor.asked
+        assert (call.kind, call.raw_input) == ("edit", edit)
+        (text, diff) = call.content
+        assert text.content.text == "a.txt"
+        assert (diff.type, diff.path) == ("diff", str(tmp_path / "a.txt"))
+        assert (diff.old_text, diff.new_text) == ("one\ntwo", "one\n2")
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("mode", "answer"), [("yolo", "yes"), ("deny", "no")])
 async def test_session_mode_answers_permission_requests_without_the_editor(

@@ -100,6 +100,17 @@ async def test_undecided_request_is_left_to_the_mode_and_the_callback(make_clien
     assert result.text == "yes"
 
 
+async def test_permission_hook_receives_the_input_and_the_diff(make_client: MakeClient, config: Path) -> None:
+    register(config, {**LOG, "hookType": "permission_request"})
+    edit = {"path": "a.txt", "old_string": "x", "new_string": "y"}
+    body = f"read(); emit(session='S'); emit(edit={edit!r}); emit(text=read()['answer']); emit(done=True); drain()"
+    _, result = await run_to_end(make_client, body, approval_mode="yolo")
+    assert result.text == "yes"
+    (call,) = logged(config)
+    assert (call["toolName"], call["toolInput"], call["paths"]) == ("Edit", edit, ["a.txt"])
+    assert call["diff"].endswith("-x\n+y\n")
+
+
 async def test_modified_input_denies_the_request(make_client: MakeClient, config: Path) -> None:
     register(config, deciding(modifiedInput={"command": "ls"}))
     _, result = await run_to_end(make_client, ASKS, approval_mode="yolo")

@@ -95,6 +95,17 @@ async def test_pending_approval_is_shown_and_answered(installed: Installed) -> N
             await tool("answer", runId=run, decision="approve")
 
 
+async def test_pending_edit_has_its_diff(installed: Installed) -> None:
+    edit = {"path": "a.txt", "old_string": "x", "new_string": "y"}
+    body = f"read(); emit(session='S'); emit(edit={edit!r}); read(); emit(done=True); drain()"
+    async with delegator(installed, "--approvals", "prompt", body=body) as tool:
+        run = await tool.start()
+        [pending] = (await tool("watch_run", runId=run))["pending"]
+        assert pending["diff"].endswith("-x\n+y\n")
+        assert "cut" not in pending
+        await tool("stop_run", runId=run)
+
+
 @pytest.mark.slow
 async def test_question_is_answered_with_an_option(installed: Installed) -> None:
     body = "read(); emit(question='Which?'); emit(text=read()['answer']); emit(over=1); emit(done=1); drain()"

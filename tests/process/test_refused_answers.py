@@ -1,6 +1,7 @@
 """Answers that an agent's codec refuses: reported, asked again once, then declined. Every wait is bounded."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from tests.process.checked_runs import types
 from tests.process.local_and_remote import LocalOnly, local_only
 from tests.process.scripted import MakeClient
 
-from agent_mux import AgentMux, AgentMuxError, Approve, PendingInteraction, Policy, RunResult, Text, validate
+from agent_mux import AgentMux, AgentMuxError, Approve, Defer, PendingInteraction, Policy, RunResult, Text, validate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.local_and_remote]
 
 CHOICE = "read(); emit(question='choice'); emit(text=read()['answer']); emit(done=True); drain()"
+ASK = "read(); emit(ask='make'); emit(text=read()['answer']); emit(done=True); drain()"
 FORBIDDEN = "read(); emit(ask='forbidden'); emit(text=read()['answer']); emit(done=True); drain()"
 UNAVOIDABLE = """
 import pathlib
@@ -38,6 +40,14 @@ def warnings_of(events: list[Any]) -> list[str]:
     return [event.message for event in events if event.type == "debug" and event.level == "warn"]
 
 
+def errors_of(events: list[Any]) -> list[str]:
+    return [event.message for event in events if event.type == "error" and event.recoverable]
+
+
+def returned(answer: Any, _: PendingInteraction) -> Any:
+    return answer
+
+
 class Callback:
     """A callback that gives these answers, one after the other."""
 
@@ -57,6 +67,7 @@ async def test_callback_is_asked_again_after_a_refused_answer(make_client: MakeC
     assert callback.questions == ["choice", "choice"]
     (warning,) = warnings_of(events)
     assert "choice: got 'green'; allowed: 'red' or 'blue'; the callback is asked again" in warning
+    assert "the callback Callback (on_input_required)" in warning
 
 
 async def test_request_is_declined_after_two_refused_answers(make_client: MakeClient) -> None:
@@ -71,13 +82,67 @@ async def test_request_is_declined_after_two_refused_answers(make_client: MakeCl
     assert declined.endswith("the request is declined")
 
 
-@pytest.mark.parametrize("answer", [Approve(), "blue"], ids=["approval", "plain text"])
-async def test_answer_of_the_wrong_kind_is_a_refused_answer(make_client: MakeClient, answer: Any) -> None:
+@pytest.mark.parametrize("answer", [None, Approve(), "blue", True], ids=["None", "approval", "plain text", "bool"])
+async def test_wrong_value_for_a_question_is_an_error_and_is_asked_again(make_client: MakeClient, answer: Any) -> None:
     callback = Callback(answer, Text("red"))
     events, result = await finish(make_client, CHOICE, on_input_required=callback)
-    assert result.text == "red"
-    (warning,) = warnings_of(events)
-    assert "does not answer the input" in warning
+    assert (result.text, result.exit_reason) == ("red", "completed")
+    (error,) = errors_of(events)
+    assert f"the callback Callback (on_input_required) returned {answer!r}" in error
+    assert error.endswith("return Text, Choice or Deny, or Defer() to answer later; the callback is asked again")
+    assert warnings_of(events) == []
+
+
+@pytest.mark.promise("callback-answer")
+@pytest.mark.parametrize("wrong", [None, "yes", Text("x"), 1], ids=["None", "string", "text", "number"])
+async def test_approval_callback_without_an_answer_is_an_error_with_its_name(
+    make_client: MakeClient, wrong: Any
+) -> None:
+    def decide(_: PendingInteraction) -> Any:
+        return wrong
+
+    events, result = await finish(make_client, ASK, on_approval_request=decide)
+    assert (result.text, result.exit_reason) == ("no", "completed")
+    again, declined = errors_of(events)
+    assert "<locals>.decide (on_approval_request) returned " in again
+    assert repr(wrong) in again
+    assert "return Approve, Deny, True or False, or Defer() to answer later" in again
+    assert again.endswith("the callback is asked again")
+    assert declined.endswith("the request is declined")
+    assert types(events, "approval_granted", "approval_denied") == ["approval_denied"]
+
+
+@pytest.mark.parametrize(("answer", "text"), [(True, "yes"), (False, "no")])
+async def test_true_approves_and_false_denies(make_client: MakeClient, answer: bool, text: str) -> None:
+    events, result = await finish(make_client, ASK, on_approval_request=partial(returned, answer))
+    assert (result.text, result.exit_reason) == (text, "completed")
+    assert errors_of(events) == warnings_of(events) == []
+
+
+async def test_deferred_request_stays_open_until_it_is_answered(make_client: MakeClient) -> None:
+    with anyio.fail_after(20):
+        async with make_client(ASK) as mux:
+            run = mux.run(prompt="hi", on_approval_request=partial(returned, Defer()))
+            async for event in run:
+                if event.type == "approval_request":
+                    await run.interaction.respond(event.interaction_id, True)
+            assert (await run).text == "yes"
+
+
+async def test_raising_callback_is_an_error_with_its_name_and_a_logged_traceback(
+    make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    def decide(_: PendingInteraction) -> Any:
+        raise LookupError("no such rule")
+
+    with caplog.at_level("ERROR", "agent_mux"):
+        events, result = await finish(make_client, ASK, on_approval_request=decide)
+    assert (result.text, result.exit_reason) == ("no", "completed")
+    (error,) = errors_of(events)
+    assert "decide (on_approval_request) raised LookupError('no such rule')" in error
+    (record,) = [one for one in caplog.records if one.exc_info]
+    assert record.exc_info is not None
+    assert record.exc_info[0] is LookupError
 
 
 async def test_awaited_callback_is_asked_again(make_client: MakeClient) -> None:

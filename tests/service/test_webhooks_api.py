@@ -99,6 +99,19 @@ def test_messages_are_sent_for_interactions_that_need_a_person(tmp_path: Path, r
         assert len(receiver.messages) == 2  # what is denied by the mode needs nobody
 
 
+def test_diff_of_an_edit_is_in_the_run_and_in_the_message(tmp_path: Path, receiver: Receiver) -> None:
+    edit = {"path": "a.txt", "old_string": "x", "new_string": "y"}
+    body = f"read(); emit(session='S'); emit(edit={edit!r}); read(); emit(done=True); drain()"
+    with serving(tmp_path, agents(body), allow_private_webhooks=True) as served:
+        webhook = made(served, receiver, events=["run.approval_request"])
+        run_id = started(served, prompt="x")
+        (shown,) = receiver.wait_for(1)[0].told(webhook["secret"])["data"]["run"]["pending"]
+        assert shown["detail"]["toolInput"] == edit
+        assert shown["detail"]["diff"].endswith("-x\n+y\n")
+        assert served.http.get(f"/v1/runs/{run_id}").json()["pending"] == [shown]
+        served.http.post(f"/v1/runs/{run_id}/abort").raise_for_status()
+
+
 def test_who_wants_less_gets_less(served: Serving, receiver: Receiver) -> None:
     made(served, receiver, tags=["a", "b"], events=["run.ended"])
     made(served, receiver, agents=["claude"])

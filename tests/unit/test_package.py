@@ -13,7 +13,8 @@ AGENTS = set(AdapterRegistry().names()) - {"acp", "native", "replay", "terminal"
 
 PUBLIC = {
     "AgentEvent", "AgentMux", "AgentMuxError", "Approve", "Attachment", "AuthError", "BlockingAgentMux",
-    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "ChangedFile", "Denial", "Choice", "Deny", "ErrorCode", "FieldError",
+    "BlockingRemoteMux", "BlockingRun", "Breach", "CapabilityError", "ChangedFile", "Choice", "Defer", "Denial", "Deny",
+    "ErrorCode", "FieldError",
     "McpServer", "PendingInteraction", "Policy", "RemoteMux", "RemoteRun", "RetryPolicy", "Rule", "Run",
     "QuotaWindow", "RunAttempt", "RunError", "RunHandle",
     "RunOptions", "RunResult", "Text", "TokenUsage", "ValidationError", "Worktree",

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from agent_mux.sdk import facts
+from agent_mux.sdk import facts, file_edits, unified_diff
 from agent_mux.sdk.facts import Risk, ShellInvocation
 from agent_mux.sdk.shell_commands import risk_of_command
-from agent_mux_adapters._dialects import unified_diff
+from agent_mux.sdk.unified_diff import with_header
 from agent_mux_adapters._dialects.stream_json.tools import (
     OpenCall,
     ToolResultBlock,
@@ -22,7 +22,6 @@ from agent_mux_adapters._dialects.stream_json.tools import (
     split_mcp_name,
 )
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text, whole
-from agent_mux_adapters._dialects.unified_diff import with_header
 
 SHELL_TOOLS = frozenset({"Bash", "PowerShell"})
 DELEGATING_TOOLS = frozenset({"Task", "Agent"})
@@ -95,6 +94,11 @@ def action_of(name: str) -> str:
 def detail_of(name: str, arguments: Mapping[str, Any]) -> str:
     """Return the detail that a person needs to see before approving."""
     return text(arguments.get(DETAILS.get(name, ""))) or as_json(arguments)
+
+
+def edits_of(name: str, arguments: Mapping[str, Any]) -> tuple[facts.FileEdit, ...]:
+    """Return the edits of files that a call makes."""
+    return file_edits.edits_of(arguments) if name in WRITING_TOOLS | EDITING_TOOLS | NOTEBOOK_TOOLS else ()
 
 
 # -- risk
@@ -268,5 +272,6 @@ TOOLS = ToolTable(
     detail_of=detail_of,
     risk_of=risk_of,
     command_of=command_of,
+    edits_of=edits_of,
     path_fields=("file_path", "notebook_path", "path"),
 )

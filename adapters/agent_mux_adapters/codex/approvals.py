@@ -82,7 +82,9 @@ def _read_patch_approval(key: str, params: Any, thread: CodexThread) -> PendingR
     call = thread.calls.get(approval.item_id)
     diff, paths = (call.diff(thread.cwd), call.paths) if isinstance(call, PatchCall) else ("", ())
     title = _with_reason("Change files", approval.reason)
-    return _item_approval(ApprovalRequested(key, title, diff, "medium", PATCH_TOOL, paths=paths), approval, thread)
+    return _item_approval(
+        ApprovalRequested(key, title, diff, "medium", PATCH_TOOL, paths=paths, diff=diff or None), approval, thread
+    )
 
 
 def _item_approval(asked: ApprovalRequested, approval: _Approval, thread: CodexThread) -> PendingRequest:
@@ -111,7 +113,11 @@ def _read_permission_request(key: str, params: Any, _: CodexThread) -> PendingRe
     wanted = {name: value for name, value in request.permissions.items() if value is not None}
     detail = as_text(wanted)
     return PendingRequest(
-        asked=(ApprovalRequested(key, _with_reason("Grant permissions", request.reason), detail, "high"),),
+        asked=(
+            ApprovalRequested(
+                key, _with_reason("Grant permissions", request.reason), detail, "high", tool_input=wanted
+            ),
+        ),
         item_id=request.item_id,
         accept={"permissions": wanted, "scope": "turn"},
         accept_always={"permissions": wanted, "scope": "session"},
@@ -165,7 +171,7 @@ def _read_elicitation(key: str, params: Any, thread: CodexThread) -> PendingRequ
     scopes = meta.get("persist")
     persist = {"_meta": {"persist": "session"}} if isinstance(scopes, list) and "session" in scopes else {}
     return PendingRequest(
-        asked=(ApprovalRequested(key, title, detail, risk, name, call_id),),
+        asked=(ApprovalRequested(key, title, detail, risk, name, call_id, tool_input=arguments),),
         item_id=None if call is None else call.id,
         accept={"action": "accept", "content": {}},
         accept_always={"action": "accept", "content": {}, **persist},

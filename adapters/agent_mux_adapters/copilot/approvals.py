@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
-from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, RequestResolved, Risk
+from agent_mux.sdk.facts import ApprovalRequested, Fact, FileEdit, Ignored, InputRequested, RequestResolved, Risk
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.shell_commands import risk_of_command
 from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, key_of
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, need_text, rows, text
+from agent_mux_adapters.copilot.tool_results import diff_of_changes
 
 DECISION = "session.permissions.handlePendingPermissionRequest"
 TURN_OVER = "the turn ended"
@@ -46,7 +48,7 @@ def _rejection(reason: str | None) -> Mapping[str, Any]:
     return {"kind": "reject", "feedback": reason} if reason else {"kind": "reject"}
 
 
-def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, *, is_inside: bool) -> _Permission:
+def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, cwd: str, *, is_inside: bool) -> _Permission:
     """Read `permission.requested`. `tool`: the tool of the waiting call, empty when unknown.
 
     `promptRequest` has what a client shows; its kind may differ from that of `permissionRequest`.
@@ -61,10 +63,18 @@ def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, *, is_
     command = text(wanted.get("fullCommandText")) or None
     risk, paths = _risk_of(kind, wanted), _paths_of(wanted, shown)
     return _Permission(
-        asked=ApprovalRequested(request_id, title, detail, risk, name, call_id, command, paths),
+        asked=ApprovalRequested(
+            request_id, title, detail, risk, name, call_id, command, paths, wanted.get("args"), *_changes(wanted, cwd)
+        ),
         approve_always={"kind": "approve-for-session", **approval},
         is_inside=is_inside,
     )
+
+
+def _changes(wanted: Mapping[str, Any], cwd: str) -> tuple[str | None, tuple[FileEdit, ...]]:
+    """Return the diff that Copilot shows; without one, the edit with the new content of the file."""
+    diff = diff_of_changes(text(wanted.get("diff")), cwd)
+    return (diff, ()) if diff else (None, edits_of(wanted))
 
 
 def _paths_of(wanted: Mapping[str, Any], shown: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,8 +168,9 @@ class _Question(msgspec.Struct, frozen=True):
 class CopilotApprovals:
     """The permissions and questions that have no decision yet."""
 
-    def __init__(self, rpc: JsonRpcClient) -> None:
+    def __init__(self, rpc: JsonRpcClient, cwd: str) -> None:
         self._rpc = rpc
+        self._cwd = cwd
         self.session_id = ""
         """The id of the session, known before it can ask for anything."""
         self._permissions: dict[str, _Permission] = {}
@@ -176,7 +187,7 @@ class CopilotApprovals:
             return (Ignored("permission.requested", "a hook of the user has decided"),)
         if request_id in self._permissions:
             return (Ignored("permission.requested", "a repeated request"),)
-        permission = _read_permission(request_id, data, tool, is_inside=is_inside)
+        permission = _read_permission(request_id, data, tool, self._cwd, is_inside=is_inside)
         self._permissions[request_id] = permission
         return (permission.asked,)
 

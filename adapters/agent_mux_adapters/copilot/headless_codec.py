@@ -40,7 +40,7 @@ class CopilotHeadlessCodec:
         self._is_observed = context.prompt is None
         """Whether another client runs Copilot and we only read its transcript."""
         self._rpc = JsonRpcClient(with_version=True, framing="content-length")
-        self._approvals = CopilotApprovals(self._rpc)
+        self._approvals = CopilotApprovals(self._rpc, context.cwd)
         self._reader = CopilotReader(context, self._approvals)
         self._turns = CopilotTurns(context, self._rpc, self._approvals)
         self._sources: dict[Source, Callable[[bytes], Iterable[CodecOutput]]] = {

@@ -26,7 +26,7 @@ class CopilotJsonCodec:
 
     def __init__(self, context: CodecContext) -> None:
         # The process reads no replies, so requests are only observed.
-        self._reader = CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True)))
+        self._reader = CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True), context.cwd))
         self._closed = False
         """Whether a turn or the last line has ended the run."""
         self._startup_failure: Failure | None = None

@@ -58,7 +58,7 @@ class CopilotStoredEvents:
 
     def _new_reader(self, cwd: str) -> CopilotReader:
         context = CodecContext(agent="copilot", protocol="stored", cwd=cwd)
-        return CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True)))
+        return CopilotReader(context, CopilotApprovals(JsonRpcClient(with_version=True), context.cwd))
 
     def read(self, event: Mapping[str, Any]) -> Iterator[SessionEntry]:
         """Return the entries of one event."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.sdk import unified_diff
 from agent_mux.sdk.facts import (
     Fact,
     FileDeleted,
@@ -26,7 +27,6 @@ from agent_mux.sdk.facts import (
     McpDone,
     ToolDone,
 )
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 from agent_mux_adapters.copilot import wire
 
@@ -201,6 +201,17 @@ def diff_of_file(shown: str, path: str) -> str:
     """Return the unified diff of one file; empty when Copilot shows none."""
     found = next((file for file in file_diffs(shown) if file.path == path), None)
     return "" if found is None else unified_diff.with_header(path, found.hunks)
+
+
+def diff_of_changes(shown: str, cwd: str) -> str:
+    """Return the unified diff of all files; empty when Copilot shows none. Paths inside `cwd` become relative to it."""
+    return "".join(_shown_change(file, cwd) for file in file_diffs(shown))
+
+
+def _shown_change(file: FileDiff, cwd: str) -> str:
+    effect = _patch(file.path, unified_diff.with_header(file.path, file.hunks), cwd)
+    diff = effect.diff if isinstance(effect, FilePatched) else ""
+    return f"--- {unified_diff.NO_FILE}\n{diff.partition(chr(10))[2]}" if file.created and diff else diff
 
 
 def _repair_hunk(hunk: list[str]) -> list[str]:

@@ -45,7 +45,10 @@ class CursorQueries:
         if not granted:
             self.denied.add(call_id)
         action, detail = tools.action_of(name, arguments), tools.detail_of(name, arguments)
-        approval = facts.ApprovalRequested(key, action, detail, tools.risk_of(name, arguments), name, call_id or None)
+        risk = tools.risk_of(name, arguments)
+        approval = facts.ApprovalRequested(
+            key, action, detail, risk, name, call_id or None, tool_input=arguments or None
+        )
         return (approval, facts.RequestResolved(key, granted=granted, reason=reason or None))
 
 

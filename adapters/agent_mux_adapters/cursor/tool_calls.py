@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.sdk import facts
+from agent_mux.sdk import facts, unified_diff
 from agent_mux.sdk.facts import FileEffect, FilePatched, FileWritten
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, need_mapping, need_text, optional_whole, rows, text, whole
 from agent_mux_adapters.cursor import tools
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.sdk import unified_diff
 from agent_mux.sdk.facts import (
     Fact,
     FileEffect,
@@ -25,7 +26,6 @@ from agent_mux.sdk.facts import (
     ToolDone,
     ToolReady,
 )
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, text
 from agent_mux_adapters.gemini.tool_results import read_report
 

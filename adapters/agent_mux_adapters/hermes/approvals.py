@@ -106,7 +106,7 @@ class HermesApprovals:
         name, call_id = text(payload.get("name")), text(payload.get("tool_id"))
         paths = (path,) if path else ()
         return (
-            ApprovalRequested(key, action, command or path, "medium", name, call_id, command or None, paths),
+            ApprovalRequested(key, action, command or path, "medium", name, call_id, command or None, paths, arguments),
             RequestResolved(key, granted=False, reason=DENIED_BY_RULE),
         )
 

@@ -27,8 +27,8 @@ from agent_mux.sdk.facts import (
     ToolReady,
 )
 from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.unified_diff import NO_NEWLINE, from_replacements, relative_to, with_header
 from agent_mux_adapters._dialects.tolerant import LARGEST, as_json, mapping, text
-from agent_mux_adapters._dialects.unified_diff import NO_NEWLINE, from_replacements, relative_to, with_header
 from agent_mux_adapters.hermes.mcp_servers import HermesMcpServers, is_mcp_tool
 
 SHELL = "terminal"

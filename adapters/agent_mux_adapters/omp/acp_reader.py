@@ -8,12 +8,12 @@ import re
 from collections.abc import Collection
 
 from agent_mux.sdk.facts import Fact, Failure, FileEffect, ShellInvocation, TextDelta
+from agent_mux.sdk.unified_diff import relative_to
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuirks, ToolReader
 from agent_mux_adapters._dialects.pi.flavor import ShellResult
 from agent_mux_adapters._dialects.pi.outcome import failure_of
 from agent_mux_adapters._dialects.pi.tool_results import PiToolResult, read_result
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified_diff import relative_to
 from agent_mux_adapters.omp.tools import DELEGATING, FILE_EFFECTS, read_shell_result, shell_of, split_mcp_name
 
 _NAMES = {"read": "read", "fetch": "web_search", "think": "todo"}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from agent_mux.sdk import unified_diff
 from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, FileWritten, ShellInvocation
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp import AcpCall, ToolReader
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
 

@@ -81,11 +81,12 @@ class OpencodeApprovals:
         patterns = _texts(native.get("patterns"))
         detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
         self._open[key] = _OpenRequest([], [])
-        shown = (mcp[1] if mcp else permission) if tool is None else tool
+        tool = (mcp[1] if mcp else permission) if tool is None else tool
         risk = risk_of(permission, command)
         paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
-        name = SHELL_TOOL if command else shown
-        return (ApprovalRequested(key, action, detail, risk, name, call_id, command or None, paths),)
+        name = SHELL_TOOL if command else tool
+        shown = detail if diff and not command else None
+        return (ApprovalRequested(key, action, detail, risk, name, call_id, command or None, paths, diff=shown),)
 
     def read_question(self, native: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Read `question.asked`: one or more parts, each with options or a free text."""

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.facts import ApprovalRequested, Risk
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.native_json import load_object
 from agent_mux.sdk.shell_commands import risk_of_command
-from agent_mux_adapters._dialects.pi.approvals import PiDialog
+from agent_mux_adapters._dialects.pi.approvals import EDITING_TOOLS, PiDialog
 from agent_mux_adapters._dialects.pi.extension import TITLE
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
 from agent_mux_adapters.pi.tools import SHELLS
@@ -36,6 +37,8 @@ def read_approval(key: str, line: Mapping[str, Any]) -> PiDialog | None:
         text(call.get("id")) or None,
         command=(text(arguments.get("command")) or None) if name in SHELLS else None,
         paths=(path,) if path else (),
+        tool_input=call.get("input"),
+        edits=edits_of(arguments) if name in EDITING_TOOLS else (),
     )
     return PiDialog(
         request=request,

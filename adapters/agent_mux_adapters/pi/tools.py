@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_mux.sdk.facts import FileEffect, FilePatched, FileRead, ShellInvocation
+from agent_mux.sdk.unified_diff import from_replacements
 from agent_mux_adapters._dialects.pi.flavor import FileEffectsReader, ShellResult
 from agent_mux_adapters._dialects.pi.tool_results import file_written, from_numbered
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, rows, text
-from agent_mux_adapters._dialects.unified_diff import from_replacements
 
 SHELLS = frozenset({"bash", "powershell"})
 NOTHING_PRINTED = "(no output)"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from agent_loop.cli.stream import ApprovalMode, EventStream
 from agent_loop.errors import ToolError
@@ -17,7 +18,9 @@ from agent_loop.hooks.contexts import ToolGate
 from agent_loop.tools.tool import ToolKind, kind_of, label_of, risk_of, shell_command_of
 from agent_mux._util.sanitize import to_json
 from agent_mux.assembler import OpenInteraction
+from agent_mux.run.edit_preview import diff_of_edits, read_files
 from agent_mux.sdk import facts
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.shell_commands import risk_of_command
 
 ALLOWED_KINDS: frozenset[ToolKind] = frozenset({"read", "ask"})
@@ -65,10 +68,25 @@ class Approvals:
     """The approvals and questions of one conversation."""
 
     def __init__(
-        self, stream: EventStream, mode: ApprovalMode, *, asks_everything: bool = False, asker: Asker | None = None
+        self,
+        stream: EventStream,
+        mode: ApprovalMode,
+        *,
+        directory: str = "",
+        asks_everything: bool = False,
+        asker: Asker | None = None,
     ) -> None:
-        """`asks_everything`: request an approval for tools that only read, too."""
+        """Create the approvals of a conversation.
+
+        Args:
+            stream: Emits the requests.
+            mode: Decides which calls need an approval.
+            directory: The workspace, with the files whose diffs are shown.
+            asks_everything: Request an approval for tools that only read, too.
+            asker: Asks a user at a terminal.
+        """
         self._stream = stream
+        self._directory = directory
         self._mode = mode
         self._asks_everything = asks_everything
         self._asker = asker
@@ -149,7 +167,11 @@ class Approvals:
         command = shell_command_of(context.tool, context.arguments) if context.tool is not None else None
         shell = facts.ShellInvocation(command) if command is not None else None
         self._stream.emit(facts.ToolReady(call_id, context.name, dict(context.arguments), shell))
-        return approval_request(context, self._next_id(), call_id, command)
+        request = approval_request(context, self._next_id(), call_id, command)
+        if not request.edits:
+            return request
+        texts = read_files((edit.path for edit in request.edits), self._directory)
+        return replace(request, diff=diff_of_edits(request.edits, self._directory, texts) or None)
 
     async def _wait(
         self, request: facts.ApprovalRequested | facts.InputRequested, without_user: str
@@ -204,6 +226,8 @@ def approval_request(context: ToolGate, request_id: str, call_id: str, command: 
         call_id,
         command,
         _paths_in(context.arguments),
+        dict(context.arguments),
+        edits=edits_of(context.arguments) if kind == "edit" else (),
     )
 
 

@@ -65,7 +65,11 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
     approvals = Approvals(
-        stream, approval_mode_of(start), asks_everything=start.asks_everything, asker=environment.asker
+        stream,
+        approval_mode_of(start),
+        directory=str(directory),
+        asks_everything=start.asks_everything,
+        asker=environment.asker,
     )
     docs = _agents_docs(start, directory)
     skills = [*skills_directories(environ, directory), *(directory / path for path in start.skills)]

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from agent_loop.cli.approvals import InteractionDecision
 from agent_loop.cli.stream import EmittedEvent
 from agent_mux.assembler import OpenInteraction, Verdict
-from agent_mux.cli.interaction_prompts import describe_request, parse_answer, prompt_for
+from agent_mux.cli.interaction_prompts import asks_for_whole, describe_request, parse_answer, prompt_for
 from agent_mux.cli.output import Chunk, OutputWriter, Screen
 from agent_mux.cli.rendering import Renderer
 from agent_mux.cli.streams import TypedLines
-from agent_mux.cli.terminal import Palette, is_terminal, one_line, palette_for, width_of
+from agent_mux.cli.terminal import Palette, is_terminal, one_line, palette_for, size_of, width_of
 from agent_mux.events import MessageStopEvent
 from agent_mux.run.interaction import describe
-from agent_mux.sdk.interactions import Approve, Deny, Text
+from agent_mux.sdk.interactions import Approve, Choice, Deny, Text
 
 MAX_FAILURE = 2000
 """The most characters of the failure message at the end."""
@@ -83,13 +83,17 @@ class TerminalPrompter:
         pending = describe(interaction, "")
         await self._output.drain()
         self._typed.discard()
-        await self._show(describe_request(pending, self._palette))
+        shown = describe_request(pending, self._palette, size_of(sys.stderr))
+        await self._show(shown.text)
         while True:
-            await self._show(self._palette.bold(prompt_for(pending)))
+            await self._show(self._palette.bold(prompt_for(pending, is_folded=shown.is_folded)))
             line = await self._typed.next()
             if line is None:
                 await self._show("\n")
                 return InteractionDecision(granted=False, text=DECLINED)
+            if asks_for_whole(pending, line):
+                await self._show(describe_request(pending, self._palette, size_of(sys.stderr), whole=True).text)
+                continue
             match parse_answer(pending, line):
                 case Approve(always):
                     return InteractionDecision(granted=True, always=always)
@@ -97,8 +101,8 @@ class TerminalPrompter:
                     return InteractionDecision(granted=False, text=reason or "")
                 case Text(text):
                     return InteractionDecision(granted=True, text=text)
-                case chosen if chosen is not None:
-                    return InteractionDecision(granted=True, text=_option_text(interaction, chosen.option))
+                case Choice(option):
+                    return InteractionDecision(granted=True, text=_option_text(interaction, option))
 
     async def _show(self, text: str) -> None:
         self._output.add([Chunk("err", text)])

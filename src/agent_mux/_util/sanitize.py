@@ -18,6 +18,12 @@ _SEQUENCES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Controls, bidirectional marks, and characters without a width: Unicode's `Default_Ignorable_Code_Point`."""
 _BLANKS = re.compile(r"\s+")
 
 
@@ -26,6 +32,16 @@ def sanitize(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _CONTROLS.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+
+
+def reveal(text: str) -> str:
+    r"""Replace each character that is invisible or controls a terminal by its code point, such as `<U+001B>`.
+
+    Tabs and newlines are kept. For texts about which a person decides: what is removed would be decided about, too.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int) -> str:

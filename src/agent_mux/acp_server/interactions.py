@@ -25,7 +25,7 @@ from acp.schema import (
 
 from agent_mux.acp_server.choices import SessionChoices
 from agent_mux.acp_server.session_run import SessionRun
-from agent_mux.acp_server.tools import location, shorten, text_content, tool_kind
+from agent_mux.acp_server.tools import approval_diffs, location, shorten, text_content, tool_kind
 from agent_mux.sdk.interactions import ApprovalDetail, Approve, Choice, Deny, InputDetail, PendingInteraction, Text
 from agent_mux.sdk.interactions import Response as Answer
 
@@ -75,12 +75,16 @@ async def ask_permission(
 
 
 def _pending_call(call_id: str, waiting: PendingInteraction, detail: ApprovalDetail, cwd: str) -> ToolCallUpdate:
+    diffs = approval_diffs(detail.diff or "", detail.paths, cwd)
+    shown = [text_content(detail.detail)] if detail.detail and not (diffs and "\n" in detail.detail) else []
+    kind = "edit" if diffs else tool_kind(detail.tool_name or "")
     return ToolCallUpdate(
         tool_call_id=call_id,
-        title=shorten(detail.command or waiting.description),
-        kind="execute" if detail.command is not None else tool_kind(detail.tool_name or ""),
+        title=shorten(detail.command or (detail.action if diffs else waiting.description)),
+        kind="execute" if detail.command is not None else kind,
         status="pending",
-        content=[text_content(detail.detail)] if detail.detail else None,
+        content=[*shown, *diffs] or None,
+        raw_input=detail.tool_input,
         locations=[location(path, cwd) for path in detail.paths] or None,
     )
 

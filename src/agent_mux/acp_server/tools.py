@@ -5,7 +5,7 @@ Agents name tools freely. Words that are common in tool names determine the kind
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -18,6 +18,8 @@ from acp.schema import (
     ToolCallLocation,
     ToolKind,
 )
+
+from agent_mux.sdk import unified_diff
 
 LONGEST_TITLE = 200  # characters
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -145,6 +147,17 @@ def patch_diffs(path: str, diff: str, cwd: str) -> list[FileEditToolCallContent]
             if not line.startswith("-"):
                 after.append(line[1:])
     return [_file_diff(path, cwd, "\n".join(before), "\n".join(after)) for before, after in hunks]
+
+
+def approval_diffs(diff: str, paths: Sequence[str], cwd: str) -> list[FileEditToolCallContent]:
+    """Return the diffs of all files of a unified diff. `paths`: the files that the request names."""
+    by_name = {path.lstrip("/"): path for path in paths}
+    contents: list[FileEditToolCallContent] = []
+    for file in unified_diff.split_files(diff):
+        is_deleted = file.new_name == unified_diff.NO_FILE
+        name = (file.old_name if is_deleted else file.new_name).partition("/")[2]
+        contents += patch_diffs(by_name.get(name, name), "\n".join(file.lines), cwd)
+    return contents
 
 
 def new_file_diffs(path: str, byte_count: int, given: Any, cwd: str) -> list[FileEditToolCallContent]:

@@ -170,7 +170,7 @@ def _without_nulls(kind: type[msgspec.Struct]) -> Schema:
     (_,), components = msgspec.json.schema_components((kind,))
     schema: Schema = components[kind.__name__]
     for name, part in schema["properties"].items():
-        if part.get("default", ...) is None:
+        if part.get("default", ...) is None and "anyOf" in part:
             (schema["properties"][name],) = (choice for choice in part["anyOf"] if choice != {"type": "null"})
     return schema
 

@@ -3,6 +3,7 @@
 from agent_mux.assembler.emitter import StreamContext
 from agent_mux.assembler.interactions import OpenInteraction
 from agent_mux.assembler.outcome import Cause, Ending, ExitReason, Verdict
+from agent_mux.assembler.shown_requests import cut_diff, cut_input
 from agent_mux.assembler.stream import RunAttempt, StreamAssembler
 
 __all__ = [
@@ -14,4 +15,6 @@ __all__ = [
     "StreamAssembler",
     "StreamContext",
     "Verdict",
+    "cut_diff",
+    "cut_input",
 ]

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from agent_mux.assembler.emitter import Emitter
+from agent_mux.assembler.shown_requests import cut_diff, cut_input
 from agent_mux.events.run import ApprovalDeniedEvent, ApprovalGrantedEvent, ApprovalRequestEvent, InputRequiredEvent
 from agent_mux.sdk import facts
 
@@ -68,7 +69,8 @@ class InteractionAssembler:
         if self._show_requests:
             self._emitter.emit(
                 ApprovalRequestEvent,
-                interaction.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name,
+                interaction.interaction_id, fact.action, fact.detail, fact.risk, fact.tool_name, fact.call_id,
+                fact.command, list(fact.paths), cut_input(fact.tool_input), cut_diff(fact.diff),
             )  # fmt: skip
 
     def open_question(self, fact: facts.InputRequested) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from agent_mux._util.pydantic_support import PydanticCompatible
 from agent_mux.assembler.costs import non_negative
@@ -232,7 +233,7 @@ class StreamAssembler:
             facts.PluginLoaded: self._load,
             facts.SkillLoaded: self._load,
             facts.AgentdocRead: self._load,
-            facts.ApprovalRequested: self._after(_WORK, self._interactions.open_approval),
+            facts.ApprovalRequested: self._after(_WORK, self._open_approval),
             facts.InputRequested: self._after(_WORK, self._interactions.open_question),
             facts.RequestResolved: self._resolve_request,
             facts.Retrying: self._after(_WORK, self._retry),
@@ -327,6 +328,11 @@ class StreamAssembler:
                 self._move(StreamInput.REPORT)
 
     # -- requests, retries, fallbacks
+
+    def _open_approval(self, fact: facts.ApprovalRequested) -> None:
+        if fact.tool_input is None and fact.call_id is not None:
+            fact = replace(fact, tool_input=self._main.tools.input_of(fact.call_id))
+        self._interactions.open_approval(fact)
 
     def _resolve_request(self, fact: facts.RequestResolved) -> None:
         interaction = self._interactions.resolve(fact.request_id, granted=fact.granted, reason=fact.reason)

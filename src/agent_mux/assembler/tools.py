@@ -40,11 +40,13 @@ UNFINISHED = "no result: the agent ended, or moved on, before this call did"
 class _NativeCall:
     """An open call of a native tool."""
 
-    __slots__ = ("input", "is_ready", "name", "ready_at", "shell", "shell_started_at", "streamed")
+    __slots__ = ("input", "is_ready", "name", "parsed", "ready_at", "shell", "shell_started_at", "streamed")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.input = GrowingText()
+        self.parsed: Any = None
+        """The complete input."""
         self.is_ready = False
         self.ready_at = 0
         self.shell: facts.ShellInvocation | None = None
@@ -80,6 +82,12 @@ class ToolCallAssembler:
     def is_open(self, call_id: str) -> bool:
         """Return whether a call with this id has started and not ended."""
         return call_id in self._native or call_id in self._mcp
+
+    def input_of(self, call_id: str) -> Any:
+        """Return the complete input of an open call; None if there is none."""
+        if call_id in self._mcp:
+            return self._mcp[call_id].input
+        return self._native[call_id].parsed if call_id in self._native else None
 
     # -- native calls
 
@@ -205,6 +213,7 @@ class ToolCallAssembler:
     def _mark_ready(self, call_id: str, call: _NativeCall, value: Any) -> None:
         call.is_ready = self._has_ready_call = True
         call.ready_at = self._emitter.now
+        call.parsed = value
         self._emit(ToolCallReadyEvent, call_id, call.name, value)
 
     def _ensure_ready(self, call_id: str, call: _NativeCall) -> None:

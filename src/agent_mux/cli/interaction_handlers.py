@@ -1,19 +1,27 @@
 """Handlers of a run's approvals and questions: deny them, or ask at the terminal."""
 
 import signal
+import sys
 from dataclasses import replace
 
 import anyio
 
-from agent_mux.cli.interaction_prompts import DECLINED, INTERACTION_EVENTS, describe_request, parse_answer, prompt_for
+from agent_mux.cli.interaction_prompts import (
+    DECLINED,
+    INTERACTION_EVENTS,
+    asks_for_whole,
+    describe_request,
+    parse_answer,
+    prompt_for,
+)
 from agent_mux.cli.output import Chunk, OutputWriter
 from agent_mux.cli.streams import TypedLines
-from agent_mux.cli.terminal import Palette, one_line
+from agent_mux.cli.terminal import Palette, one_line, size_of
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
-from agent_mux.sdk.interactions import Deny, PendingInteraction, Response
+from agent_mux.sdk.interactions import Defer, Deny, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
 NO_TERMINAL = "no terminal to ask on"
@@ -93,7 +101,7 @@ class TerminalHandler(InteractionHandler):
 
     def with_callbacks(self, options: RunOptions) -> RunOptions:
         """Leave requests pending for the person at the terminal."""
-        return replace(options, on_input_required=lambda _: None)
+        return replace(options, on_input_required=lambda _: Defer())
 
     async def on_event(self, run: Run, event: BaseEvent) -> None:
         """Ask the person if the event is a request, and answer the agent. No other event is shown meanwhile."""
@@ -104,11 +112,12 @@ class TerminalHandler(InteractionHandler):
             if pending.id == wanted:
                 await self.output.drain()
                 self._typed.discard()
-                self._write(describe_request(pending, self.palette))
-                while not await self._ask(run, pending):
+                shown = describe_request(pending, self.palette, size_of(sys.stderr))
+                self._write(shown.text)
+                while not await self._ask(run, pending, is_folded=shown.is_folded):
                     pass
 
-    async def _ask(self, run: Run, pending: PendingInteraction) -> bool:
+    async def _ask(self, run: Run, pending: PendingInteraction, *, is_folded: bool) -> bool:
         """Read an answer and send it. Returns False if the agent does not accept it, so that another one is needed."""
         response: Response | None = None
         with anyio.CancelScope() as scope:
@@ -119,7 +128,7 @@ class TerminalHandler(InteractionHandler):
 
             run.on("*", cancel_if_answered)
             try:
-                response = await self._question(pending)
+                response = await self._question(pending, is_folded=is_folded)
             finally:
                 run.off("*", cancel_if_answered)
         if response is None:
@@ -134,14 +143,17 @@ class TerminalHandler(InteractionHandler):
             return False
         return True
 
-    async def _question(self, pending: PendingInteraction) -> Response:
+    async def _question(self, pending: PendingInteraction, *, is_folded: bool) -> Response:
         while True:
-            self._write(self.palette.bold(prompt_for(pending)))
+            self._write(self.palette.bold(prompt_for(pending, is_folded=is_folded)))
             await self.output.drain()
             line = await self._typed.next()
             if line is None:
                 self._write("\n")
                 return DECLINED
+            if asks_for_whole(pending, line):
+                self._write(describe_request(pending, self.palette, size_of(sys.stderr), whole=True).text)
+                continue
             response = parse_answer(pending, line)
             if response is not None:
                 return response

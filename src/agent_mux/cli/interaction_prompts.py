@@ -1,6 +1,16 @@
-"""Prompts for approvals and questions on a terminal, and the parsing of typed answers."""
+"""Prompts for approvals and questions on a terminal, and the parsing of typed answers.
 
-from agent_mux.cli.terminal import Palette, one_line, sanitize
+An approval shows what a person decides about: the command, the input of the tool, or the diff. Everything that an agent
+reports is hostile, so invisible characters are shown as their code points, and a long line is wrapped, not cut: its end
+may be what matters.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agent_mux._util.sanitize import reveal
+from agent_mux.cli.terminal import Palette, TerminalSize, one_line, sanitize
 from agent_mux.sdk.interactions import (
     ApprovalDetail,
     Approve,
@@ -8,35 +18,64 @@ from agent_mux.sdk.interactions import (
     Deny,
     InputDetail,
     PendingInteraction,
-    Response,
     Text,
 )
 
 INTERACTION_EVENTS = frozenset({"approval_request", "input_required"})
 """The types of the events that request an answer."""
 DECLINED = Deny("declined at the terminal")
+_INDENT = "    "
+_TAB = 4
+_SHORTEST_LINE = 20
+_LONGEST_NAME = 100
+_OTHER_LINES = 4  # of a screen: the first line of the request, the mark of a folded text, the prompt, one before all
+_LEAST_SHOWN = 3  # lines of the text on a very low screen
+_WHOLE_WORDS = frozenset({"v", "view"})
 
 
-def describe_request(pending: PendingInteraction, palette: Palette) -> str:
-    """Describe a request in full, sanitized, as whole lines."""
+class ShownRequest(NamedTuple):
+    """The text of a request, whole lines, and whether a part of it is left out."""
+
+    text: str
+    is_folded: bool
+
+
+def describe_request(
+    pending: PendingInteraction, palette: Palette, size: TerminalSize, *, whole: bool = False
+) -> ShownRequest:
+    """Describe a request for a terminal of this size.
+
+    An approval that is longer than the screen is folded, unless `whole` is true.
+    """
     match pending.detail:
         case ApprovalDetail() as detail:
-            head = palette.warning(f"permission needed ({detail.risk_level} risk): ") + one_line(detail.action, 500)
-            return head + "\n" + _indent(detail.detail)
+            risk = palette.warning(f"permission needed ({detail.risk_level} risk): ")
+            head = risk + one_line(detail.action, 500) + "\n"
+            height = None if whole else max(size.rows - _OTHER_LINES, _LEAST_SHOWN)
+            return _fold(head, _lines_of(detail), palette, size.columns, height)
         case InputDetail() as detail:
             numbered = "".join(
                 f"  {number}. {one_line(option, 500)}\n" for number, option in enumerate(detail.options, start=1)
             )
-            context = _indent(detail.context) if detail.context else ""
-            return palette.warning("question: ") + sanitize(detail.question) + "\n" + context + numbered
+            context = "".join(f"{_INDENT}{line}\n" for line in sanitize(detail.context or "").split("\n") if line)
+            return ShownRequest(
+                palette.warning("question: ") + sanitize(detail.question) + "\n" + context + numbered, False
+            )
 
 
-def prompt_for(pending: PendingInteraction) -> str:
+def prompt_for(pending: PendingInteraction, *, is_folded: bool = False) -> str:
     """Return the prompt in front of the answer."""
-    return "[y]es / [n]o / [a]lways? " if pending.type == "approval" else "> "
+    if pending.type != "approval":
+        return "> "
+    return "[y]es / [n]o / [a]lways / [v]iew all? " if is_folded else "[y]es / [n]o / [a]lways? "
 
 
-def parse_answer(pending: PendingInteraction, line: str) -> Response | None:
+def asks_for_whole(pending: PendingInteraction, line: str) -> bool:
+    """Return whether a typed line asks to show the whole request."""
+    return pending.type == "approval" and line.strip().lower() in _WHOLE_WORDS
+
+
+def parse_answer(pending: PendingInteraction, line: str) -> Approve | Deny | Text | Choice | None:
     """Parse a typed answer; None if it is not a valid one."""
     line = line.strip()
     match pending.detail:
@@ -46,7 +85,7 @@ def parse_answer(pending: PendingInteraction, line: str) -> Response | None:
             return _parse_input(line, len(detail.options))
 
 
-def _parse_approval(answer: str) -> Response | None:
+def _parse_approval(answer: str) -> Approve | Deny | None:
     word, _, reason = answer.partition(" ")
     match word.lower():
         case "y" | "yes":
@@ -58,11 +97,104 @@ def _parse_approval(answer: str) -> Response | None:
     return None
 
 
-def _parse_input(answer: str, options: int) -> Response | None:
+def _parse_input(answer: str, options: int) -> Choice | Text | None:
     if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= options:
         return Choice(int(answer) - 1)
     return Text(answer) if answer else None
 
 
-def _indent(text: str) -> str:
-    return "".join(f"    {line}\n" for line in sanitize(text).split("\n") if line)
+# -- the text of an approval
+
+
+class _Line(NamedTuple):
+    text: str
+    is_diff: bool = False
+
+
+def _lines_of(detail: ApprovalDetail) -> Iterator[_Line]:
+    """Yield what a person needs to decide: the diff, or the command, the detail and the input of the tool."""
+    if detail.diff:
+        shown = [detail.detail] if detail.detail and "\n" not in detail.detail else []
+        yield from (_Line(line) for line in shown)
+        yield from (_Line(line, is_diff=True) for line in _split(detail.diff))
+        return
+    texts = list(dict.fromkeys(text for text in (detail.command, detail.detail) if text))
+    if _is_json(detail.detail) and isinstance(detail.tool_input, Mapping):
+        texts = []  # the input follows in a form for people
+    for text in texts:
+        yield from (_Line(line) for line in _split(text))
+    for name, value in (detail.tool_input if isinstance(detail.tool_input, Mapping) else {}).items():
+        if not _is_shown(value, texts):
+            yield from (_Line(line) for line in _field_lines(one_line(reveal(str(name)), _LONGEST_NAME), value))
+
+
+def _is_shown(value: Any, texts: list[str]) -> bool:
+    """Return whether the value is empty or part of these texts."""
+    if value is None or value in ("", [], {}):
+        return True
+    return isinstance(value, str) and any(value in text for text in texts)
+
+
+def _field_lines(name: str, value: Any) -> Iterator[str]:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    first, *rest = _split(text) or [""]
+    if not rest:
+        yield f"{name}: {first}"
+        return
+    yield f"{name}:"
+    yield from (f"  {line}" for line in (first, *rest))
+
+
+def _is_json(text: str) -> bool:
+    return text.startswith("{") and text.endswith("}")
+
+
+def _split(text: str) -> list[str]:
+    return reveal(text).removesuffix("\n").split("\n")
+
+
+# -- fitting it to the screen
+
+
+def _fold(head: str, lines: Iterator[_Line], palette: Palette, columns: int, height: int | None) -> ShownRequest:
+    """Return as many rows as fit into `height`, all if it is None, and how many lines are left out."""
+    width = max(columns - len(_INDENT) - 1, _SHORTEST_LINE)
+    rows: list[str] = []
+    for line in lines:
+        rows += (_paint(part, line, palette) for part in _wrap(line, width))
+        if height is not None and len(rows) > height:
+            left_out = len(rows) - height + sum(1 for _ in lines)
+            mark = palette.dim(f"... {left_out} more line{'s' if left_out > 1 else ''}; v shows all")
+            rows = [*rows[:height], mark]
+            break
+    else:
+        left_out = 0
+    return ShownRequest(head + "".join(f"{_INDENT}{row}\n" for row in rows), left_out > 0)
+
+
+def _paint(part: str, line: _Line, palette: Palette) -> str:
+    if not line.is_diff:
+        return part
+    if line.text.startswith(("--- ", "+++ ")):
+        return palette.bold(part)
+    paint = {"+": palette.good, "-": palette.bad, "@": palette.accent, "\\": palette.dim}.get(line.text[:1])
+    return part if paint is None else paint(part)
+
+
+def _wrap(line: _Line, width: int) -> Iterator[str]:
+    """Yield parts of a line that fit into `width` columns. No line of a diff begins as its second part does."""
+    text = line.text.expandtabs(_TAB)
+    if len(text) <= width and text.isascii():
+        yield text
+        return
+    lead = "| " if line.is_diff else "  "
+    from rich.cells import get_character_cell_size  # takes 40 ms; few lines need it
+
+    start, used = 0, 0
+    for position, character in enumerate(text):
+        size = get_character_cell_size(character)
+        if used + size > width:
+            yield (lead if start else "") + text[start:position]
+            start, used = position, len(lead)
+        used += size
+    yield (lead if start else "") + text[start:]

@@ -7,18 +7,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from agent_mux._util.sanitize import one_line, sanitize
 
 __all__ = [
     "WIDTH_WITHOUT_TERMINAL",
     "Palette",
+    "TerminalSize",
     "is_terminal",
     "one_line",
     "palette_for",
     "sanitize",
     "shorten_home",
+    "size_of",
     "wants_color",
     "width_of",
 ]
@@ -43,6 +45,23 @@ def width_of(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns or WIDTH_WITHOUT_TERMINAL
     except OSError:
         return WIDTH_WITHOUT_TERMINAL
+
+
+class TerminalSize(NamedTuple):
+    """The size of a terminal in characters."""
+
+    columns: int = 80
+    rows: int = 24
+
+
+def size_of(stream: TextIO) -> TerminalSize:
+    """Return the size of a terminal; of a usual one for other streams and if it is unknown."""
+    try:
+        found = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):  # not a terminal, or closed
+        return TerminalSize()
+    usual = TerminalSize()
+    return TerminalSize(found.columns or usual.columns, found.lines or usual.rows)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

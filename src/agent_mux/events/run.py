@@ -3,9 +3,9 @@
 See docs/spec/events.md, sections 18 to 22.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from agent_mux.errors import ErrorCode
 from agent_mux.events.base import BaseEvent, Milliseconds, Tokens
@@ -193,6 +193,13 @@ class ApprovalRequestEvent(BaseEvent, frozen=True):
         ),
     ]
     tool_name: Annotated[str | None, Meta(description="Name of the tool, where known.")] = None
+    tool_call_id: Annotated[str | None, Meta(description="Id of the tool call that waits, where known.")] = None
+    command: Annotated[str | None, Meta(description="The command line that would run.")] = None
+    paths: Annotated[list[str], Meta(description="The files concerned, where known.")] = field(default_factory=list)
+    tool_input: Annotated[Any, Meta(description="The input of the tool, where known; long texts in it are cut.")] = None
+    diff: Annotated[
+        str | None, Meta(description="The unified diff of the files that would change; a long one is cut.")
+    ] = None
 
 
 class ApprovalGrantedEvent(BaseEvent, frozen=True):

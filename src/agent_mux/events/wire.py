@@ -158,7 +158,7 @@ def _schema_of(kind: type) -> dict[str, Any]:
 def _without_nulls(component: dict[str, Any]) -> None:
     # An absent field is left out and never null.
     for name, shape in component["properties"].items():
-        if shape.pop("default", ...) is None:
+        if shape.pop("default", ...) is None and "anyOf" in shape:
             (component["properties"][name],) = (choice for choice in shape["anyOf"] if choice != {"type": "null"})
 
 

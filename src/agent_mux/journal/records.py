@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux._util.sanitize import sanitize_unicode
 from agent_mux.assembler import Cause, StreamContext
+from agent_mux.errors import ErrorCode
 from agent_mux.sdk.codec import AnyAction, CodecContext, TerminalSize
 from agent_mux.sdk.framing import Framing
 
@@ -79,8 +80,11 @@ class Exited(msgspec.Struct, frozen=True):
 class Control(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that agent-mux did to the run, or an event such as a timeout or a failed start."""
 
-    what: Literal["start", "quiet", "resize", "pause", "resume", "note", "attempt_over", "retry"] | Cause
+    what: Literal["start", "quiet", "resize", "pause", "resume", "note", "preview", "attempt_over", "retry"] | Cause
     message: str = ""
+    """For `preview`: the diff of the edits that the last record asks to approve, against the files on disk."""
+    code: ErrorCode | None = None
+    """For `note`: the code of an error after which the run continues. None: a warning."""
     size: TerminalSize = TerminalSize()
     """Size of the terminal, for `resize`."""
     exited: Exited = Exited()

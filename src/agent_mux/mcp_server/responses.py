@@ -102,6 +102,10 @@ class Pending(ToolResponse, frozen=True):
     tool_name: str | None = None
     risk: str | None = None
     command: str | None = None
+    diff: str | None = None
+    """The unified diff of the files that would change."""
+    tool_input: str | None = None
+    """The input of the tool as JSON, if there is neither a command nor a diff."""
     options: list[str] = []
     cut: bool = False
     """Whether a text or the list of options is truncated; such a request should not be approved unseen."""

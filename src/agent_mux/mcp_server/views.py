@@ -16,6 +16,7 @@ from agent_mux.run.result import RunResult
 from agent_mux.sdk.interactions import ApprovalDetail, PendingInteraction
 
 MAX_QUESTION = 4000  # characters of an approval request or a question
+MAX_DIFF = 12_000  # characters of a diff
 MAX_FIELD = 500  # characters
 MAX_OPTION = 200  # characters
 MAX_PENDING = 10
@@ -47,7 +48,11 @@ def pending_of(handle: RunHandle) -> list[Pending]:
 def _pending(interaction: PendingInteraction) -> Pending:
     detail = interaction.detail
     if isinstance(detail, ApprovalDetail):
-        text, command = interaction.description, detail.command
+        text, command, diff = interaction.description, detail.command, detail.diff
+        if diff is not None and "\n" in text:
+            text = detail.action  # the detail of some agents is the diff
+        given = None if command or diff or detail.tool_input is None else to_json(detail.tool_input)
+        given = None if given is not None and given in text else given
         return Pending(
             interaction_id=interaction.id,
             kind="approval",
@@ -55,7 +60,9 @@ def _pending(interaction: PendingInteraction) -> Pending:
             tool_name=_short_line(detail.tool_name),
             risk=detail.risk_level,
             command=None if command is None or command in text else truncate(command, MAX_QUESTION),
-            cut=max(len(text), len(command or "")) > MAX_QUESTION,
+            diff=None if diff is None else truncate(diff, MAX_DIFF),
+            tool_input=None if given is None else truncate(given, MAX_QUESTION),
+            cut=max(len(text), len(command or ""), len(given or "")) > MAX_QUESTION or len(diff or "") > MAX_DIFF,
         )
     text = f"{detail.question}\n{detail.context}" if detail.context else detail.question
     return Pending(

@@ -33,6 +33,7 @@ class InteractionResponder:
             pending=lambda: core.normalizer.pending,
             deliver=self._deliver_soon,
             note=self._note,
+            fail=self._fail,
             listeners=core.recorder.listeners,
             channel=channel,
         )
@@ -125,6 +126,12 @@ class InteractionResponder:
     async def _deliver_soon(self, action: AnyAction) -> Refuse | None:
         return self._deliver(action)
 
+    # The requests of a run that is being ended are withdrawn, so reports about them are left out.
+
     def _note(self, message: str) -> None:
-        if not self._core.stopping.is_set():  # the requests of a run that is being ended are withdrawn
+        if not self._core.stopping.is_set():
             self._core.recorder.note(message)
+
+    def _fail(self, message: str) -> None:
+        if not self._core.stopping.is_set():
+            self._core.recorder.report_error("VALIDATION_ERROR", message)

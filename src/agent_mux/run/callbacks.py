@@ -1,26 +1,34 @@
 """Answers from the consumer's callbacks, for local runs and for those of a service.
 
-A refused answer is reported, the callback is asked once more, and then the request is declined. See
-docs/spec/run-api.md, section 3.
+A value that is no answer is an error of the run, which names the callback. An answer that the agent refuses is a
+warning. After either, the callback is asked once more, and then the request is declined. See docs/spec/run-api.md,
+sections 2.5 and 3.6.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.assembler import OpenInteraction
 from agent_mux.errors import AgentMuxError
-from agent_mux.run.interaction import InteractionChannel, describe, to_action
+from agent_mux.run.interaction import RESPONSES, InteractionChannel, describe, to_action
 from agent_mux.run.readers import Listeners
 from agent_mux.sdk.codec import AnyAction, DenyAction, Refuse
-from agent_mux.sdk.interactions import PendingInteraction
+from agent_mux.sdk.interactions import Approve, Choice, Defer, Deny, PendingInteraction, Text
 from agent_mux.sdk.options import RunOptions
 
 ASKS_PER_REQUEST = 2
 """How often a callback is asked about one request: again only if its first answer is refused."""
 CORRECTABLE = frozenset({"VALIDATION_ERROR", "CAPABILITY_ERROR"})
 """Error codes of refusals after which another answer may be accepted."""
+
+_OPTION = {"approval": "on_approval_request", "input": "on_input_required"}
+_RESPONSE_TYPES: dict[str, tuple[type, ...]] = {"approval": (Approve, Deny, bool), "input": (Text, Choice, Deny)}
+_LONGEST_SHOWN = 200  # characters of a value that is no answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +42,8 @@ class InteractionPort:
     """Sends an answer. Returns its refusal, None if it was delivered or is not needed any more."""
     note: Callable[[str], None]
     """Publishes a warning as an event of the run."""
+    fail: Callable[[str], None]
+    """Publishes a recoverable error as an event of the run."""
     listeners: Listeners
     channel: InteractionChannel
     known: set[str] = field(default_factory=set)
@@ -52,9 +62,10 @@ class InteractionPort:
                 self.listeners.call_safely(listener, interaction)
             yield request
 
-    def report(self, request: OpenInteraction, refusal: Refuse, consequence: str) -> None:
-        """Publish that an answer was refused."""
-        self.note(f"the answer to {request.interaction_id} was refused: {refusal.message}; {consequence}")
+    def report(self, request: OpenInteraction, refusal: Refuse, consequence: str, *, by: str = "") -> None:
+        """Publish that an answer was refused; `by` is the callback that gave it."""
+        whose = f"the answer of {by}" if by else "the answer"
+        self.note(f"{whose} to {request.interaction_id} was refused: {refusal.message}; {consequence}")
 
 
 class CallbackResponder:
@@ -70,45 +81,65 @@ class CallbackResponder:
         return options.on_approval_request if request.kind == "approval" else options.on_input_required
 
     async def ask(self, request: OpenInteraction) -> None:
-        """Ask the callback and deliver its answer. A callback that returns None leaves the request open.
+        """Ask the callback and deliver its answer; `Defer` leaves the request open.
 
         A callback that raises denies the request, so that the agent does not wait for ever.
         """
         callback, port = self.callback_for(request), self._port
         if callback is None:
             return
+        name = f"the callback {_name_of(callback)} ({_OPTION[request.kind]})"
         for remaining in reversed(range(ASKS_PER_REQUEST)):
             try:
-                answer = await self._call(callback, request)
-            except Exception as error:  # noqa: BLE001  # a callback of the consumer may raise anything
-                port.note(f"the callback for {request.interaction_id} failed; the request is denied: {error!r}")
+                response = callback(describe(request, port.run_id))
+                response = await response if isawaitable(response) else response
+            except Exception as error:
+                logging.getLogger(LOGGER).exception("run %s: %s raised", port.run_id, name)
+                port.fail(f"{name} raised {error!r} for {request.interaction_id}; the request is denied")
                 await self._decline(request, "the callback that decides failed")
                 return
-            if answer is None or not port.is_pending(request):
+            if isinstance(response, Defer) or not port.is_pending(request):
                 return
-            refusal = answer if isinstance(answer, Refuse) else await port.deliver(answer)
+            consequence = "the callback is asked again" if remaining else "the request is declined"
+            if not isinstance(response, _RESPONSE_TYPES[request.kind]):
+                expected = f"return {RESPONSES[request.kind]}, or Defer() to answer later"
+                given = f"{name} returned {_shown(response)} for {request.interaction_id}; {expected}"
+                port.fail(f"{given}; {consequence}")
+                continue
+            refusal = await self._deliver(request, response)
             if refusal is None:
                 return
-            is_last = not remaining or refusal.code not in CORRECTABLE
-            port.report(request, refusal, "the request is declined" if is_last else "the callback is asked again")
-            if is_last:
+            is_final = refusal.code not in CORRECTABLE
+            port.report(request, refusal, "the request is declined" if is_final else consequence, by=name)
+            if is_final:
                 break
         await self._decline(request, "the answers to this request were refused")
 
-    async def _call(
-        self, callback: Callable[[PendingInteraction], Any], request: OpenInteraction
-    ) -> AnyAction | Refuse | None:
-        """Return the callback's answer, or its refusal if it does not fit the kind of request."""
-        response = callback(describe(request, self._port.run_id))
-        if isawaitable(response):
-            response = await response
+    async def _deliver(self, request: OpenInteraction, response: Any) -> Refuse | None:
         try:
-            return None if response is None else to_action(request, response)
+            action = to_action(request, response)
         except AgentMuxError as error:
             return Refuse("VALIDATION_ERROR", error.message)
+        return await self._port.deliver(action)
 
     async def _decline(self, request: OpenInteraction, reason: str) -> None:
         if self._port.is_pending(request):
             refusal = await self._port.deliver(DenyAction(request.request_id, reason))
             if refusal is not None:
                 self._port.report(request, refusal, "the request stays open")
+
+
+def _name_of(callback: Any) -> str:
+    while isinstance(callback, partial):
+        callback = callback.func
+    return getattr(callback, "__qualname__", None) or type(callback).__qualname__
+
+
+def _shown(value: Any) -> str:
+    """Return the value and its type. A consumer's `__repr__` may raise anything."""
+    try:
+        shown = repr(value)
+    except Exception as error:  # noqa: BLE001  # see above
+        shown = f"<{type(error).__name__} in repr>"
+    shown = shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "..."
+    return shown if value is None else f"{shown} ({type(value).__name__})"

@@ -6,7 +6,7 @@ section 7.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -196,6 +196,8 @@ class RunHooks:
     def _permission_call(self, asked: facts.ApprovalRequested) -> HookCall:
         known = self._tools.get(asked.call_id or "")
         given = None if known is None else known.call.tool_input
+        if given is None and isinstance(asked.tool_input, Mapping):
+            given = asked.tool_input
         if given is None and asked.command is not None:
             given = {"command": asked.command}
         return HookCall(
@@ -208,6 +210,7 @@ class RunHooks:
             tool_input=given,
             command=asked.command,
             paths=asked.paths,
+            diff=asked.diff,
             message=f"{asked.action}: {asked.detail}" if asked.detail else asked.action,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agent_mux.assembler import OpenInteraction
+from agent_mux.assembler import OpenInteraction, cut_diff, cut_input
 from agent_mux.errors import AgentMuxError
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import AnswerAction, AnyAction, ApproveAction, Delivery, DenyAction
@@ -18,6 +18,8 @@ from agent_mux.sdk.interactions import (
     Text,
 )
 
+RESPONSES = {"approval": "Approve, Deny, True or False", "input": "Text, Choice or Deny"}
+"""The responses that each kind of request accepts, for error messages."""
 SendAction = Callable[[AnyAction], Awaitable[Delivery]]
 """Sends an action to the agent, and returns how it was delivered."""
 
@@ -28,8 +30,9 @@ def describe(request: OpenInteraction, run_id: str) -> PendingInteraction:
     detail: ApprovalDetail | InputDetail
     if isinstance(asked, facts.ApprovalRequested):
         detail = ApprovalDetail(
-            asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id
-        )
+            asked.action, asked.detail, asked.tool_name, asked.risk, asked.command, asked.paths, asked.call_id,
+            cut_input(asked.tool_input), cut_diff(asked.diff),
+        )  # fmt: skip
         description = f"{asked.action}: {asked.detail}" if asked.detail else asked.action
     else:
         detail = InputDetail(asked.question, asked.context, asked.options, asked.source)
@@ -47,14 +50,18 @@ def to_action(request: OpenInteraction, response: Response) -> AnyAction:
             return DenyAction(request.request_id, reason)
         case "approval", Approve(always):
             return ApproveAction(request.request_id, always)
+        case "approval", True:
+            return ApproveAction(request.request_id)
+        case "approval", False:
+            return DenyAction(request.request_id)
         case "input", Text(text):
             return AnswerAction(request.request_id, text)
         case "input", Choice(option):
             return AnswerAction(request.request_id, _label(request, option))
-    wanted = "Approve or Deny" if request.kind == "approval" else "Text, Choice or Deny"
+    given = repr(response) if response is None or isinstance(response, bool) else type(response).__name__
     raise AgentMuxError(
         "VALIDATION_ERROR",
-        f"{type(response).__name__} does not answer the {request.kind} {request.interaction_id}; use {wanted}",
+        f"{given} does not answer the {request.kind} {request.interaction_id}; use {RESPONSES[request.kind]}",
     )
 
 

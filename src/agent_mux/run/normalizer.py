@@ -5,12 +5,15 @@ ignores the effects. The normalizer has no clock and performs no I/O, so both pr
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from agent_mux.assembler import Cause, Ending, OpenInteraction, StreamAssembler, Verdict
 from agent_mux.events import AgentEvent
 from agent_mux.journal.records import Control, Exited, Header, Kind, Record, decode_action, decode_control, decode_exit
+from agent_mux.run.edit_preview import diff_of_edits
 from agent_mux.run.ledger import Ledger
 from agent_mux.sdk.codec import (
     STDOUT,
@@ -30,7 +33,7 @@ from agent_mux.sdk.codec import (
     WatchesTerminal,
     WriteStdin,
 )
-from agent_mux.sdk.facts import Ignored, Note, Retrying, Unknown
+from agent_mux.sdk.facts import ApprovalRequested, FileEdit, Ignored, Note, RecoverableError, Retrying, Unknown
 from agent_mux.sdk.framing import Framer, LineFramer, new_framer
 
 STDERR_TAIL_BYTES = 8192
@@ -47,6 +50,27 @@ class _Dispatch(dict[type, Callable[[Any], None]]):
 
     def __missing__(self, kind: type) -> Callable[[Any], None]:
         return self._otherwise
+
+
+class _ApprovalHeldError(Exception):
+    """The next fact is an approval that is shown with the files on disk, so that the output after it has to wait."""
+
+    def __init__(self, fact: ApprovalRequested) -> None:
+        super().__init__(fact.request_id)
+        self.fact = fact
+
+
+class _HeldOutput(NamedTuple):
+    """An approval that waits for its diff, and the output after it."""
+
+    fact: ApprovalRequested
+    steps: tuple[CodecOutput, ...]
+    """The rest of what its line means."""
+    lines: Iterator[bytes]
+    """The lines after it in the same record."""
+    source: Source
+    raw: str | None
+    """Its line, for events in debug mode."""
 
 
 class Normalizer:
@@ -72,6 +96,7 @@ class Normalizer:
         self._started_at = header.started_at
         self._debug = header.codec.debug
         self._observing = header.observing
+        self._cwd = header.codec.cwd
         prompt = header.codec.prompt
         self._has_first_prompt = prompt is None or bool(prompt.strip())  # None: the prompt is not passed by the codec
         self._assembler = StreamAssembler(header.stream)
@@ -94,6 +119,8 @@ class Normalizer:
             },
             otherwise=self._report_foreign,
         )
+        self._dispatch[ApprovalRequested] = self._open_approval
+        self._held: _HeldOutput | None = None
         self.ledger = Ledger()
         self.effects: list[Effect] = []
         self.verdict: Verdict | None = None
@@ -140,7 +167,14 @@ class Normalizer:
         return effects
 
     def feed(self, record: Record) -> list[AgentEvent]:
-        """Process one record and return the resulting events."""
+        """Process one record and return the resulting events.
+
+        If it asks to approve edits, the events stop before the approval, until the next record. That should be a
+        `preview` with the diff of `held_edits`. Before any other record, the approval is opened with a diff of the
+        texts that the agent reports, as in recordings without previews.
+        """
+        if self._held is not None:
+            return self._release(record)
         self._assembler.now = self._started_at + record.at // 1000
         kind = record.kind
         if kind is STDOUT_RECORD:  # nearly all records
@@ -163,8 +197,49 @@ class Normalizer:
                 pass
         return self._assembler.drain()
 
+    @property
+    def held_edits(self) -> tuple[FileEdit, ...]:
+        """The edits of the approval that the next record may show with the files on disk; empty if there is none."""
+        return () if self._held is None else self._held.fact.edits
+
+    def _release(self, record: Record) -> list[AgentEvent]:
+        """Open the approval that is held, continue with the output after it, and process `record`."""
+        control = decode_control(record) if record.kind is Kind.CONTROL else None
+        if control is not None and control.what == "preview":
+            self._continue_held(control.message)
+            return self._assembler.drain()
+        while self._held is not None:
+            self._continue_held(None)
+        return [*self._assembler.drain(), *self.feed(record)]
+
+    def _continue_held(self, diff: str | None) -> None:
+        held, self._held = self._held, None
+        assert held is not None  # noqa: S101  # checked by the caller
+        self._is_counting = held.source is STDOUT
+        self._assembler.show_raw(held.raw)
+        self._show_approval(held.fact, diff)
+        try:
+            for step in held.steps:
+                self._dispatch[step.__class__](step)
+        except _ApprovalHeldError as error:
+            self._held = held._replace(fact=error.fact, steps=_steps_after(error.fact, held.steps))
+            return
+        self._receive_lines(held.source, held.lines)
+
+    def _show_approval(self, fact: ApprovalRequested, diff: str | None) -> None:
+        if fact.edits:
+            fact = replace(fact, diff=diff or diff_of_edits(fact.edits, self._cwd, {}) or None)
+        self._assembler.receive(fact)
+
+    def _open_approval(self, fact: ApprovalRequested) -> None:
+        if fact.edits and fact.diff is None:
+            raise _ApprovalHeldError(fact)
+        self._assembler.receive(fact)
+
     def cut_off(self, at: int) -> list[AgentEvent]:
         """Return the events that close the stream of records without an exit, whose writer was killed at time `at`."""
+        while self._held is not None:
+            self._continue_held(None)
         self._assembler.now = self._started_at + at // 1000
         self._finish_lines()
         self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
@@ -176,6 +251,7 @@ class Normalizer:
         receive, dispatch, debug, keeps_blanks = self._codec.receive, self._dispatch, self._debug, self._keeps_blanks
         self._is_counting = source is STDOUT
         count = 0
+        lines = iter(lines)
         for line in lines:
             if (not line or line.isspace()) and not keeps_blanks:
                 continue
@@ -191,17 +267,24 @@ class Normalizer:
                 if not self._forgiving:
                     raise
                 steps = (_codec_failure(line, error),)
-            for step in steps:
-                dispatch[step.__class__](step)
-        if self._is_counting:
-            self.ledger.lines += count
-            self._is_counting = False
+            try:
+                for step in steps:
+                    dispatch[step.__class__](step)
+            except _ApprovalHeldError as error:
+                raw = line.decode("utf-8", "replace") if debug else None
+                self._held = _HeldOutput(error.fact, _steps_after(error.fact, steps), lines, source, raw)
+                break
+        self.ledger.lines += count if self._is_counting else 0
+        self._is_counting = False
         if debug:
             self._assembler.show_raw(None)
 
     def _apply(self, method: str, steps: Iterable[CodecOutput]) -> None:
         for step in self._outputs(method, steps):
-            self._dispatch[step.__class__](step)
+            try:
+                self._dispatch[step.__class__](step)
+            except _ApprovalHeldError as error:
+                self._show_approval(error.fact, None)
 
     def _outputs(self, method: str, steps: Iterable[CodecOutput]) -> tuple[CodecOutput, ...]:
         """Return the outputs of a codec's method as a tuple. Report a value that is no collection of outputs."""
@@ -263,7 +346,8 @@ class Normalizer:
             case "resume":
                 self._assembler.resume()
             case "note":
-                self._assembler.receive(Note(control.message, "warn"))
+                code, message = control.code, control.message
+                self._assembler.receive(Note(message, "warn") if code is None else RecoverableError(code, message))
             case "abort" | "timeout" | "inactivity" | "turn_limit" | "budget" | "spawn_error":
                 self._cause, self._message = control.what, control.message
             case "interrupt" | "close":
@@ -324,6 +408,10 @@ class Normalizer:
     def stderr_tail(self) -> str:
         """The last STDERR_TAIL_BYTES bytes of the agent's standard error, decoded."""
         return b"".join(self._stderr)[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
+
+
+def _steps_after(fact: ApprovalRequested, steps: Sequence[CodecOutput]) -> tuple[CodecOutput, ...]:
+    return tuple(steps[[step is fact for step in steps].index(True) + 1 :])
 
 
 def _unreported(line: bytes) -> Unknown:

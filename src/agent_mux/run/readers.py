@@ -4,6 +4,7 @@ Callbacks are called synchronously and in order; an exception of one affects nei
 reader that falls behind the window reads from the journal. See docs/spec/run-api.md, section 3.
 """
 
+import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import anyio
 from anyio import lowlevel
 
+from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import JournalEvents
@@ -47,10 +49,11 @@ class Listeners:
                     self.call_safely(entry[0], event)
 
     def call_safely(self, handler: Handler, value: Any) -> None:
-        """Call one handler; if it raises, emit a warning and continue."""
+        """Call one handler; if it raises, log the traceback, emit a warning and continue."""
         try:
             handler(value)
-        except Exception as error:  # noqa: BLE001  # a handler of the consumer may raise anything
+        except Exception as error:
+            logging.getLogger(LOGGER).exception("a handler of this run raised; the run continues")
             if self._is_warning:
                 return  # a handler raised on the warning about a handler
             self._is_warning = True

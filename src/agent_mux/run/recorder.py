@@ -14,11 +14,14 @@ from pathlib import Path
 
 from msgspec import structs
 
+from agent_mux.assembler import cut_diff
+from agent_mux.errors import ErrorCode
 from agent_mux.events import AgentEvent, DebugEvent
 from agent_mux.journal.file import JournalWriter
 from agent_mux.journal.records import Control, Exited, Kind, Record, encode
 from agent_mux.run.changed_files import ChangedFile
 from agent_mux.run.derivation import JournalEvents, derive_events
+from agent_mux.run.edit_preview import diff_of_edits, read_files
 from agent_mux.run.log import RunLog
 from agent_mux.run.normalizer import Normalizer
 from agent_mux.run.plan import RunPlan
@@ -152,6 +155,11 @@ class RunRecorder:
         """Append a record. Returns its events, which are not published yet, and the effects that the codec requests."""
         normalizer = self.normalizer
         events = normalizer.feed(self._append(kind, payload))
+        while edits := normalizer.held_edits:
+            cwd = self.plan.cwd
+            diff = diff_of_edits(edits, self.header.codec.cwd, read_files((edit.path for edit in edits), cwd))
+            preview = encode(Control("preview", cut_diff(diff) or ""))
+            events += normalizer.feed(self._append(Kind.CONTROL, preview))
         return events, normalizer.take_effects() if normalizer.effects else ()
 
     def add_observer(self, observe: Callable[[Sequence[AgentEvent]], None]) -> None:
@@ -166,6 +174,10 @@ class RunRecorder:
             self.publish(self.record(Kind.CONTROL, encode(Control("note", message)))[0])  # also in derived events
         else:
             self.publish([self._warning(message)])
+
+    def report_error(self, code: ErrorCode, message: str) -> None:
+        """Publish an error of the consumer's code as an event; the run continues."""
+        self.publish(self.record(Kind.CONTROL, encode(Control("note", message, code=code)))[0])
 
     def _loss(self, count: int) -> AgentEvent:
         return self._warning(f"{count} events were lost: this reader was too slow, and the run has no journal")

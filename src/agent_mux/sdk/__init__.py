@@ -4,6 +4,7 @@
 - `codec`, `facts`: the codec protocol, actions, effects, and what a codec reports.
 - `options`, `policy`, `interactions`: what a run is asked to do, and how its requests are answered.
 - `framing`, `native_json`, `shell_commands`: reading what agents print.
+- `unified_diff`: diffs of edits.
 - `models`: model capabilities and prices.
 - `sessions`, `session_files`, `session_databases`: reading stored sessions.
 - `installation`, `config`, `hooks`, `documents`: what an agent keeps on a machine.

@@ -415,6 +415,20 @@ class QuotaReported(Fact, frozen=True):
 # -- interaction -------------------------------------------------------------------------------------------------
 
 
+class FileEdit(msgspec.Struct, frozen=True, gc=False):
+    """A change of a file for which the agent asks permission, as its request states it."""
+
+    path: str
+    new: str
+    """The text that replaces `old`, or the whole new content."""
+    old: str | None = None
+    """The text that is replaced; None: the whole file, which may not exist."""
+    replaces_all: bool = False
+    """Whether every occurrence of `old` is replaced, not only the first one."""
+    cell: str | None = None
+    """Id of the cell of a notebook of which `old` and `new` are the source."""
+
+
 class ApprovalRequested(Fact, frozen=True):
     """The agent waits for permission. `request_id` is the codec's key, repeated in the response."""
 
@@ -429,6 +443,12 @@ class ApprovalRequested(Fact, frozen=True):
     """The command line that would run, if any. Policy rules match `command` and `paths`."""
     paths: tuple[str, ...] = ()
     """The files concerned, as far as reported: absolute, or relative to the working directory."""
+    tool_input: Any = None
+    """The whole input of the tool, if reported."""
+    diff: str | None = None
+    """The unified diff that the agent reports for a change of files."""
+    edits: tuple[FileEdit, ...] = ()
+    """The changes of files from which a diff is computed, if the agent reports none."""
 
 
 class InputRequested(Fact, frozen=True):

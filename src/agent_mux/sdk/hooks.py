@@ -54,6 +54,8 @@ class HookCall:
     """Command line that the tool runs, if any. Policy rules match `command` and `paths`."""
     paths: tuple[str, ...] = ()
     """Files that the tool reads or changes: absolute, or relative to `cwd`."""
+    diff: str | None = None
+    """Unified diff of the files that the tool would change, for `permission_request` of a run."""
     tool_output: Any = None
     """Result of the tool, for `post_tool_use`."""
     message: str | None = None

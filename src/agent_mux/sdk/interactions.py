@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from agent_mux._util.pydantic_support import PydanticCompatible
 
@@ -21,6 +21,10 @@ class ApprovalDetail(PydanticCompatible):
     """The files concerned, as far as the agent reports them."""
     tool_call_id: str | None = None
     """Id of the tool call that waits, as in its events, if the agent reports it."""
+    tool_input: Any = None
+    """The input of the tool, if the agent reports it; long texts in it are cut."""
+    diff: str | None = None
+    """The unified diff of the files that would change; a long one is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,14 @@ class Choice:
     option: str | int
 
 
-Response = Approve | Deny | Text | Choice
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Leave the request pending: it is answered later, with `run.interaction.respond`. For callbacks only."""
 
 
-Responder = Callable[[PendingInteraction], Awaitable[Response | None] | Response | None]
+Response = Approve | Deny | Text | Choice | bool
+"""A response to a request. `True` and `False` approve and deny."""
+
+
+Responder = Callable[[PendingInteraction], Awaitable[Response | Defer] | Response | Defer]
+"""A callback that answers requests. Any other value that it returns, None included, is an error of the run."""

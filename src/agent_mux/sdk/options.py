@@ -241,8 +241,8 @@ class RunOptions(PydanticCompatible):
         "Responder | None",
         Meta(
             description=(
-                "Function or coroutine function that returns the response to an approval request; None leaves it "
-                "pending."
+                "Function or coroutine function that returns the response to an approval request: `Approve`, `Deny`, "
+                "True or False; `Defer` leaves it pending."
             )
         ),
     ] = None
@@ -250,7 +250,8 @@ class RunOptions(PydanticCompatible):
         "Responder | None",
         Meta(
             description=(
-                "Function or coroutine function that returns the response to a question; None leaves it pending."
+                "Function or coroutine function that returns the response to a question: `Text`, `Choice` or `Deny`; "
+                "`Defer` leaves it pending."
             )
         ),
     ] = None

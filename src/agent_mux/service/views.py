@@ -23,7 +23,8 @@ class PendingView(JsonView, kw_only=True):
         dict[str, Any],
         Meta(
             description=(
-                "Approval: action, detail, toolName, riskLevel, command, paths. Question: question, options, source."
+                "Approval: action, detail, toolName, riskLevel, command, paths, toolCallId, toolInput, diff. Question: "
+                "question, context, options, source."
             )
         ),
     ]

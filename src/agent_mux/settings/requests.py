@@ -15,6 +15,7 @@ import msgspec
 
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
+from agent_mux.sdk.interactions import Defer
 from agent_mux.sdk.options import Attachment, RunOptions
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import Problems, camel, fields_from_json, fields_to_json, json_type_of_field
@@ -80,8 +81,9 @@ def request_key_type(key: str) -> Any:
     return _READERS[key][0] if key in _READERS else json_type_of_field(REQUEST_KEYS[key])
 
 
-def leave_pending(_: Any) -> None:
-    """Leave a question pending: the callback of runs whose client answers through the service."""
+def leave_pending(_: Any) -> Defer:
+    """Leave a request pending: the callback of runs whose client answers through the service."""
+    return Defer()
 
 
 def _write_special(value: Any) -> Any:

@@ -114,6 +114,7 @@ KIT = LiveKit(
     ),
     gaps={
         "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
+        "approval_of_an_edit_has_the_diff": Gap("not_yet", "it changes files without asking"),
         "policy_decides_about_changed_files": Gap(
             "not_yet", "it changes files without asking; the change is reported, not prevented"
         ),

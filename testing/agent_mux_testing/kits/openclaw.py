@@ -119,6 +119,7 @@ KIT = LiveKit(
         "home_subagents": Gap(
             "never", "its sub-agents are entries of its configuration; they have no files of their own"
         ),
+        "approval_of_an_edit_has_the_diff": Gap("not_yet", "it changes files without asking"),
         "policy_decides_about_changed_files": Gap(
             "not_yet", "it changes files without asking; the change is reported, not prevented"
         ),

@@ -42,6 +42,7 @@ MAKERS: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.StructType: lambda shape: st.builds(shape.cls, **{part.name: values(part.type) for part in shape.fields}),
     inspect.CustomType: lambda _: st.text(max_size=30).map(Accumulated.of),
     inspect.AnyType: lambda _: JSON,
+    inspect.ListType: lambda shape: st.lists(values(shape.item_type), max_size=3),
 }
 
 

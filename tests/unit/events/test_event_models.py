@@ -54,6 +54,7 @@ TYPES: dict[str, Any] = {
     "AgentName": lambda shape: shape["type"] == "string",
     "boolean": lambda shape: shape["type"] == "boolean",
     "number": lambda shape: shape["type"] in {"integer", "number"},
+    "string[]": lambda shape: shape["type"] == "array" and shape["items"] == {"type": "string"},
     "unknown": lambda shape: "type" not in shape,
     "CostRecord": lambda shape: shape.get("$ref") == "#/$defs/CostRecord",
     "ErrorCode": lambda shape: set(shape["enum"]) == set(ERROR_CODES),

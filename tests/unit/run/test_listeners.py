@@ -1,5 +1,6 @@
 """Callbacks by event type: called in order, independently of exceptions of other callbacks."""
 
+import pytest
 from tests.unit.run.scripted_run import DONE, feed, line, normalizer, printed
 
 from agent_mux.run.readers import Listeners
@@ -41,7 +42,9 @@ def test_off_removes_a_handler_and_ignores_unknown_ones() -> None:
     assert heard == []
 
 
-def test_a_handler_that_raises_is_warned_about_and_the_others_are_called() -> None:
+def test_a_handler_that_raises_is_logged_with_its_traceback_and_the_others_are_called(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     warnings: list[str] = []
     listeners, heard = Listeners(warnings.append), []
     listeners.on("text_delta", lambda _: 1 / 0)
@@ -50,6 +53,8 @@ def test_a_handler_that_raises_is_warned_about_and_the_others_are_called() -> No
     assert len(heard) == 2
     assert len(warnings) == 2
     assert "ZeroDivisionError" in warnings[0]
+    logged = [record for record in caplog.records if record.name == "agent_mux" and record.exc_info]
+    assert [record.exc_info[0] for record in logged if record.exc_info] == [ZeroDivisionError] * 2
 
 
 def test_a_handler_that_raises_on_its_own_warning_is_not_warned_about_again() -> None:

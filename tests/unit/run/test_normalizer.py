@@ -1,5 +1,8 @@
 """Records to events: reproducible, and conforming even if records are missing."""
 
+from typing import Any
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,3 +198,51 @@ def test_a_message_that_is_refused_is_nothing_to_do(action: Send | Steer) -> Non
     feed(one, [control("start"), Record(Kind.ACTION, 0, encode(action))])
     assert isinstance(one.take_effects()[-1], Refuse)
     assert not one.is_busy
+
+
+# -- previews of edits
+
+EDIT = {"path": "a.txt", "old_string": "old", "new_string": "new"}
+OWN_DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-old\n+new\n"
+
+
+def test_approval_of_an_edit_and_the_output_after_it_wait_for_the_next_record() -> None:
+    one = normalizer(debug=True)
+    chunk = line(edit=EDIT) + line(text="after")
+    assert "approval_request" not in types(feed(one, printed(chunk)))
+    assert [edit.path for edit in one.held_edits] == ["a.txt"]
+    events = feed(one, [control("preview", "the diff", at=5000)])
+    asked = next(event for event in events if event.type == "approval_request")
+    assert (asked.diff, asked.raw) == ("the diff", line(edit=EDIT).decode().strip())
+    assert "text_delta" in types(events)
+    assert one.held_edits == ()
+    assert [request.request_id for request in one.pending] == ["edit"]
+
+
+@pytest.mark.parametrize("last", [DONE, printed(b"\n")[0], control("pause")], ids=["exit", "output", "control"])
+def test_recording_without_a_preview_shows_the_texts_of_the_edit(last: Record) -> None:
+    one = normalizer()
+    events = feed(one, [*printed(line(edit=EDIT) + line(text="after")), last])
+    (asked,) = [event for event in events if event.type == "approval_request"]
+    assert (asked.diff, asked.timestamp) == (OWN_DIFF, STARTED_AT)
+
+
+def test_killed_recording_shows_an_approval_that_was_held() -> None:
+    one = normalizer()
+    events = [*feed(one, printed(line(edit=EDIT))), *one.cut_off(0)]
+    assert [event.diff for event in events if event.type == "approval_request"] == [OWN_DIFF]
+
+
+def test_each_of_several_approvals_in_one_record_has_its_preview() -> None:
+    class Renamed(ScriptedCodec):
+        def _steps(self, key: str, value: Any, line: bytes) -> Any:
+            steps = super()._steps(key, value, line)
+            return tuple(
+                msgspec.structs.replace(step, request_id=value["path"]) if key == "edit" else step for step in steps
+            )
+
+    one = Normalizer(header(), Renamed)
+    feed(one, printed(line(edit=EDIT) + line(edit={**EDIT, "path": "b.txt"}) + line(text="after")))
+    events = feed(one, [control("preview", "first"), control("preview", "second"), control("preview", "stray")])
+    assert [event.diff for event in events if event.type == "approval_request"] == ["first", "second"]
+    assert types(events)[-1] == "text_delta"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_mux import ValidationError
+from agent_mux import Defer, ValidationError
 from agent_mux.settings.requests import PENDING, leave_pending, request_from_json, request_to_json
 
 
@@ -10,7 +10,7 @@ def test_callback_is_sent_as_pending() -> None:
     content = request_to_json({"prompt": "hi", "on_approval_request": print, "on_input_required": None})
     assert content == {"prompt": "hi", "onApprovalRequest": PENDING}
     assert request_from_json(content) == {"prompt": "hi", "on_approval_request": leave_pending}
-    assert leave_pending(object()) is None
+    assert leave_pending(object()) == Defer()
 
 
 @pytest.mark.parametrize("value", [True, "print", {}, 1])

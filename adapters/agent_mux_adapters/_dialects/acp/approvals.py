@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Refuse, WriteStdin
-from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, RequestResolved, Risk
+from agent_mux.sdk.facts import ApprovalRequested, Fact, FileEdit, Ignored, RequestResolved, Risk
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux.sdk.shell_commands import risk_of_command
+from agent_mux.sdk.unified_diff import from_texts
 from agent_mux_adapters._dialects.acp.questions import (
     ELICITATION_CANCELLED,
     ELICITATION_DECLINED,
@@ -23,7 +25,6 @@ from agent_mux_adapters._dialects.acp.turns import AcpSession
 from agent_mux_adapters._dialects.acp.wire import text_of
 from agent_mux_adapters._dialects.jsonrpc import RpcError, key_of
 from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
-from agent_mux_adapters._dialects.unified_diff import from_texts
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -249,7 +250,19 @@ def approval_fact(key: str, call: AcpCall, tools: ToolReader, *, call_id: str | 
     if command is not None:
         risk = risk_of_command(command)
     name = call.name or tools.name(call)
-    return ApprovalRequested(key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools))
+    asked_input = mapping(call.asked).get("rawInput")
+    tool_input = call.raw_input if asked_input is None else asked_input
+    return ApprovalRequested(
+        key, action, _detail(call, tools), risk, name, call_id, command, _paths(call, tools),
+        tool_input, edits=_edits(call, tool_input),
+    )  # fmt: skip
+
+
+def _edits(call: AcpCall, tool_input: Any) -> tuple[FileEdit, ...]:
+    """Return the changes that the call shows, else those in its input."""
+    if call.diffs:
+        return tuple(FileEdit(diff.path, diff.new, diff.old or None) for diff in call.diffs)
+    return edits_of(tool_input) if call.kind == "edit" else ()
 
 
 def _command(call: AcpCall, tools: ToolReader) -> str | None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from agent_mux.sdk import unified_diff
 from agent_mux.sdk.facts import FileDeleted, FileEffect, FilePatched, FileRead, FileWritten, ShellInvocation
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.acp.questions import AcpQuestion
 from agent_mux_adapters._dialects.acp.wire import text_of
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text

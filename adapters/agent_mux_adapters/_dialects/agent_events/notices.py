@@ -36,7 +36,7 @@ from agent_mux.events.session import (
 from agent_mux.events.tools import SubagentErrorEvent, SubagentResultEvent, SubagentSpawnEvent
 from agent_mux.sdk import facts
 from agent_mux_adapters._dialects.agent_events.content import Facts
-from agent_mux_adapters._dialects.tolerant import optional_whole, text
+from agent_mux_adapters._dialects.tolerant import optional_whole
 
 
 def _usage(event: TokenUsageEvent, native: Mapping[str, Any]) -> Facts:
@@ -52,7 +52,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def _approval(event: ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
+def _approval(event: ApprovalRequestEvent, _: Mapping[str, Any]) -> Facts:
     return (
         facts.ApprovalRequested(
             event.interaction_id,
@@ -60,9 +60,11 @@ def _approval(event: ApprovalRequestEvent, native: Mapping[str, Any]) -> Facts:
             event.detail,
             event.risk_level,
             event.tool_name,
-            text(native.get("toolCallId")) or None,
-            text(native.get("command")) or None,
-            _texts(native.get("paths")),
+            event.tool_call_id,
+            event.command,
+            tuple(event.paths),
+            event.tool_input,
+            event.diff,
         ),
     )
 

@@ -13,6 +13,7 @@ import msgspec
 
 from agent_mux.sdk.codec import AnswerAction, ApproveAction, CodecOutput, DenyAction, Effect, Refuse, WriteStdin
 from agent_mux.sdk.facts import ApprovalRequested, Fact, Ignored, InputRequested, Note, RequestResolved
+from agent_mux.sdk.file_edits import edits_of
 from agent_mux_adapters._dialects.tolerant import as_json, text
 
 YES = ("yes", "no")
@@ -41,6 +42,8 @@ class PiDialog(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a response, given by another client, grants the request."""
 
 
+EDITING_TOOLS = frozenset({"edit", "write"})
+"""The tools whose input states how a file changes."""
 ApprovalReader = Callable[[str, Mapping[str, Any]], PiDialog | None]
 CallFinder = Callable[[ApprovalRequested], tuple[str, Mapping[str, Any]] | None]
 """The id and the input of the call that an approval is about."""
@@ -114,7 +117,8 @@ class PiDialogs:
         call_id, arguments = found
         # A dialog that shows nothing but the tool's name is no basis for a decision: show the input of the call.
         detail = as_json(arguments) if request.detail == request.tool_name else request.detail
-        return msgspec.structs.replace(request, call_id=call_id, detail=detail)
+        edits = edits_of(arguments) if request.tool_name in EDITING_TOOLS else ()
+        return msgspec.structs.replace(request, call_id=call_id, detail=detail, tool_input=arguments, edits=edits)
 
     def _withdraw(self, key: str) -> tuple[Fact, ...]:
         if self._open.pop(key, None) is None:

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from agent_mux.sdk import facts
+from agent_mux.sdk.unified_diff import with_header
 from agent_mux_adapters._dialects.pi.flavor import Flavor, ShellResult
 from agent_mux_adapters._dialects.tolerant import mapping, rows, text
-from agent_mux_adapters._dialects.unified_diff import with_header
 
 BACKGROUND_EXIT_CODE = -1
 """For a foreground command that the agent moved to the background: the call ends without an exit of the command."""

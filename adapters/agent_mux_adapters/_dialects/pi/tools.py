@@ -8,6 +8,7 @@ import msgspec
 from agent_mux.sdk import facts
 from agent_mux.sdk.codec import CodecContext
 from agent_mux.sdk.native_json import load_object
+from agent_mux.sdk.unified_diff import relative_to
 from agent_mux_adapters._dialects.pi.flavor import Flavor
 from agent_mux_adapters._dialects.pi.tool_results import (
     PiShellOutput,
@@ -17,7 +18,6 @@ from agent_mux_adapters._dialects.pi.tool_results import (
     shell_done,
 )
 from agent_mux_adapters._dialects.tolerant import mapping, text
-from agent_mux_adapters._dialects.unified_diff import relative_to
 
 Facts = tuple[facts.Fact, ...]
 

@@ -143,8 +143,10 @@ class StreamJsonApprovals:
         tool, arguments = ask.tool, mapping(ask.input)
         action, detail = self._tools.action_of(tool), self._tools.detail_of(tool, arguments)
         risk, command = self._tools.risk_of(tool, arguments), self._tools.command_of(tool, arguments)
-        paths = self._tools.paths_of(arguments)
-        return facts.ApprovalRequested(ask.request_id, action, detail, risk, tool, call_id, command, paths)
+        paths, edits = self._tools.paths_of(arguments), self._tools.edits_of(tool, arguments)
+        return facts.ApprovalRequested(
+            ask.request_id, action, detail, risk, tool, call_id, command, paths, ask.input, edits=edits
+        )
 
     def _answer(self, ask: PendingPermission, key: str, answer_text: str) -> Steps:
         if key not in ask.open:

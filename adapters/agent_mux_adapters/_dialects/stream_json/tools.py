@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from agent_mux.sdk import facts
+from agent_mux.sdk import facts, unified_diff
 from agent_mux.sdk.facts import Fact, Risk, ShellInvocation
-from agent_mux_adapters._dialects import unified_diff
 from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
 
 
@@ -124,6 +123,8 @@ class ToolTable:
     """Returns the risk of the call."""
     command_of: Callable[[str, Mapping[str, Any]], str | None]
     """Returns the command line of the call, also for a background command."""
+    edits_of: Callable[[str, Mapping[str, Any]], tuple[facts.FileEdit, ...]] = lambda _, __: ()
+    """Returns the edits of files that the call makes, for the diff of its approval."""
     path_fields: tuple[str, ...]
     """The input fields that hold the path of a file or directory."""
     server_and_tool: Callable[[str], tuple[str, str] | None] = split_mcp_name

@@ -20,6 +20,7 @@ _CALL = {
     "tool_input": "toolInput",
     "command": "command",
     "paths": "paths",
+    "diff": "diff",
     "tool_output": "toolOutput",
     "message": "message",
     "raw": "raw",

@@ -18,10 +18,17 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import BaseEvent
 from agent_mux.run import commands as wire
 from agent_mux.run.base import Run
-from agent_mux.sdk.interactions import Deny, PendingInteraction
+from agent_mux.sdk.interactions import Defer, Deny, PendingInteraction
 from agent_mux.sdk.options import RunOptions
 
 _CommandHandler = Callable[[Run, Any], Awaitable[Mapping[str, Any]]]
+
+
+def _detail_of(pending: PendingInteraction) -> Any:
+    from agent_mux.api.json_forms import form_of  # only for this response: it loads the schemas of all classes
+
+    kind: Any = type(pending.detail)
+    return form_of(kind).write(pending.detail)
 
 
 class JsonlHandler(InteractionHandler):
@@ -78,8 +85,8 @@ class JsonlHandler(InteractionHandler):
                 self._write_line(wire.command_error(error, "close", None))
                 await run.abort()
 
-    def _deny_unattended(self, pending: PendingInteraction) -> Deny | None:
-        return None if self._is_attended else self._denier.refuse(pending)
+    def _deny_unattended(self, pending: PendingInteraction) -> Deny | Defer:
+        return Defer() if self._is_attended else self._denier.refuse(pending)
 
     # -- commands
 
@@ -114,7 +121,7 @@ class JsonlHandler(InteractionHandler):
     async def _status(self, run: Run, _: wire.StatusCommand) -> Mapping[str, Any]:
         known = {"runId": run.run_id, "agent": run.agent, "model": run.model, "sessionId": run.session_id}
         pending = [
-            {"interactionId": one.id, "type": one.type, "description": one.description}
+            {"interactionId": one.id, "type": one.type, "description": one.description, "detail": _detail_of(one)}
             for one in run.interaction.pending
         ]
         fields = {name: value for name, value in known.items() if value is not None}

@@ -4,6 +4,7 @@ See docs/spec/run-api.md, section 8.
 """
 
 import signal
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -14,18 +15,25 @@ import anyio.abc
 from agent_mux.api.event_lines import count
 from agent_mux.cli.errors import error_report, format_error
 from agent_mux.cli.interaction_handlers import DenyingHandler, InteractionHandler, respond
-from agent_mux.cli.interaction_prompts import DECLINED, INTERACTION_EVENTS, describe_request, parse_answer, prompt_for
+from agent_mux.cli.interaction_prompts import (
+    DECLINED,
+    INTERACTION_EVENTS,
+    asks_for_whole,
+    describe_request,
+    parse_answer,
+    prompt_for,
+)
 from agent_mux.cli.interactive.editor import Editor, EditorEvent, EnteredLine, Mailbox, PressedKey
 from agent_mux.cli.interactive.slash_commands import PromptText, SlashCommand, find_problem, help_text, parse_line
 from agent_mux.cli.interactive.usage import ConversationUsage
 from agent_mux.cli.output import Chunk, OutputWriter
-from agent_mux.cli.terminal import Palette, one_line, sanitize
+from agent_mux.cli.terminal import Palette, one_line, sanitize, size_of
 from agent_mux.errors import AgentMuxError, AnyCode
 from agent_mux.events import BaseEvent
 from agent_mux.run.base import Run
 from agent_mux.run.callbacks import CORRECTABLE
 from agent_mux.sdk.codec import Delivery
-from agent_mux.sdk.interactions import PendingInteraction, Response
+from agent_mux.sdk.interactions import Defer, PendingInteraction, Response
 from agent_mux.sdk.options import RunOptions
 
 DOUBLE_PRESS_WINDOW = 1.0  # seconds within which a second Ctrl-C ends the run
@@ -81,7 +89,7 @@ class ReplHandler(InteractionHandler):
         """Leave requests pending for the person at the terminal."""
         if self._denier is not None:
             return self._denier.with_callbacks(options)
-        return replace(options, on_input_required=lambda _: None)
+        return replace(options, on_input_required=lambda _: Defer())
 
     def __enter__(self) -> None:
         self._editor.start()
@@ -181,10 +189,16 @@ class ReplHandler(InteractionHandler):
         while self._waiting:
             self._current_question = pending.get(self._waiting.pop(0))
             if self._current_question is not None:
-                self._print(describe_request(self._current_question, self.palette).removesuffix("\n"))
+                is_folded = self._show_request(self._current_question)
                 await self.output.drain()
-                self._editor.ask(self._current_question.id, prompt_for(self._current_question))
+                self._editor.ask(self._current_question.id, prompt_for(self._current_question, is_folded=is_folded))
                 return
+
+    def _show_request(self, pending: PendingInteraction, *, whole: bool = False) -> bool:
+        """Print a request. Return whether a part of it is left out."""
+        shown = describe_request(pending, self.palette, size_of(sys.stderr), whole=whole)
+        self._print(shown.text.removesuffix("\n"))
+        return shown.is_folded
 
     async def _answer(self, run: Run, question: str, text: str | None) -> None:
         """Answer or decline (text None) the current question."""
@@ -192,10 +206,13 @@ class ReplHandler(InteractionHandler):
         if asked is None or asked.id != question:
             self._note("(no longer needed)")
             return
+        if text is not None and asks_for_whole(asked, text):
+            self._show_request(asked, whole=True)
+            return
         response: Response | None = DECLINED if text is None else parse_answer(asked, text)
         if response is None:
             if asked.type == "approval":
-                self._note("invalid answer: y allows, n denies (n REASON), a always allows similar requests")
+                self._note("invalid answer: y allows, n denies (n REASON), a always allows similar ones, v shows all")
             return
         self._forget_question()
         try:

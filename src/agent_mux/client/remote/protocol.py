@@ -30,8 +30,11 @@ class PendingSnapshot(msgspec.Struct, rename="camel"):
                 detail.get("detail", ""),
                 detail.get("riskLevel", "medium"),
                 detail.get("toolName"),
+                call_id=detail.get("toolCallId"),
                 command=detail.get("command"),
                 paths=tuple(detail.get("paths", ())),
+                tool_input=detail.get("toolInput"),
+                diff=detail.get("diff"),
             )
         else:
             asked = facts.InputRequested(

@@ -15,12 +15,12 @@ import anyio
 from agent_mux._util.logs import LOGGER
 from agent_mux.client.remote.stream import RunStream, StreamItem
 from agent_mux.errors import AgentMuxError
-from agent_mux.events import AgentEvent, DebugEvent, SessionEndEvent
+from agent_mux.events import AgentEvent, DebugEvent, ErrorEvent, SessionEndEvent
 from agent_mux.run.readers import EventReader, EventWindow, Listeners, OrderedDelivery
 from agent_mux.run.result import ResultBuilder, RunResult
 
 MAX_LOCAL_EVENTS = 100
-"""The number of warnings of the client that are inserted among the events of a run; further ones are only logged."""
+"""The number of events of the client that are inserted among the events of a run; further ones are only logged."""
 ABANDONED_CHECK_INTERVAL = 1.0  # seconds between checks whether a reader still exists
 LocalEvents = Sequence[tuple[int, AgentEvent]]
 """Events of the client itself, each with the number of events of the service that precede it."""
@@ -132,10 +132,11 @@ class EventPublisher:
         self._last_timestamp = time.time_ns() // 1_000_000
         """The time of the last event, in milliseconds since the epoch by the clock of the service."""
         self._service_count = 0
-        self._early_warnings: list[str] = []
+        self._early_notes: list[tuple[Callable[[str], AgentEvent], str]] = []
+        """Local events from before the first event of the service: how to create each, and its message."""
         self._is_ended = False
         self.local_events: list[tuple[int, AgentEvent]] = []
-        """The warnings that were inserted among the events of the service. See `LocalEvents`."""
+        """The events of the client that were inserted among the events of the service. See `LocalEvents`."""
         self.listeners = Listeners(self.warn)
         """The callbacks of consumers."""
         self._publish = OrderedDelivery(self._builder.observe, self._window.append, self.listeners.call).deliver
@@ -151,11 +152,11 @@ class EventPublisher:
 
     def publish(self, events: Sequence[AgentEvent]) -> None:
         """Pass on the next events of the service."""
-        if self._early_warnings:  # no warning may precede the first event
+        if self._early_notes:  # no local event may precede the first event
             self._publish_service_events(events[:1])
-            warnings, self._early_warnings, events = self._early_warnings, [], events[1:]
-            for message in warnings:
-                self.warn(message)
+            notes, self._early_notes, events = self._early_notes, [], events[1:]
+            for create, message in notes:
+                self._insert(create, message)
         self._publish_service_events(events)
 
     def _publish_service_events(self, events: Sequence[AgentEvent]) -> None:
@@ -168,15 +169,22 @@ class EventPublisher:
     def warn(self, message: str) -> None:
         """Insert a warning of the client among the events. The service does not receive it.
 
-        After the end of the session, and after `MAX_LOCAL_EVENTS` warnings, it is logged instead.
+        After the end of the session, and after `MAX_LOCAL_EVENTS` events of the client, it is logged instead.
         """
+        self._insert(self._warning_event, message)
+
+    def report_error(self, message: str) -> None:
+        """Insert a recoverable error of the consumer's code among the events, as `warn` does."""
+        self._insert(self._error_event, message)
+
+    def _insert(self, create: Callable[[str], AgentEvent], message: str) -> None:
         if self._is_ended or len(self.local_events) >= MAX_LOCAL_EVENTS:
             logging.getLogger(LOGGER).warning("run %s: %s", self._run_id, message)
             return
         if not self._service_count:
-            self._early_warnings.append(message)
+            self._early_notes.append((create, message))
             return
-        event = self._warning_event(message)
+        event = create(message)
         self.local_events.append((self._service_count, event))
         self._publish([event])
 
@@ -188,10 +196,13 @@ class EventPublisher:
     def _warning_event(self, message: str) -> DebugEvent:
         return DebugEvent(self._run_id, self._agent, self._last_timestamp, "warn", message)
 
+    def _error_event(self, message: str) -> ErrorEvent:
+        return ErrorEvent(self._run_id, self._agent, self._last_timestamp, "VALIDATION_ERROR", message, True)
+
     def close(self) -> None:
         """End the stream of events for all readers."""
-        if self._early_warnings:  # the service sent no event at all
-            self._publish([self._warning_event(message) for message in self._early_warnings])
+        if self._early_notes:  # the service sent no event at all
+            self._publish([create(message) for create, message in self._early_notes])
         self._window.close()
 
     def build_result(self, fields: Mapping[str, Any], derive: Callable[[], Sequence[AgentEvent]]) -> RunResult:

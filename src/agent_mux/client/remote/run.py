@@ -343,6 +343,7 @@ class RemoteRun(BaseRun):
             pending=lambda: self._pending,
             deliver=self._deliver,
             note=self._publisher.warn,
+            fail=self._publisher.report_error,
             listeners=self._publisher.listeners,
             channel=self._channel,
         )

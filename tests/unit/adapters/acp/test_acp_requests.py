@@ -11,7 +11,9 @@ from agent_mux.sdk.codec import AnswerAction, ApproveAction, DenyAction, Interru
 from agent_mux_adapters._dialects.acp import AcpCall, AcpQuestion, AcpQuirks, ToolReader, choice_question
 
 SHELL = {"title": "rm x", "kind": "execute", "status": "pending", "rawInput": {"command": "rm x"}}
-ASKED = facts.ApprovalRequested("0", "Run a command", "rm x", "high", "execute", "call-1", "rm x")
+ASKED = facts.ApprovalRequested(
+    "0", "Run a command", "rm x", "high", "execute", "call-1", "rm x", (), {"command": "rm x"}
+)
 END = {"stopReason": "end_turn"}
 
 

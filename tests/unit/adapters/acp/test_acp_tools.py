@@ -304,7 +304,7 @@ def test_subagent_facts_are_attributed() -> None:
         facts.InSubagent("t", TextDelta("I look.")),
         facts.InSubagent("t", facts.TextEnd()),
         facts.InSubagent("t", ToolReady("u", "bash", {"command": "ls"}, ShellInvocation("ls"))),
-        facts.ApprovalRequested("0", "Run a command", "ls", "low", "bash", command="ls"),
+        facts.ApprovalRequested("0", "Run a command", "ls", "low", "bash", command="ls", tool_input={"command": "ls"}),
         facts.RequestResolved("0", granted=False, reason="no"),
         facts.InSubagent("t", ToolDone("u", error="no", name="bash")),
         facts.InSubagent("t", TextDelta("Fine.")),

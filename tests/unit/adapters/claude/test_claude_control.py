@@ -90,7 +90,9 @@ def test_prompt_is_always_one_line() -> None:
 def test_a_tool_asks_for_permission_and_gets_it() -> None:
     codec = started()
     (asked,) = receive(codec, ask(input={"command": "rm -rf /"}))
-    assert asked == facts.ApprovalRequested("r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /")
+    assert asked == facts.ApprovalRequested(
+        "r1", "Run a shell command", "rm -rf /", "high", "Bash", "t1", "rm -rf /", (), {"command": "rm -rf /"}
+    )
     steps = codec.request(ApproveAction("r1"))
     (answer,) = sent(steps)
     assert answer["response"]["request_id"] == "r1"

@@ -9,8 +9,7 @@ import pytest
 from claude_recordings import events_of, native, new_codec, only, recorded_facts
 from tests.unit.adapters.codec_conversation import receive
 
-from agent_mux.sdk import facts
-from agent_mux_adapters._dialects import unified_diff
+from agent_mux.sdk import facts, unified_diff
 from agent_mux_adapters.claude import tools
 
 GIT = shutil.which("git")

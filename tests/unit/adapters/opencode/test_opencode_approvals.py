@@ -44,7 +44,7 @@ def test_edit_approval_shows_diff_and_tool(talk: OpencodeConversation) -> None:
     diff = "Index: /home/dev/project/a\n====\n--- /home/dev/project/a\n+++ /home/dev/project/a\n@@ -0,0 +1,1 @@\n+x\n"
     [asked] = facts_of(talk.receive(permission(name="edit", metadata={"diff": diff})))
     shown = "--- a/a\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"
-    assert asked == facts.ApprovalRequested("per_1", "Change files", shown, "medium", "write", "c1")
+    assert asked == facts.ApprovalRequested("per_1", "Change files", shown, "medium", "write", "c1", diff=shown)
 
 
 @pytest.mark.parametrize(

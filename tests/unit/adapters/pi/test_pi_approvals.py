@@ -44,7 +44,17 @@ def decided(line: dict[str, Any]) -> Any:
 
 def test_extension_dialog_contains_the_call() -> None:
     assert facts_of(running().receive_request("r", **gate())) == [
-        facts.ApprovalRequested("r", "Run a shell command", "rm -rf build", "high", "bash", "c", "rm -rf build")
+        facts.ApprovalRequested(
+            "r",
+            "Run a shell command",
+            "rm -rf build",
+            "high",
+            "bash",
+            "c",
+            "rm -rf build",
+            (),
+            {"command": "rm -rf build"},
+        )
     ]
 
 

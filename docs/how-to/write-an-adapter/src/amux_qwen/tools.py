@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_mux.sdk import facts
-from agent_mux_adapters._dialects import unified_diff
+from agent_mux.sdk import facts, unified_diff
 from agent_mux_adapters._dialects.stream_json.tools import (
     OpenCall,
     ToolResultBlock,

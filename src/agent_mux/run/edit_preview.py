@@ -1,0 +1,141 @@
+"""The diff of the edits for which an agent asks permission, against the files on disk where they can be read.
+
+The files are those of the working directory. Links out of it, special files, binary files and large files are not read:
+then the diff consists of the texts that the agent reports, with line numbers that count from the start of each.
+"""
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from agent_mux.sdk import unified_diff
+from agent_mux.sdk.facts import FileEdit
+
+MAX_FILE_SIZE = 1 << 20
+"""Bytes of a file that is read."""
+MAX_FILES = 20
+"""Files that are read for one request."""
+READ_TIMEOUT = 0.5
+"""Seconds for reading the files of one request: a network file system may not respond at all."""
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Texts = Mapping[str, str | None]
+"""The content of files by the path in the request; None: there is no such file. Files that are missing are unknown."""
+
+
+def diff_of_edits(edits: Sequence[FileEdit], cwd: str, texts: Texts) -> str:
+    """Return the unified diff of these edits; paths inside `cwd` become relative to it."""
+    by_path: dict[str, list[FileEdit]] = {}
+    for edit in edits:
+        by_path.setdefault(edit.path, []).append(edit)
+    return "".join(_diff_of_file(path, found, cwd, texts) for path, found in by_path.items())
+
+
+def _diff_of_file(path: str, edits: Sequence[FileEdit], cwd: str, texts: Texts) -> str:
+    name = _name_in(cwd, path)
+    if path in texts:
+        before = texts[path]
+        if any(edit.cell is not None for edit in edits):
+            return "".join(_diff_of_cell(name, edit, before) for edit in edits)
+        if before is not None and "\r\n" in before and not any("\r" in (edit.old or "") for edit in edits):
+            before = before.replace("\r\n", "\n")  # agents show models the lines without their ends
+        after = _apply(before, edits)
+        if after is not None:
+            return unified_diff.from_files(name, before, after)
+    return unified_diff.from_replacements(name, [_whole_lines(edit) for edit in edits])
+
+
+def _whole_lines(edit: FileEdit) -> tuple[str, str]:
+    """Return both texts with a newline at the end: parts of a file show nothing about its end."""
+    old, new = (f"{text}\n" if text and not text.endswith("\n") else text for text in (edit.old or "", edit.new))
+    return (old, new) if edit.old is not None and old != new else (edit.old or "", edit.new)
+
+
+def _apply(text: str | None, edits: Iterable[FileEdit]) -> str | None:
+    """Return the text after the edits; None if one does not fit, so that its effect is unknown."""
+    for edit in edits:
+        if edit.old is None or (not edit.old and not text):
+            text = edit.new
+        elif not edit.old or text is None or edit.old not in text:
+            return None
+        else:
+            text = text.replace(edit.old, edit.new, -1 if edit.replaces_all else 1)
+    return text
+
+
+def _diff_of_cell(name: str, edit: FileEdit, notebook: str | None) -> str:
+    old = edit.old if edit.old is not None else _source_of_cell(notebook or "", edit.cell)
+    return unified_diff.from_texts(f"{name}#{edit.cell}", old, edit.new)
+
+
+def _source_of_cell(notebook: str, cell_id: str | None) -> str:
+    try:
+        cells: Any = json.loads(notebook)["cells"]
+        cell = next(cell for number, cell in enumerate(cells) if cell_id in (cell.get("id"), f"cell-{number}"))
+        return "".join(cell["source"])
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError):  # not such a notebook
+        return ""
+
+
+def _name_in(cwd: str, path: str) -> str:
+    pure = PurePath(path)
+    return str(pure.relative_to(cwd)) if cwd and pure.is_relative_to(cwd) else path
+
+
+# -- reading files
+
+
+def read_files(paths: Iterable[str], cwd: str) -> Texts:
+    """Return the texts of files inside `cwd`. A file that is outside, or that cannot be read in time, is missing."""
+    texts: dict[str, str | None] = {}
+    wanted = list(dict.fromkeys(paths))[:MAX_FILES]
+
+    def read() -> None:
+        for path in wanted:
+            try:
+                texts[path] = _read_file(path, cwd)
+            except (OSError, ValueError):  # unreadable, outside, or not text
+                continue
+
+    thread = threading.Thread(target=read, name="edit-preview", daemon=True)
+    thread.start()
+    thread.join(READ_TIMEOUT)
+    return dict(texts)
+
+
+def _read_file(path: str, cwd: str) -> str | None:
+    """Return the content of a regular file; None if there is none.
+
+    Links inside `cwd` are resolved first. Then no component may be a link, also if one was replaced meanwhile.
+    """
+    root = os.path.realpath(cwd)
+    *folders, name = PurePath(os.path.realpath(PurePath(root, path))).relative_to(root).parts
+    directory = os.open(root, _DIRECTORY)
+    try:
+        for folder in folders:
+            inner = os.open(folder, _DIRECTORY, dir_fd=directory)
+            os.close(directory)
+            directory = inner
+        if not _is_small_file(os.stat(name, dir_fd=directory, follow_symlinks=False)):
+            raise ValueError(path)
+        descriptor = os.open(name, _FILE, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(directory)
+    with os.fdopen(descriptor, "rb") as file:
+        if not _is_small_file(os.fstat(descriptor)):  # replaced meanwhile
+            raise ValueError(path)
+        data = file.read(MAX_FILE_SIZE + 1)
+    if len(data) > MAX_FILE_SIZE or b"\0" in data:
+        raise ValueError(path)
+    return data.decode("utf-8")
+
+
+def _is_small_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_SIZE
