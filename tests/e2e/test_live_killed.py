@@ -1,0 +1,81 @@
+"""Runs that are aborted or killed at random moments: never a success, and no process and no file is left."""
+
+import os
+import random
+import signal
+from contextlib import suppress
+
+import pytest
+from tests.e2e.harness import FinishedRun, LiveAgent, assert_nothing_left, finish
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, HEAVY, WAYS
+
+from agent_mux import RunHandle
+from agent_mux_testing.live import Say, Shell
+
+pytestmark = pytest.mark.anyio
+MOMENTS = 4
+"""Runs that are ended in each scenario, each after another event."""
+LAST = "All done."
+
+
+def script(live: LiveAgent) -> None:
+    live.script(
+        live.answer(Say("Working."), Shell("echo one; (sleep 30 &) ; sleep 0.1"), delay=0.02),
+        live.answer(Shell("echo two; sleep 0.1"), delay=0.02),
+        live.answer(Say(LAST), delay=0.02),
+    )
+
+
+async def events_of_a_whole_run(live: LiveAgent, way: str) -> int:
+    script(live)
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "completed"
+    return len(done.events)
+
+
+async def wait_for_events(run: RunHandle, count: int) -> None:
+    async for _ in run:
+        count -= 1
+        if count <= 0:
+            return
+
+
+def assert_ended(live: LiveAgent, done: FinishedRun, reason: str) -> None:
+    """Assert that the run ended for this reason, or completed with its whole answer before it was ended."""
+    assert_nothing_left(done.result.run_id)
+    assert live.processes() == []
+    if done.result.exit_reason == "completed":
+        assert done.result.text == LAST
+    else:
+        assert done.result.exit_reason == reason
+        assert done.result.error is not None
+
+
+@HEAVY
+@ALL_AGENTS
+@BOTH_WAYS
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_abort_at_random_moments(live: LiveAgent, way: str, seed: int) -> None:
+    total = await events_of_a_whole_run(live, way)
+    for moment in random.Random(seed).sample(range(1, total), MOMENTS):  # noqa: S311  # a test, not a secret
+        script(live)
+        async with live.running(**WAYS[way]) as run:
+            await wait_for_events(run, moment)
+            await run.abort()
+            assert live.processes() == []
+        assert_ended(live, await finish(run), "aborted")
+
+
+@HEAVY
+@ALL_AGENTS
+@BOTH_WAYS
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_sigkill_at_random_moments(live: LiveAgent, way: str, seed: int) -> None:
+    total = await events_of_a_whole_run(live, way)
+    for moment in random.Random(seed).sample(range(1, total), MOMENTS):  # noqa: S311  # a test, not a secret
+        script(live)
+        async with live.running(**WAYS[way]) as run:
+            await wait_for_events(run, moment)
+            with suppress(ProcessLookupError, ValueError):  # the run has ended
+                os.kill(live.leader(run.run_id), signal.SIGKILL)
+        assert_ended(live, await finish(run), "killed")

@@ -1,0 +1,92 @@
+"""What the provider answers instead of an answer: no error and no partial answer is ever a success."""
+
+import pytest
+from tests.e2e.harness import FinishedRun, LiveAgent
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, HEAVY, WAYS
+
+from agent_mux_testing.live import STATUSES, Say, early_end, provider_error
+
+pytestmark = pytest.mark.anyio
+TERMINAL_EVENTS = ("auth_error", "rate_limit_error", "context_exceeded", "error", "crash")
+OTHER_CLASSES = {
+    400: {"AUTH_ERROR", "RATE_LIMITED", "CONTEXT_EXCEEDED"},
+    402: {"CONTEXT_EXCEEDED"},
+    403: {"RATE_LIMITED", "CONTEXT_EXCEEDED"},
+    404: {"AUTH_ERROR", "RATE_LIMITED", "CONTEXT_EXCEEDED"},
+    408: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
+    413: {"AUTH_ERROR", "RATE_LIMITED"},
+    500: {"AUTH_ERROR", "RATE_LIMITED", "CONTEXT_EXCEEDED"},
+    502: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
+    503: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
+    504: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
+    529: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
+}
+"""Error codes that mislead: they name another cause, for which another action helps."""
+CODES = {401: "AUTH_ERROR", 429: "RATE_LIMITED"}
+"""The statuses that have a code of their own."""
+
+
+def assert_error_of(done: FinishedRun, status: int) -> None:
+    """Assert that a run failed with an error of the class of this HTTP status, reported once."""
+    error = done.result.error
+    assert done.result.exit_reason == "failed", done.result
+    assert error is not None
+    assert error.message.strip()
+    assert error.code == CODES.get(status, error.code)
+    assert error.code not in {*OTHER_CLASSES.get(status, ()), "ABORTED", "INTERNAL"}
+    assert done.all("message_stop") == []
+    assert len(done.types(*TERMINAL_EVENTS)) == 1
+    assert done.types("turn_end", *TERMINAL_EVENTS, "session_end")[-1] == "session_end"
+
+
+@HEAVY
+@ALL_AGENTS
+@BOTH_WAYS
+@pytest.mark.parametrize("status", STATUSES)
+async def test_http_error(live: LiveAgent, way: str, status: int) -> None:
+    live.script(provider_error(live.kit.api, status))
+    assert_error_of(await live.run(**WAYS[way]), status)
+    assert live.processes() == []
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_filtered_answer(live: LiveAgent, way: str) -> None:
+    live.script(live.answer(Say("I will not"), repeat=True, **early_end(live.kit.api, "filtered")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "failed"
+    assert done.result.error is not None
+    assert done.result.error.code not in {"AUTH_ERROR", "RATE_LIMITED", "CONTEXT_EXCEEDED"}
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_filtered_answer_without_text(live: LiveAgent, way: str) -> None:
+    live.script(live.answer(repeat=True, **early_end(live.kit.api, "filtered")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "failed"
+    assert done.result.text == ""
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_cut_answer(live: LiveAgent, way: str) -> None:
+    live.script(live.answer(Say("The first half of"), repeat=True, **early_end(live.kit.api, "length")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "completed"
+    assert done.result.text.startswith("The first half of")
+    assert getattr(done.result, "stop_reason", None) == "length"
+    assert [event.level for event in done.all("debug") if "length" in event.message or "cut" in event.message] == [
+        "warn"
+    ]
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_empty_answer(live: LiveAgent, way: str) -> None:
+    """An agent may ask again; it ends, and what it did not get is no text of the result."""
+    live.script(live.answer(Say(""), repeat=True))
+    done = await live.run(max_model_calls=10, **WAYS[way])
+    assert done.result.text == ""
+    assert [event for event in done.all("message_stop") if event.text] == []
+    assert live.processes() == []
