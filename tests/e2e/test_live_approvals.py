@@ -146,8 +146,8 @@ async def test_approvals_answered_in_reverse_order(live: LiveAgent) -> None:
     async with live.running(approval_mode="prompt") as run:
         await pending_count(run, 3)
         for waiting in reversed(run.interaction.pending):
-            denied = "touch second" in approval(waiting).detail
-            await run.interaction.respond(waiting.id, Deny("not this one") if denied else Approve())
+            is_second = "touch second" in approval(waiting).detail
+            await run.interaction.respond(waiting.id, Deny("not this one") if is_second else Approve())
     done = await finish(run)
     assert done.result.exit_reason == "completed"
     assert [live.file(name).exists() for name in names] == [True, False, True]

@@ -20,7 +20,7 @@ LAST = "All done."
 
 def script(live: LiveAgent) -> None:
     live.script(
-        live.answer(Say("Working."), Shell("echo one; (sleep 30 &) ; sleep 0.1"), delay=0.02),
+        live.answer(Say("Working."), Shell("echo one; (sleep 30 >/dev/null 2>&1 &) ; sleep 0.1"), delay=0.02),
         live.answer(Shell("echo two; sleep 0.1"), delay=0.02),
         live.answer(Say(LAST), delay=0.02),
     )
@@ -45,7 +45,7 @@ def assert_ended(live: LiveAgent, done: FinishedRun, reason: str) -> None:
     assert_nothing_left(done.result.run_id)
     assert live.processes() == []
     if done.result.exit_reason == "completed":
-        assert done.result.text == LAST
+        assert done.result.messages[-1] == LAST
     else:
         assert done.result.exit_reason == reason
         assert done.result.error is not None
