@@ -85,7 +85,7 @@ async def test_cut_answer(live: LiveAgent, way: str) -> None:
         assert re.search("token|length|incomplete|turn", done.result.error.message)
         return
     assert done.result.text.startswith("The first half of")
-    assert getattr(done.result, "stop_reason", None) == "length"
+    assert done.all("turn_end")[-1].stop_reason == "length"
     assert [event.level for event in done.all("debug") if "cut" in event.message or "length" in event.message]
 
 

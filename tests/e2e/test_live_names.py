@@ -1,9 +1,7 @@
 """Names with unicode, spaces and newlines: of workspaces, of files, and in commands."""
 
-from pathlib import Path
-
 import pytest
-from tests.e2e.harness import FinishedRun, LiveAgent
+from tests.e2e.harness import LiveAgent
 from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, WAYS
 
 from agent_mux_testing.live import Edit, Read, Say, Shell, Write
@@ -12,44 +10,43 @@ pytestmark = pytest.mark.anyio
 UNICODE = "naïve 日本 😀 e\u0301"
 """Letters beyond ASCII, an emoji outside of the basic plane, and a combining accent."""
 QUOTES = 'it\'s a "file" & $HOME #1'
-NAMES = {"unicode": UNICODE, "quotes": QUOTES, "newline": "two\nlines"}
 
 
-def paths(live: LiveAgent, done: FinishedRun) -> set[Path]:
-    """Return the files that the run has changed, by its events."""
-    changed = [event for event in done.events if event.type in {"file_create", "file_write", "file_patch"}]
-    return {live.workspace / event.path for event in changed}
-
-
-@ALL_AGENTS
-@BOTH_WAYS
-@pytest.mark.parametrize("kind", NAMES)
-async def test_odd_workspace(live: LiveAgent, way: str, kind: str) -> None:
-    live.use_workspace(f"{NAMES[kind]} [workspace]")
+async def assert_works_with(live: LiveAgent, way: str, workspace: str, name: str) -> None:
+    """Assert that the agent writes and edits a file of this name and runs a command in a workspace of this name."""
+    live.use_workspace(workspace)
     live.script(
-        live.answer(Write("a.txt", "one\n")), live.answer(Shell("pwd > where; touch made")), live.answer(Say("Done.")),
-    )  # fmt: skip
+        live.answer(Write(name, "one\ntwo\n")),
+        live.answer(Edit(name, "two", "TWO")),
+        live.answer(Shell("pwd > where")),
+        live.answer(Say("Done.")),
+    )
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Done."
-    assert live.file("a.txt").read_text() == "one\n"
+    assert live.file(name).read_text() == "one\nTWO\n"
     assert live.file("where").read_text() == f"{live.workspace}\n"
-    assert paths(live, done) <= {live.file("a.txt")}
     assert live.workspace.samefile(done.one("shell_start").cwd)
+    changed = [event for event in done.events if event.type in {"file_create", "file_write", "file_patch"}]
+    assert {live.workspace / event.path for event in changed} <= {live.file(name)}
 
 
 @ALL_AGENTS
 @BOTH_WAYS
-@pytest.mark.parametrize("kind", ["unicode", "quotes"])
-async def test_odd_file_name(live: LiveAgent, way: str, kind: str) -> None:
-    name = f"{NAMES[kind]}.txt"
-    live.script(
-        live.answer(Write(name, "one\ntwo\n")), live.answer(Edit(name, "two", "TWO")), live.answer(Say("Done.")),
-    )  # fmt: skip
-    done = await live.run(**WAYS[way])
-    assert done.result.exit_reason == "completed"
-    assert live.file(name).read_text() == "one\nTWO\n"
-    assert paths(live, done) <= {live.file(name)}
+async def test_unicode_and_spaces_in_names(live: LiveAgent, way: str) -> None:
+    await assert_works_with(live, way, f"{UNICODE} workspace", f"{UNICODE} file.txt")
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_quotes_in_names(live: LiveAgent, way: str) -> None:
+    await assert_works_with(live, way, f"{QUOTES} [workspace]", f"{QUOTES}.txt")
+
+
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_newline_in_the_name_of_the_workspace(live: LiveAgent, way: str) -> None:
+    await assert_works_with(live, way, "two\nlines", "a.txt")
 
 
 @ALL_AGENTS

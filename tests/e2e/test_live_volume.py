@@ -12,7 +12,8 @@ from agent_mux_testing.live import Say, Shell
 
 pytestmark = pytest.mark.anyio
 SIZE = 3_000_000
-LONG = "0123456789é" * 91_000  # 1,001,000 characters, 1,092,000 bytes
+LONG = " ".join(f"wörd{number * 7919 % 1_000_003:x}" for number in range(100_000))
+"""1 MB of different words: agents stop a model that repeats itself."""
 MANY = 2_500
 """More deltas than the events that a slow reader may fall behind."""
 

@@ -120,6 +120,7 @@ KIT = LiveKit(
         model="claude-opus-4-6",
     ),
     gaps={
+        "approvals_answered_in_reverse_order": Gap("never", "Claude Code asks for one command after the other"),
         "tools_run_concurrently": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"
         ),

@@ -161,6 +161,7 @@ KIT = LiveKit(
     ),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
+        "file_with_a_newline_in_its_name_is_read": Gap("never", "Codex has no tool that reads files"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` reports neither the diff nor the size of a patch"),
         "stored_session/one_shot": Gap(
             "not_yet", "`codex exec` reports less about a patch than the stored session contains"
