@@ -24,6 +24,7 @@ async def assert_works_with(live: LiveAgent, way: str, workspace: str, name: str
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
     assert done.result.text == "Done."
+    assert live.file(name).exists()
     assert live.file(name).read_text() == "one\nTWO\n"
     assert live.file("where").read_text() == f"{live.workspace}\n"
     assert live.workspace.samefile(done.one("shell_start").cwd)
