@@ -25,6 +25,8 @@ OTHER_CLASSES = {
     529: {"AUTH_ERROR", "CONTEXT_EXCEEDED"},
 }
 """Error codes that mislead: they name another cause, for which another action helps."""
+REPEATED = tuple(status for status in STATUSES if status == 429 or status >= 500)
+"""The statuses after which agents repeat the call."""
 CODES = {401: "AUTH_ERROR", 429: "RATE_LIMITED"}
 """The statuses that have a code of their own."""
 
@@ -48,8 +50,18 @@ def assert_error_of(done: FinishedRun, status: int) -> None:
 @HEAVY
 @ALL_AGENTS
 @BOTH_WAYS
-@pytest.mark.parametrize("status", STATUSES)
-async def test_http_error(live: LiveAgent, way: str, status: int) -> None:
+@pytest.mark.parametrize("status", [status for status in STATUSES if status not in REPEATED])
+async def test_refused_model_call(live: LiveAgent, way: str, status: int) -> None:
+    live.script(provider_error(live.kit.api, status))
+    assert_error_of(await live.run(**WAYS[way]), status)
+    assert live.processes() == []
+
+
+@HEAVY
+@ALL_AGENTS
+@BOTH_WAYS
+@pytest.mark.parametrize("status", REPEATED)
+async def test_failing_provider(live: LiveAgent, way: str, status: int) -> None:
     live.script(provider_error(live.kit.api, status))
     assert_error_of(await live.run(**WAYS[way]), status)
     assert live.processes() == []
