@@ -26,11 +26,12 @@ def script(live: LiveAgent) -> None:
     )
 
 
-async def events_of_a_whole_run(live: LiveAgent, way: str) -> int:
+async def random_moments(live: LiveAgent, way: str) -> list[int]:
+    """Return numbers of events, other ones for each agent and way, by the length of a run that is not disturbed."""
     script(live)
     done = await live.run(**WAYS[way])
     assert done.result.exit_reason == "completed"
-    return len(done.events)
+    return random.Random(f"{live.agent} {way}").sample(range(1, len(done.events)), MOMENTS)  # noqa: S311  # no secret
 
 
 async def wait_for_events(run: RunHandle, count: int) -> None:
@@ -54,10 +55,8 @@ def assert_ended(live: LiveAgent, done: FinishedRun, reason: str) -> None:
 @HEAVY
 @ALL_AGENTS
 @BOTH_WAYS
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_abort_at_random_moments(live: LiveAgent, way: str, seed: int) -> None:
-    total = await events_of_a_whole_run(live, way)
-    for moment in random.Random(seed).sample(range(1, total), MOMENTS):  # noqa: S311  # a test, not a secret
+async def test_abort_at_random_moments(live: LiveAgent, way: str) -> None:
+    for moment in await random_moments(live, way):
         script(live)
         async with live.running(**WAYS[way]) as run:
             await wait_for_events(run, moment)
@@ -69,10 +68,8 @@ async def test_abort_at_random_moments(live: LiveAgent, way: str, seed: int) -> 
 @HEAVY
 @ALL_AGENTS
 @BOTH_WAYS
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_sigkill_at_random_moments(live: LiveAgent, way: str, seed: int) -> None:
-    total = await events_of_a_whole_run(live, way)
-    for moment in random.Random(seed).sample(range(1, total), MOMENTS):  # noqa: S311  # a test, not a secret
+async def test_sigkill_at_random_moments(live: LiveAgent, way: str) -> None:
+    for moment in await random_moments(live, way):
         script(live)
         async with live.running(**WAYS[way]) as run:
             await wait_for_events(run, moment)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.e2e.harness import LiveAgent
-from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, WAYS
+from tests.e2e.ways import ALL_AGENTS, BOTH_WAYS, HEAVY, WAYS
 
 from agent_mux_testing.live import Edit, Read, Say, Shell, Write
 
@@ -38,6 +38,7 @@ async def test_unicode_and_spaces_in_names(live: LiveAgent, way: str) -> None:
     await assert_works_with(live, way, f"{UNICODE} workspace", f"{UNICODE} file.txt")
 
 
+@HEAVY
 @ALL_AGENTS
 @BOTH_WAYS
 async def test_quotes_in_names(live: LiveAgent, way: str) -> None:
@@ -50,6 +51,7 @@ async def test_newline_in_the_name_of_the_workspace(live: LiveAgent, way: str) -
     await assert_works_with(live, way, "two\nlines", "a.txt")
 
 
+@HEAVY
 @ALL_AGENTS
 @BOTH_WAYS
 async def test_file_name_with_a_newline(live: LiveAgent, way: str) -> None:
@@ -66,6 +68,7 @@ async def test_file_name_with_a_newline(live: LiveAgent, way: str) -> None:
     assert live.model.received(r"two\nlines.txt")
 
 
+@HEAVY
 @ALL_AGENTS
 async def test_file_with_a_newline_in_its_name_is_read(live: LiveAgent) -> None:
     name = "two\nlines.txt"
