@@ -113,6 +113,7 @@ KIT = LiveKit(
         model="other-model",
     ),
     gaps={
+        "approvals_answered_in_reverse_order": Gap("never", "it asks for one command after the other"),
         "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
         "policy_decides_about_changed_files": Gap(
             "not_yet", "it changes files without asking; the change is reported, not prevented"
