@@ -2,7 +2,7 @@
 
 AgentLoopError
 ├── ConfigurationError          invalid options of an agent: an unknown hook name, a value out of range
-│   └── MissingKeyError         a provider requires a key and none was given
+│   └── MissingKeyError         a key is required and none was given
 ├── MessageError                a sequence of messages that providers reject
 ├── RunInProgressError          a second run was started while one is active
 ├── AbortedError                the run was aborted
@@ -75,7 +75,7 @@ class ConfigurationError(AgentLoopError):
 
 
 class MissingKeyError(ConfigurationError):
-    """The provider requires an API key and none was given."""
+    """An API key is required and none was given: by the provider of a model, or to choose a model."""
 
 
 class MessageError(AgentLoopError, ValueError):

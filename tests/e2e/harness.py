@@ -87,6 +87,11 @@ class LiveAgent:
         self._stack = stack
         self._model: ScriptedModel | None = None
         self._models = 0
+        self.use_workspace("workspace")
+
+    def use_workspace(self, name: str) -> None:
+        """Work in a new git repository of this name instead."""
+        self.workspace = self.workspace.parent / name
         self.workspace.mkdir()
         self.git("init", "--quiet")
 
@@ -177,6 +182,10 @@ class LiveAgent:
     def file(self, name: str) -> Path:
         """Return the path of a file in the workspace."""
         return self.workspace / name
+
+    def leader(self, run_id: str) -> int:
+        """Return the process that a run has started: of its processes that lead a group, the oldest."""
+        return min(pid for pid in processes_of(run_id) if os.getpgid(pid) == pid)
 
     def processes(self) -> list[str]:
         """Return the command lines of all processes that use the agent's home or workspace."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.harness import FinishedRun, LiveAgent, finish
 from tests.e2e.request_fields import messages_after_last_answer
-from tests.e2e.ways import ALL_AGENTS, CORE, ON_BOTH_LOOPS
+from tests.e2e.ways import ALL_AGENTS, CORE, HEAVY, ON_BOTH_LOOPS
 
 from agent_mux import AgentMuxError, Approve, Choice, Deny, PendingInteraction, Policy, RunHandle, Text
 from agent_mux.sdk.interactions import ApprovalDetail, InputDetail
@@ -153,6 +153,71 @@ async def test_approve_parallel(live: LiveAgent) -> None:
     assert live.file("first").exists()
     assert not live.file("second").exists()
     assert sorted(done.types("tool_result", "tool_error")) == ["tool_error", "tool_result"]
+
+
+async def pending_count(run: RunHandle, count: int) -> None:
+    """Wait until this number of requests is open at the same time."""
+    async for _ in run:
+        if len(run.interaction.pending) == count:
+            return
+    raise AssertionError(f"the run ended without {count} open requests")
+
+
+@HEAVY  # agents that ask one after the other are found by a timeout
+@ALL_AGENTS
+async def test_approvals_answered_in_reverse_order(live: LiveAgent) -> None:
+    """Three requests are open at once; the answer to each reaches its own command."""
+    names = ("first", "second", "third")
+    live.script(
+        live.answer(*(Shell(f"touch {name}", asks=True) for name in names)), live.answer(Say("Done.")),
+    )  # fmt: skip
+    async with live.running(approval_mode="prompt") as run:
+        await pending_count(run, 3)
+        for waiting in reversed(run.interaction.pending):
+            is_second = "touch second" in approval(waiting).detail
+            await run.interaction.respond(waiting.id, Deny("not this one") if is_second else Approve())
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert [live.file(name).exists() for name in names] == [True, False, True]
+    assert sorted(done.types("approval_granted", "approval_denied")) == ["approval_denied", *["approval_granted"] * 2]
+    assert sorted(done.types("tool_result", "tool_error")) == ["tool_error", "tool_result", "tool_result"]
+    assert done.result.text == "Done."
+
+
+@ALL_AGENTS
+async def test_approval_left_to_its_deadline(live: LiveAgent) -> None:
+    """The first request is answered, the second is not: it is denied at its deadline, and the agent continues."""
+    live.script(
+        live.answer(Shell("touch first", asks=True)), live.answer(Shell("touch second", asks=True)),
+        live.answer(Say("Done.")),
+    )  # fmt: skip
+    async with live.running(approval_mode="prompt", approval_timeout=2.0) as run:
+        async for event in run:
+            if event.type == "approval_request":
+                await run.approve()
+                break
+    done = await finish(run)
+    assert done.result.exit_reason == "completed"
+    assert [live.file(name).exists() for name in ("first", "second")] == [True, False]
+    assert done.types(*DECISIONS) == ["approval_request", "approval_granted", "approval_request", "approval_denied"]
+    assert "2" in done.one("approval_denied").reason
+    assert done.result.text == "Done."
+
+
+@ALL_AGENTS
+async def test_approval_after_the_abort_is_refused(live: LiveAgent) -> None:
+    live.script(live.answer(Shell("touch made", asks=True)))
+    async with live.running(approval_mode="prompt") as run:
+        waiting = await pending(run)
+        await run.abort()
+        with pytest.raises(AgentMuxError) as refused:
+            await run.interaction.respond(waiting.id, Approve())
+        assert refused.value.code == "RUN_NOT_ACTIVE"
+    done = await finish(run)
+    assert done.result.exit_reason == "aborted"
+    assert order(done, "aborted") == ["approval_request", "approval_denied", "aborted"]
+    assert not live.file("made").exists()
+    assert live.processes() == []
 
 
 @ALL_AGENTS

@@ -118,6 +118,26 @@ async def test_parallel_tools(live: LiveAgent, way: str) -> None:
     live.assert_usage(done, calls=2)
 
 
+@ALL_AGENTS
+@BOTH_WAYS
+async def test_five_parallel_tools_of_which_two_fail(live: LiveAgent, way: str) -> None:
+    commands = [
+        f"echo out{number}; touch made{number}; exit {number if number in {2, 4} else 0}" for number in range(5)
+    ]
+    live.script(live.answer(*map(Shell, commands)), live.answer(Say("Some failed.")))
+    done = await live.run(**WAYS[way])
+    assert done.result.exit_reason == "completed"
+    assert done.result.text == "Some failed."
+    assert all(live.file(f"made{number}").exists() for number in range(5))
+    calls = {event.tool_call_id: str(event.input) for event in done.all("tool_call_ready")}
+    failed = {event.tool_call_id for event in done.all("tool_error")}
+    assert {number for number in range(5) for call in failed if f"touch made{number}" in calls[call]} == {2, 4}
+    assert sorted(event.exit_code for event in done.all("shell_exit")) == [0, 0, 0, 2, 4]
+    assert sorted(done.types("tool_result", "tool_error")) == ["tool_error"] * 2 + ["tool_result"] * 3
+    assert all(live.model.received(f"out{number}") for number in range(5))
+    live.assert_usage(done, calls=2)
+
+
 async def test_tools_run_concurrently(live: LiveAgent) -> None:
     # The first command succeeds only if the second runs at the same time.
     wait = "for i in $(seq 50); do [ -e second ] && break; sleep 0.05; done; [ -e second ] && echo one"

@@ -10,6 +10,8 @@ ALL_AGENTS = pytest.mark.all_agents
 """A scenario for all agents, not only for the fully tested ones."""
 CORE = pytest.mark.core
 """A basic scenario: CI runs these with every agent, and all scenarios with the fully tested agents."""
+HEAVY = pytest.mark.heavy
+"""A scenario of many runs or much data, which CI leaves out."""
 ON_BOTH_LOOPS = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 
 TWO_WAY: dict[str, Any] = {"on_approval_request": lambda _: Approve()}

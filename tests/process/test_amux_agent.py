@@ -60,7 +60,7 @@ def test_prompts_are_queued_and_all_answered(sandbox: Sandbox) -> None:
 
 
 def test_run_without_input_starts_and_ends_in_order(sandbox: Sandbox) -> None:
-    done = sandbox.run("--control")
+    done = sandbox.run("--control", AMUX_AGENT_MODEL="scripted:demo")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert (done.returncode, done.stderr, violations(lines)) == (0, "", [])
     assert [line["type"] for line in lines] == ["session_start", "session_end"]
@@ -427,6 +427,7 @@ def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
         ([], 2, "the prompt is empty"),
         (["--model=unknown:x", "hi"], 2, "unknown provider 'unknown'"),
         (["--model=scripted:/nowhere.json", "hi"], 2, "/nowhere.json"),
+        (["--model=scripted", "hi"], 2, "'scripted' lacks a script; use scripted:PATH"),
         (["--session=unknown", "hi"], 2, "session 'unknown' not found"),
         (["--image=nowhere.png", "hi"], 2, "nowhere.png cannot be read"),
         (["--output-schema-file=nowhere.json", "hi"], 2, "nowhere.json cannot be read"),
@@ -437,7 +438,7 @@ def test_changes_are_denied_without_a_terminal(sandbox: Sandbox) -> None:
 def test_usage_error_is_one_sentence_and_exit_code_2(
     sandbox: Sandbox, argv: list[str], code: int, sentence: str
 ) -> None:
-    done = sandbox.run(*argv)
+    done = sandbox.run(*argv, AMUX_AGENT_MODEL="scripted:demo")
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1

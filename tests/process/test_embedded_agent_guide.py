@@ -13,6 +13,7 @@ import pytest
 from tests.process.installed_command import AMUX, PATIENCE, Installed
 
 from agent_loop.providers.access import VARIABLES
+from agent_loop.providers.default_models import DEFAULT_MODELS
 from agent_mux import decode_event, validate
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -51,6 +52,12 @@ def test_page_lists_every_provider_with_its_variables() -> None:
         for needed in names.needs:
             (variable, *_) = getattr(names, needed)
             assert f"`{variable}`" in rows[vendor] or vendor == "openai-chat"
+
+
+def test_page_lists_the_default_model_of_each_key() -> None:
+    for provider, model in DEFAULT_MODELS.items():
+        keys = " or ".join(f"`{name}`" for name in VARIABLES[provider].api_key)
+        assert f"{keys} selects `{provider}:{model}`" in " ".join(PAGE.split())
 
 
 def test_tutorial_runs_the_embedded_agent_as_shown(tmp_path: Path) -> None:

@@ -116,8 +116,10 @@ def test_the_demo_and_the_embedded_agent_run_on_the_base_install(base: Environme
     assert "Tests that pass now: 1, and none fails." in demo.stdout
     recorded = base.run("amux", "demo", "--recorded")
     assert recorded.returncode == 0, recorded.stderr
+    agent = base.run("amux-agent", "--model=scripted:demo", "hello")
+    assert (agent.returncode, "I changed nothing" in agent.stdout) == (0, True), agent.stderr
     agent = base.run("amux-agent", "hello")
-    assert (agent.returncode, "I am a scripted model" in agent.stdout) == (0, True), agent.stderr
+    assert (agent.returncode, agent.stdout) == (5, ""), agent.stderr
 
 
 def test_the_public_names_and_the_help_work_on_the_base_install(base: Environment) -> None:

@@ -53,12 +53,14 @@ AUTH = AgentAuth(
                 "GOOGLE_API_KEY",
                 "AZURE_OPENAI_API_KEY",
                 "OPENAI_COMPATIBLE_API_KEY",
+                "AWS_BEARER_TOKEN_BEDROCK",
             ),
         ),
     ),
     steps=(
         SetupStep(text="Set a provider's API key, for example Anthropic's.", variable="ANTHROPIC_API_KEY"),
         SetupStep(text="Or that of another provider.", variable="OPENAI_API_KEY"),
+        SetupStep(text="Or name a model, whose provider needs its own access.", variable="AMUX_AGENT_MODEL"),
     ),
 )
 

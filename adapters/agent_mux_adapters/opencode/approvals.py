@@ -51,6 +51,9 @@ class _OpenRequest(msgspec.Struct):
     """The answers to a question's parts, None while open; empty for a permission."""
     takes_several: list[bool]
     """For each part, whether it takes several answers."""
+    session_id: str = ""
+    denial: str | None = None
+    """The message of a denial that is not sent yet; the consumer's decision is settled."""
     is_withdrawn: bool = False
 
 
@@ -80,7 +83,7 @@ class OpencodeApprovals:
         action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
         patterns = _texts(native.get("patterns"))
         detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
-        self._open[key] = _OpenRequest([], [])
+        self._open[key] = _OpenRequest([], [], session_id=text(native.get("sessionID")))
         tool = (mcp[1] if mcp else permission) if tool is None else tool
         risk = risk_of(permission, command)
         paths = _paths(text(metadata.get("filepath")), patterns) if permission in _ABOUT_FILES else ()
@@ -102,26 +105,40 @@ class OpencodeApprovals:
         """Reply with the decision of the consumer; refuse an action that does not fit the request."""
         key, _, part = action.request_id.partition("/")
         request = self._open.get(key)
-        if request is None or request.is_withdrawn:
+        if request is None or request.is_withdrawn or request.denial is not None:
             return (Refuse("INTERACTION_NOT_FOUND", f"opencode is not waiting for {action.request_id}"),)
         if request.answers:
             return self._record_answer(key, request, part, action)
         match action:
             case ApproveAction(always=always):
-                return self._send_decision(key, {"reply": "always" if always else "once"}, granted=True)
+                del self._open[key]
+                sent = self._send_reply(key, {"reply": "always" if always else "once"})
+                return *sent, *self._send_denials(request.session_id), RequestResolved(key, True)
             case DenyAction(reason=reason):
-                return self._send_decision(
-                    key, {"reply": "reject", "message": reason or DENIED}, granted=False, reason=reason
-                )
+                request.denial = reason or DENIED
+                return *self._send_denials(request.session_id), RequestResolved(key, False, reason)
         return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
 
-    def _send_decision(
-        self, key: str, body: Any, *, granted: bool, reason: str | None = None
-    ) -> tuple[CodecOutput, ...]:
-        del self._open[key]
-        return self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body), RequestResolved(
-            key, granted, reason
-        )
+    def _send_denials(self, session_id: str) -> tuple[CodecOutput, ...]:
+        """Send the denials of a session once all its requests are decided.
+
+        With a rejection, OpenCode rejects all other requests of the session that it has no reply to.
+        """
+        requests = [
+            (key, one)
+            for key, one in self._open.items()
+            if one.session_id == session_id and not one.answers and not one.is_withdrawn
+        ]
+        if any(request.denial is None for _, request in requests):
+            return ()
+        steps: list[CodecOutput] = []
+        for key, request in requests:
+            del self._open[key]
+            steps += self._send_reply(key, {"reply": "reject", "message": request.denial})
+        return tuple(steps)
+
+    def _send_reply(self, key: str, body: Any) -> tuple[CodecOutput, ...]:
+        return (self._server_requests.send("permission", "POST", f"/permission/{key}/reply", body),)
 
     def _record_answer(
         self, key: str, request: _OpenRequest, part: str, action: ApproveAction | DenyAction | AnswerAction
@@ -156,23 +173,27 @@ class OpencodeApprovals:
                 if request.answers
                 else self._server_requests.send("permission", "POST", path, {"reply": "reject"})
             )
-            steps += _settle(key, request, granted=False, reason=STOPPED)
+            if request.denial is None:
+                steps += _settle(key, request, granted=False, reason=STOPPED)
             request.is_withdrawn = True
         return tuple(steps)
 
     # -- replies seen in the stream
 
-    def read_reply(self, kind: str, reply: Mapping[str, Any]) -> tuple[Fact, ...]:
+    def read_reply(self, kind: str, reply: Mapping[str, Any]) -> tuple[CodecOutput, ...]:
         """Read `permission.replied`, `question.replied` or `question.rejected`.
 
         The reply may be ours, of another client, or of OpenCode itself for a request like one that was decided.
         """
         key = need_text(reply, "requestID")
         request = self._open.pop(key, None)
-        if request is None or request.is_withdrawn:
+        if request is None:
             return (Ignored(kind, "already settled"),)
+        sent = self._send_denials(request.session_id)
+        if request.is_withdrawn or request.denial is not None:
+            return *sent, Ignored(kind, "already settled")
         granted = _GRANTED.get(text(reply.get("reply")), kind == "question.replied")
-        return _settle(key, request, granted=granted) or (Ignored(kind, "already settled"),)
+        return *sent, *(_settle(key, request, granted=granted) or (Ignored(kind, "already settled"),))
 
     def end_turn(self) -> tuple[Fact, ...]:
         """Settle all open requests as not granted: the turn is over."""
@@ -180,7 +201,7 @@ class OpencodeApprovals:
         return tuple(
             fact
             for key, request in open_.items()
-            if not request.is_withdrawn
+            if not request.is_withdrawn and request.denial is None
             for fact in _settle(key, request, granted=False, reason=TURN_OVER)
         )
 

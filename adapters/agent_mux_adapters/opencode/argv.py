@@ -131,6 +131,9 @@ def run_config(options: RunOptions, inherited: Mapping[str, str], instructions: 
     permission = permission_of(options)
     if permission:
         ours["permission"] = permission
+    if options.approval_mode != "yolo" or options.asks_everything:
+        # Otherwise the turn ends without an answer after two denials at once: only the first one has a message.
+        ours["experimental"] = {"continue_loop_on_deny": True}
     if options.mcp_servers:
         ours["mcp"] = {server.name: write_server(server) for server in options.mcp_servers}
     if instructions:

@@ -15,7 +15,7 @@ EPILOG = (
     "amux-agent sessions           list the sessions for --session\n"
     "amux-agent sessions ID        print the conversation of a session\n\n"
     "Models are named provider:model (anthropic:..., openai:..., scripted:PATH, replay:PATH); API keys are read from\n"
-    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 130 interrupted."
+    "the environment. Exit codes: 0 success, 1 failed run, 2 usage error, 5 no API key, 130 interrupted."
 )
 
 
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_fields(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the run").add_argument
     unset = argparse.SUPPRESS
-    add("--model", default=unset, help="provider:model (default: $AMUX_AGENT_MODEL, else a scripted demo)")
+    add("--model", default=unset, help="provider:model (default: $AMUX_AGENT_MODEL, else by the API key that is set)")
     add("--session", "--resume", dest="session_id", metavar="ID", default=unset, help="continue this session")
     add(
         "--fork",

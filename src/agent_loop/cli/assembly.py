@@ -12,7 +12,14 @@ from agent_loop.cli.approvals import Approvals, Asker
 from agent_loop.cli.errors import UsageError
 from agent_loop.cli.home import AGENT_VARIABLE, sessions_directory, skills_directories
 from agent_loop.cli.protocol import StartCommand
-from agent_loop.cli.settings import behavior_of, limits_of, model_of, system_prompt_of, unsupported_settings
+from agent_loop.cli.settings import (
+    behavior_of,
+    default_model_note,
+    limits_of,
+    model_of,
+    system_prompt_of,
+    unsupported_settings,
+)
 from agent_loop.cli.stream import ApprovalMode, Clock, EventStream, Sink, stream_context
 from agent_loop.cli.turns import ConversationBudget
 from agent_loop.hooks import Hooks, Middleware
@@ -60,7 +67,8 @@ class AssembledAgent:
 async def assemble(start: StartCommand, environment: ProgramEnvironment) -> AssembledAgent:
     """Assemble the agent and emit the first events. Raises `UsageError` and `AgentLoopError` for invalid settings."""
     environ, directory = environment.environ, environment.directory
-    provider = provider_named(model_of(start, environ), base_url=environment.base_url, environ=environ)
+    model = model_of(start, environ)
+    provider = provider_named(model, base_url=environment.base_url, environ=environ)
     store = None if start.no_session else FileSessionStore(sessions_directory(environ))
     session = await _load_session(start, store, environment)
     stream = create_stream(start, environment, provider)
@@ -90,6 +98,8 @@ async def assemble(start: StartCommand, environment: ProgramEnvironment) -> Asse
     )
     approvals.install(hooks)  # last, so that calls blocked by other hooks need no approval
     _emit_session(start, stream, agent, docs)
+    for sentence in default_model_note(start, environ, model):
+        stream.note(sentence)
     await _emit_skills(stream, skills)
     return AssembledAgent(agent, stream, approvals, ConversationBudget(limits_of(start)))
 

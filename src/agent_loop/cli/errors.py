@@ -56,9 +56,8 @@ def code_of(error: BaseException) -> ErrorCode:
 
 
 def is_usage_error(error: BaseException) -> bool:
-    """Whether the user can fix the error by changing the command line, the settings or the environment."""
-    is_missing_key = isinstance(unwrap(error), MissingKeyError)
-    return is_missing_key or code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
+    """Whether the user can fix the error by changing the command line or the settings."""
+    return code_of(error) in {"VALIDATION_ERROR", "SESSION_NOT_FOUND", "CONFIG_ERROR"}
 
 
 def unwrap(error: BaseException) -> BaseException:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from agent_mux._util.version import __version__
 
-USAGE = 2
 FAILED = 1
+USAGE = 2
+NOT_AUTHENTICATED = 5
 BROKEN_PIPE = 141
 INTERRUPTED = 130
 _VERSION_ARGUMENTS = (["--version"], ["-V"], ["version"])
@@ -53,13 +54,15 @@ def _execute(arguments: list[str]) -> int:
 
 def _report(error: Exception) -> int:
     """Print the error as one sentence on standard error and return the exit code."""
-    from agent_loop.cli.errors import is_usage_error, message_of
+    from agent_loop.cli.errors import code_of, is_usage_error, message_of
 
     try:
         sys.stderr.write(f"amux-agent: {message_of(error)}\n")
         sys.stderr.flush()
     except OSError:
         _abandon_output()
+    if code_of(error) == "AUTH_ERROR":
+        return NOT_AUTHENTICATED
     return USAGE if is_usage_error(error) else FAILED
 
 

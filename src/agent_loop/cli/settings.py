@@ -6,9 +6,10 @@ from typing import Any
 from agent_loop.behavior import DEFAULTS, Behavior, ExecutionLimits
 from agent_loop.cli.home import MODEL_VARIABLE, settings_model
 from agent_loop.cli.protocol import StartCommand
+from agent_loop.errors import MissingKeyError
+from agent_loop.providers.default_models import default_model, key_variable
 from agent_loop.providers.registry import OFFLINE_PROVIDERS, PROVIDER_NAMES
 
-DEFAULT_MODEL = "scripted"
 SYSTEM_PROMPT = """\
 You are a coding agent that works in the current directory. Look before you change anything: read the files that \
 matter, and report what you found. Change as little as the task needs. After a change, run the checks that show that \
@@ -16,17 +17,31 @@ it works, if there are any. When you are done, summarize in a few sentences what
 
 
 def model_of(start: StartCommand, environ: Mapping[str, str]) -> str:
-    """Return the model of the run: the requested one, or the default of environment, settings file and program.
+    """Return the model of the run: the requested one, else the configured one, else that of the key that is set.
 
     A model without a provider gets the provider of the default model. Raises `UsageError` if the settings file cannot
-    be read.
+    be read, and `MissingKeyError` if no model is named and no key is set.
     """
-    default = environ.get(MODEL_VARIABLE) or settings_model(environ) or DEFAULT_MODEL
     if start.model is None:
-        return default
-    vendor, colon, _ = default.partition(":")
-    has_no_provider = ":" not in start.model and start.model not in PROVIDER_NAMES
-    return f"{vendor}:{start.model}" if colon and has_no_provider and vendor not in OFFLINE_PROVIDERS else start.model
+        return _configured_model(environ) or default_model(environ)
+    if ":" in start.model or start.model in PROVIDER_NAMES:
+        return start.model
+    try:
+        vendor, colon, _ = (_configured_model(environ) or default_model(environ)).partition(":")
+    except MissingKeyError:
+        return start.model
+    return f"{vendor}:{start.model}" if colon and vendor not in OFFLINE_PROVIDERS else start.model
+
+
+def default_model_note(start: StartCommand, environ: Mapping[str, str], model: str) -> list[str]:
+    """Return a sentence about a model that nobody named, so that its choice is visible; nothing for a named one."""
+    if start.model is not None or _configured_model(environ):
+        return []
+    return [f"no model is named; using {model}, because {key_variable(model.partition(':')[0], environ)} is set"]
+
+
+def _configured_model(environ: Mapping[str, str]) -> str | None:
+    return environ.get(MODEL_VARIABLE) or settings_model(environ)
 
 
 def behavior_of(start: StartCommand) -> Behavior:

@@ -1,4 +1,4 @@
-"""Creation of providers by name: `anthropic:claude-x`, `openai:gpt-x`, `scripted`, `replay:PATH`.
+"""Creation of providers by name: `anthropic:claude-x`, `openai:gpt-x`, `scripted:PATH`, `replay:PATH`.
 
 | name                        | wire                                      |
 |-----------------------------|-------------------------------------------|
@@ -10,7 +10,7 @@
 | `google:MODEL`              | Gemini                                    |
 | `vertex:MODEL`              | Gemini at Google Cloud                    |
 | `bedrock:MODEL`             | Bedrock ConverseStream                    |
-| `scripted`, `scripted:PATH` | no model: plays a script                  |
+| `scripted:PATH`             | no model: plays a script                  |
 | `replay:PATH`               | no model: replays a stored session        |
 
 Vendors' clients are imported when such a provider is first created.

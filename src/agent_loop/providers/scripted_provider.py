@@ -1,4 +1,4 @@
-"""A deterministic offline provider that plays a script: the default of the command, and a tool for tests."""
+"""A deterministic offline provider that plays a script: for demos and tests."""
 
 from collections.abc import Callable, Iterable
 from importlib.resources import files
@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from agent_loop.errors import ProviderError
+from agent_loop.errors import ConfigurationError, ProviderError
 from agent_loop.messages import ToolCall
 from agent_loop.providers.chunking import emit_chunk, message_chunks
 from agent_loop.providers.playback import (
@@ -32,7 +32,7 @@ Answer = Step | ModelResponse | ProviderError | str
 Scriptable = Answer | Callable[[ModelRequest], Answer]
 """A function receives the request when its step is selected."""
 
-BUILT_IN = {"": "no_model.toml", "demo": "demo.toml"}
+BUILT_IN = {"demo": "demo.toml"}
 
 
 class ScriptedProvider:
@@ -67,12 +67,13 @@ class ScriptedProvider:
         self._released: dict[str, anyio.Event] = {}
 
     @classmethod
-    def from_name(cls, rest: str = "") -> "ScriptedProvider":
+    def from_name(cls, rest: str) -> "ScriptedProvider":
         """Create a provider from the part after `scripted:`. Raises `ConfigurationError`.
 
-        Empty: a script that reports that no model is configured; "demo": a script that repairs a small repository;
-        otherwise the path of a script.
+        "demo" is a script that repairs a small repository; everything else is the path of a script.
         """
+        if not rest:
+            raise ConfigurationError("'scripted' lacks a script; use scripted:PATH, or scripted:demo (see `amux demo`)")
         if rest in BUILT_IN:
             data = files("agent_loop.providers").joinpath("scripts", BUILT_IN[rest]).read_bytes()
             return cls(parse_script(data, "toml", BUILT_IN[rest]), keep_requests=False)

@@ -38,6 +38,7 @@ _SETTINGS = {
 _DENIAL = Gap("never", "a denial ends Qwen Code's turn")
 _SILENCE = Gap("not_yet", "Qwen Code retries a failed call without a report, and keeps the earlier text")
 _PATIENCE = Gap("not_yet", "Qwen Code retries a failed call for minutes without a report")
+_NO_STOP_REASON = Gap("not_yet", "Qwen Code reports the stop reason `end_turn` whatever ended the answer")
 _GAPS = {
     **dict.fromkeys(
         ("stored_session/two_way", "stored_session_resumed/two_way", "stored_session_forked"),
@@ -59,6 +60,11 @@ _GAPS = {
         Gap("never", "it runs any program, whose installation is unknown"),
     ),
     "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
+    "approval_left_to_its_deadline": _DENIAL,
+    "approvals_answered_in_reverse_order": Gap("never", "Qwen Code asks for one call after the other"),
+    "cut_answer/two_way": _NO_STOP_REASON,
+    "filtered_answer/two_way": _NO_STOP_REASON,
+    "failing_provider/two_way": _PATIENCE,
     "deny": _DENIAL,
     "deny_reason_reaches_the_model": _DENIAL,
     "question_declined": _DENIAL,

@@ -121,6 +121,7 @@ KIT = LiveKit(
     ),
     gaps={
         "stored_sessions_have_the_quota": Gap("not_yet", "Claude Code does not store the quota in its sessions"),
+        "approvals_answered_in_reverse_order": Gap("never", "Claude Code asks for one command after the other"),
         "tools_run_concurrently": Gap(
             "never", "Claude Code runs commands one after the other, unless it knows that they only read"
         ),

@@ -161,6 +161,7 @@ KIT = LiveKit(
     ),
     gaps={
         "file_read": Gap("never", "Codex has no tool that reads files: it runs `cat`, which is a command"),
+        "file_with_a_newline_in_its_name_is_read": Gap("never", "Codex has no tool that reads files"),
         "file_edits/one_shot": Gap("not_yet", "`codex exec` reports neither the diff nor the size of a patch"),
         "quota_is_reported/one_shot": Gap("not_yet", "`codex exec` prints no quota; the stored session has it"),
         "stored_session/one_shot": Gap(

@@ -95,12 +95,29 @@ _NEVER_ASKS = Gap("never", "the question tool exists at a terminal only")
 _DROPPED = Gap("not_yet", "a model call whose stream breaks off is not tried again")
 _NO_RETRIES = Gap("not_yet", "the ACP mode reports retries only at its end, on standard error")
 _NO_DELEGATION = Gap("not_yet", "the ACP mode refuses sub-agents: denied by policy")
+_NO_ODD_PATHS = Gap("never", "its file tools refuse paths with double quotes, newlines or control characters")
+_NO_STOP_REASON = Gap("not_yet", "neither stream-json nor the ACP mode reports why an answer with text ended")
 _GAPS = {
     "policy_decides_about_read_files": Gap("not_yet", "it reads without asking; reads are reported, not prevented"),
+    "approvals_answered_in_reverse_order": Gap("never", "it asks for one call after the other"),
     "approve_file_change": Gap("never", "files of git are out of reach of the tools"),
+    **dict.fromkeys(
+        ("cut_answer/one_shot", "cut_answer/two_way", "filtered_answer/one_shot", "filtered_answer/two_way"),
+        _NO_STOP_REASON,
+    ),
     "deny_reason_reaches_the_model": Gap("not_yet", "a refused permission has no field for a reason"),
     "dropped_stream_then_recovers/one_shot": _DROPPED,
     "dropped_stream_then_recovers/two_way": _DROPPED,
+    "file_with_a_newline_in_its_name_is_read": _NO_ODD_PATHS,
+    **dict.fromkeys(
+        (
+            "quotes_in_names/one_shot",
+            "quotes_in_names/two_way",
+            "newline_in_the_name_of_the_workspace/one_shot",
+            "newline_in_the_name_of_the_workspace/two_way",
+        ),
+        _NO_ODD_PATHS,
+    ),
     "file_edits/one_shot": Gap("not_yet", "stream-json does not report whether a file existed before"),
     "fork": Gap("never", "sessions cannot be forked"),
     "no_session": Gap("never", "every session is saved"),

@@ -113,6 +113,7 @@ KIT = LiveKit(
         model="other-model",
     ),
     gaps={
+        "approvals_answered_in_reverse_order": Gap("never", "it asks for one command after the other"),
         "home_subagents": Gap("never", "it creates its sub-agents for one task each; they are not defined in files"),
         "approval_of_an_edit_has_the_diff": Gap("not_yet", "it changes files without asking"),
         "policy_decides_about_changed_files": Gap(

@@ -103,6 +103,7 @@ KIT = LiveKit(
         model=f"{PROVIDER}/{OTHER_MODEL}",
     ),
     gaps={
+        "approvals_answered_in_reverse_order": Gap("never", "pi asks for one call after the other"),
         "home_mcp_servers_added_by_amux": Gap("never", NO_MCP),
         "home_mcp_servers_added_by_the_agent": Gap("never", NO_MCP),
         "home_subagents": Gap("never", "pi has no sub-agents"),

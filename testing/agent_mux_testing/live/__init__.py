@@ -1,6 +1,7 @@
 """Driving real CLIs offline: the parts of an answer, the kit of an agent, installed kits, answers and refusals."""
 
 from agent_mux_testing.live.answers import Refusal, answer, delegation, refuse
+from agent_mux_testing.live.failures import EARLY_ENDS, STATUSES, EarlyEnd, early_end, provider_error
 from agent_mux_testing.live.kit import (
     DUMMY_KEY,
     Gap,
@@ -33,10 +34,13 @@ from agent_mux_testing.live.parts import (
 
 __all__ = [
     "DUMMY_KEY",
+    "EARLY_ENDS",
     "MCP_SERVER",
+    "STATUSES",
     "SUBTASK",
     "Ask",
     "Delegate",
+    "EarlyEnd",
     "Edit",
     "Gap",
     "InstallationProbes",
@@ -61,9 +65,11 @@ __all__ = [
     "answer",
     "cache_directory",
     "delegation",
+    "early_end",
     "kit_of",
     "kits",
     "launch",
     "pin_of",
+    "provider_error",
     "refuse",
 ]

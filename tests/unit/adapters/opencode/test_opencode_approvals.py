@@ -104,10 +104,44 @@ def test_denial_has_a_message_so_that_the_turn_continues(talk: OpencodeConversat
 def test_rejections_by_opencode_settle_the_other_requests(talk: OpencodeConversation) -> None:
     talk.receive(permission("per_1"), permission("per_2"))
     talk.request(DenyAction("per_1"))
-    talk.sent()
     assert facts_of(talk.receive(replied("per_1", "reject"), replied("per_2", "reject"))) == [
         facts.RequestResolved("per_2", False)
     ]
+
+
+def test_denial_is_sent_after_the_other_requests_are_decided(talk: OpencodeConversation) -> None:
+    """With a rejection, OpenCode rejects the requests of the session that are still open, also those to be approved."""
+    talk.receive(permission("per_1"), permission("per_2"), permission("per_3"))
+    assert facts_of(talk.request(DenyAction("per_2", "no"))) == [facts.RequestResolved("per_2", False, "no")]
+    assert facts_of(talk.request(ApproveAction("per_3"))) == [facts.RequestResolved("per_3", True)]
+    assert talk.sent() == [("POST /permission/per_3/reply", {"reply": "once"})]
+    [refused] = talk.request(ApproveAction("per_2"))
+    assert isinstance(refused, Refuse)
+    assert talk.sent() == [refused]
+    assert facts_of(talk.request(ApproveAction("per_1"))) == [facts.RequestResolved("per_1", True)]
+    assert talk.sent() == [
+        ("POST /permission/per_1/reply", {"reply": "once"}),
+        ("POST /permission/per_2/reply", {"reply": "reject", "message": "no"}),
+    ]
+    assert facts_of(talk.receive(replied("per_2", "reject"))) == []
+
+
+def test_denial_is_sent_after_another_client_has_decided(talk: OpencodeConversation) -> None:
+    talk.receive(permission("per_1"), permission("per_2"))
+    talk.request(DenyAction("per_1", "no"))
+    assert talk.sent() == []
+    assert facts_of(talk.receive(replied("per_2", "once"))) == [facts.RequestResolved("per_2", True)]
+    assert talk.sent() == [("POST /permission/per_1/reply", {"reply": "reject", "message": "no"})]
+
+
+def test_denial_that_waits_is_withdrawn_with_the_turn(talk: OpencodeConversation) -> None:
+    talk.receive(permission("per_1"), permission("per_2"))
+    talk.request(DenyAction("per_1", "no"))
+    resolved = facts_of(talk.request(Interrupt()))
+    assert resolved == [facts.RequestResolved("per_2", False, "the turn was stopped")]
+    assert sorted(path for path, *_ in talk.sent() if "permission" in path) == [
+        "POST /permission/per_1/reply", "POST /permission/per_2/reply",
+    ]  # fmt: skip
 
 
 def test_late_reply_is_ignored(talk: OpencodeConversation) -> None:

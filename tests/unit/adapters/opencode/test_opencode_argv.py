@@ -77,6 +77,21 @@ def test_prompt_mode_asks_before_changes() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("options", "continues"),
+    [
+        ({"approval_mode": "prompt"}, True),
+        ({"approval_mode": "deny"}, True),
+        ({"approval_mode": "yolo", "policy": Policy()}, True),
+        ({"approval_mode": "yolo"}, False),
+    ],
+)
+def test_turn_continues_after_denials_where_calls_can_be_denied(options: dict[str, Any], continues: bool) -> None:
+    settings = config(spawn(**options))
+    assert ("experimental" in settings) == continues
+    assert settings.get("experimental", {}).get("continue_loop_on_deny", False) == continues
+
+
 def test_deny_mode_asks_for_everything() -> None:
     permission = config(spawn(approval_mode="deny"))["permission"]
     assert permission.pop("question") == "deny"

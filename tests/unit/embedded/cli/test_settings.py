@@ -140,20 +140,34 @@ def test_model_of_the_settings_file_is_the_default(tmp_path: Path) -> None:
         ("openai:gpt-x", "google:g", "google:g"),
         ("openai:gpt-x", "scripted", "scripted"),
         ("scripted:a.json", "gpt-y", "gpt-y"),
-        ("scripted", "gpt-y", "gpt-y"),
+        ("", "gpt-y", "gpt-y"),
     ],
 )
 def test_model_without_a_provider_gets_the_default_provider(usual: str, asked: str, model: str) -> None:
     assert model_of(StartCommand(model=asked), {"AMUX_AGENT_MODEL": usual}) == model
 
 
-def test_missing_key_is_an_auth_error_that_the_user_can_fix() -> None:
-    with pytest.raises(MissingKeyError) as raised:
-        provider_named("anthropic:claude-x", environ={})
+def test_model_without_a_provider_gets_the_provider_whose_key_is_set(tmp_path: Path) -> None:
+    environ = {"AMUX_AGENT_HOME": str(tmp_path), "OPENAI_API_KEY": "key"}
+    assert model_of(StartCommand(model="gpt-y"), environ) == "openai:gpt-y"
+
+
+def test_key_in_the_environment_selects_the_model_of_a_run_that_names_none(tmp_path: Path) -> None:
+    environ = {"AMUX_AGENT_HOME": str(tmp_path), "GEMINI_API_KEY": "key"}
+    assert model_of(StartCommand(), environ).startswith("google:")
+    assert model_of(StartCommand(model="scripted:a.toml"), environ) == "scripted:a.toml"
+    assert model_of(StartCommand(), {**environ, "AMUX_AGENT_MODEL": "openai:gpt-x"}) == "openai:gpt-x"
+
+
+@pytest.mark.parametrize("named", [None, "anthropic:claude-x"])
+def test_missing_key_is_an_auth_error_with_guidance(named: str | None, tmp_path: Path) -> None:
+    environ = {"AMUX_AGENT_HOME": str(tmp_path)}
+    with pytest.raises(MissingKeyError, match="set ANTHROPIC_API_KEY") as raised:
+        provider_named(model_of(StartCommand(model=named), environ), environ=environ)
     failure = failure_of(raised.value)
     assert failure.code == "AUTH_ERROR"
     assert failure.guidance
-    assert is_usage_error(raised.value)
+    assert not is_usage_error(raised.value)
 
 
 def test_unreadable_files_are_rejected_with_their_name(tmp_path: Path) -> None:

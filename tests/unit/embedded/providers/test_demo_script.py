@@ -4,6 +4,7 @@ import anyio
 import pytest
 from tests.unit.embedded.providers.harness import ask, converse
 
+from agent_loop.errors import ProviderError
 from agent_loop.messages import AssistantMessage
 from agent_loop.providers.scripted_provider import ScriptedProvider
 
@@ -71,10 +72,13 @@ def test_demo_reports_what_it_could_not_do(results: list[str], claim: str) -> No
     assert claim in _run(*results)[-1].text
 
 
-def test_the_demo_knows_no_second_task() -> None:
+def test_a_second_task_is_an_error() -> None:
     provider = ScriptedProvider.from_name("demo")
     anyio.run(converse, provider, "Mend the tests", ["", GREEN])
-    assert "I did nothing about this" in anyio.run(ask, provider, "Now something else").text
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="it is over; choose a model with --model") as caught:
+            anyio.run(ask, provider, "Now something else")
+        assert not caught.value.retryable
 
 
 @pytest.mark.parametrize("hostile", ["1" * 200_000, "x" * 200_000, " " * 200_000, "a \n" * 60_000, "def add(" * 30_000])

@@ -209,13 +209,9 @@ async def test_an_answer_is_cancellable_at_each_piece() -> None:
     assert len(received) == 2
 
 
-async def test_default_script_reports_that_no_model_is_configured() -> None:
-    provider = ScriptedProvider.from_name()
-    texts = [(await ask(provider, "write a {{novel}}")).text for _ in range(2)]
-    assert texts[0] == texts[1]
-    for part in ("no intelligence", "write a {{novel}}", "--model anthropic:", "native"):
-        assert part in texts[0]
-    assert provider.requests == []
+def test_a_name_without_a_script_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"'scripted' lacks a script; use scripted:PATH"):
+        ScriptedProvider.from_name("")
 
 
 @pytest.mark.parametrize(
