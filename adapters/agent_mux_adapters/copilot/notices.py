@@ -210,7 +210,6 @@ IGNORED: Mapping[str, str] = {
     "session.fusion_route_failed": _FUSION,
     "session.fusion_route_started": _FUSION,
     "session.handoff": "the session came from elsewhere",
-    "session.idle": "assistant.idle ends the turn; this reports that the background is idle, too",
     "session.indexed_search": _TELEMETRY,
     "session.managed_plugin_progress": _SETTINGS,
     "session.managed_settings_resolved": _SETTINGS,
