@@ -16,7 +16,8 @@ from agent_mux_adapters.codex.threads import CodexThreads
 from agent_mux_adapters.codex.turns import CodexTurns
 from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadResult, decode_delta, read
 
-_OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
+_CONTINUING = frozenset({"thread/resume", "thread/fork"})
+_OPENING = _CONTINUING | {"thread/start"}
 _REFUSED = {
     "account/chatgptAuthTokens/refresh": "Codex manages the user's login",
     "applyPatchApproval": "the first version of the protocol",
@@ -134,8 +135,9 @@ class CodexAppServerCodec:
         if answer is None:
             return self._turns.refused(asked, RpcError(0, "codex opened no thread"))
         thread, forked_from = answer.thread, answer.thread.forked_from_id
-        self._threads.open(thread.id, answer.cwd)
         is_resumed_by_shape = not asked.method and forked_from is None and bool(thread.turns)
+        has_history = bool(thread.turns) or asked.method in _CONTINUING
+        self._threads.open(thread.id, answer.cwd, has_history=has_history)
         known = SessionKnown(
             thread.id,
             resumed=asked.method == "thread/resume" or is_resumed_by_shape,
