@@ -101,7 +101,6 @@ ADAPTER = Adapter(
     aliases=("claude-code",),
     executables=("claude",),
     executable_variable="AMUX_CLAUDE_EXECUTABLE",
-    min_version="2.1.197",
     tested_version="2.1.330",
     capabilities=CAPABILITIES,
     protocols={

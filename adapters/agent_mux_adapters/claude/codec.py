@@ -19,7 +19,7 @@ from agent_mux_adapters._dialects.stream_json.messages import (
     without_ignored,
 )
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
-from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text, version_fact
 from agent_mux_adapters.claude.notices import compacted, loaded, read_system
 from agent_mux_adapters.claude.outcome import api_error_of, is_notice, repeated_error
 from agent_mux_adapters.claude.quota import read_quota
@@ -104,7 +104,8 @@ class ClaudeReader:
         self._input.turn_began()
         self.calls.cwd = text(line.get("cwd"))
         self.calls.permitted = line.get("permissionMode") == "bypassPermissions"
-        line_facts = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        known = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        line_facts: Facts = (*version_fact(line.get("claude_code_version")), *known)
         if not self._initialized:
             self._initialized = True
             line_facts = (*line_facts, *loaded(line))

@@ -65,7 +65,6 @@ ADAPTER = Adapter(
     display_name="Codex CLI",
     executables=("codex",),
     executable_variable="AMUX_CODEX_EXECUTABLE",
-    min_version="0.169.0",
     tested_version="0.169.0",
     capabilities=CAPABILITIES,
     protocols={

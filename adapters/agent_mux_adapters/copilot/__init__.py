@@ -68,7 +68,6 @@ ADAPTER = Adapter(
     aliases=("github-copilot",),
     executables=("copilot",),
     executable_variable="AMUX_COPILOT_EXECUTABLE",
-    min_version="1.0.102",
     tested_version="1.0.102",
     capabilities=CAPABILITIES,
     protocols={

@@ -21,7 +21,7 @@ from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, W
 from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
 from agent_mux_adapters.copilot.approvals import DECISION, CopilotApprovals
 from agent_mux_adapters.copilot.outcome import error_code_of
 from agent_mux_adapters.copilot.requests import (
@@ -110,7 +110,7 @@ class CopilotTurns(PromptQueue):
             return (Ignored(kind, "events report the outcome"),)
         match asked.method:
             case "connect":
-                return *self._connected(fields), self._open()
+                return *version_fact(fields.get("version")), *self._connected(fields), self._open()
             case "sessions.fork":
                 return Ignored(kind, "the session is resumed next"), self._resume(text(fields.get("sessionId")))
             case "session.send":

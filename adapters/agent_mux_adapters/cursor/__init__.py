@@ -49,7 +49,6 @@ ADAPTER = Adapter(
     aliases=("cursor-agent",),
     executables=("cursor-agent",),
     executable_variable="AMUX_CURSOR_EXECUTABLE",
-    min_version="2026.01.28",
     tested_version="2026.01.28",
     capabilities=CAPABILITIES,
     protocols={

@@ -85,7 +85,6 @@ ADAPTER = Adapter(
     aliases=("gemini-cli",),
     executables=("gemini",),
     executable_variable="AMUX_GEMINI_EXECUTABLE",
-    min_version="0.61.0",
     tested_version="0.61.0",
     capabilities=CAPABILITIES,
     protocols={

@@ -76,7 +76,6 @@ ADAPTER = Adapter(
     display_name="OpenCode",
     executables=("opencode",),
     executable_variable="AMUX_OPENCODE_EXECUTABLE",
-    min_version="1.18.33",
     tested_version="1.18.33",
     capabilities=CAPABILITIES,
     protocols={

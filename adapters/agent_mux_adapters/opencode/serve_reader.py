@@ -7,7 +7,7 @@ import msgspec
 
 from agent_mux.sdk.codec import CodecContext, CodecOutput
 from agent_mux.sdk.facts import ContextCompacted, Fact, Ignored, SessionKnown
-from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
+from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text, version_fact
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeSession
 from agent_mux_adapters.opencode.notices import IGNORED_EVENTS, NEXT_ENGINE_PREFIX
@@ -90,7 +90,7 @@ class ServeReader:
             return (Ignored(kind, "emitted from the tool that starts the sub-agent"),)
         if self._conversation.sees_requests or self._sessions.main is not None or not text(info.get("id")):
             return (Ignored(kind, "emitted from the response to the request, or another client's"),)
-        return (SessionKnown(self._sessions.open(text(info["id"])).id),)
+        return *version_fact(info.get("version")), SessionKnown(self._sessions.open(text(info["id"])).id)
 
     def _session_status(self, event: Event, properties: Event) -> OptionalSteps:
         session = self._session_of(properties)

@@ -33,7 +33,6 @@ ADAPTER = Adapter(
     display_name="Replay",
     executables=(sys.executable,),
     executable_variable="AMUX_REPLAY_EXECUTABLE",
-    min_version=VERSION,
     tested_version=VERSION,
     version_argv=("-I", "-S", str(PLAYER), "--version"),
     capabilities=CAPABILITIES,

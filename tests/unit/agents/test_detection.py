@@ -7,9 +7,10 @@ import pytest
 from tests.process.scripted import scripted_adapter
 from tests.unit.sample_agent import AGENT, sample_resolver
 
-from agent_mux.agents.detection import Detector, Host, detect_hosts, version_key
+from agent_mux.agents.detection import Detector, Host, detect_hosts
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.versions import version_key
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,7 @@ async def test_installed_agent_has_its_version(detector: Detector) -> None:
 @pytest.mark.parametrize(
     ("body", "version", "problem"),
     [
-        ("echo scripted 1.2.3", "1.2.3", "older than 3.11"),
+        ("echo scripted 1.2.3", "1.2.3", "older than the tested range, 3.11"),
         ("echo hello; exit 4", None, "(exit code 4) printed no version"),
     ],
 )

@@ -21,7 +21,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallationReso
     found = sample_resolver(tmp_path)
     known = found.adapters.get(AGENT)
     npm = InstallMethod(kind="npm", command="npm install -g wombat", requires=("npm",))
-    found.adapters.register(replace(known, install=(npm,), min_version="2.0", installation=lambda: INSTALLATION))
+    found.adapters.register(replace(known, install=(npm,), tested_version="2.0", installation=lambda: INSTALLATION))
     return found
 
 
