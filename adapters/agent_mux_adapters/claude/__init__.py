@@ -102,6 +102,7 @@ ADAPTER = Adapter(
     executables=("claude",),
     executable_variable="AMUX_CLAUDE_EXECUTABLE",
     tested_version="2.1.330",
+    also_tested_versions=("1.0.120", "2.0.76", "2.1.197"),
     capabilities=CAPABILITIES,
     protocols={
         TWO_WAY: NativeProtocol(

@@ -66,6 +66,7 @@ ADAPTER = Adapter(
     executables=("codex",),
     executable_variable="AMUX_CODEX_EXECUTABLE",
     tested_version="0.169.0",
+    also_tested_versions=("0.80.0",),
     capabilities=CAPABILITIES,
     protocols={
         EXEC: NativeProtocol(

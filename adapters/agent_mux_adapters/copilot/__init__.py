@@ -69,6 +69,7 @@ ADAPTER = Adapter(
     executables=("copilot",),
     executable_variable="AMUX_COPILOT_EXECUTABLE",
     tested_version="1.0.102",
+    also_tested_versions=("1.0.40", "1.0.54"),
     capabilities=CAPABILITIES,
     protocols={
         JSON: NativeProtocol(

@@ -86,6 +86,7 @@ ADAPTER = Adapter(
     executables=("gemini",),
     executable_variable="AMUX_GEMINI_EXECUTABLE",
     tested_version="0.61.0",
+    also_tested_versions=("0.36.0",),
     capabilities=CAPABILITIES,
     protocols={
         STREAM_JSON: NativeProtocol(

@@ -77,6 +77,7 @@ ADAPTER = Adapter(
     executables=("opencode",),
     executable_variable="AMUX_OPENCODE_EXECUTABLE",
     tested_version="1.18.33",
+    also_tested_versions=("1.2.27",),
     capabilities=CAPABILITIES,
     protocols={
         RUN: NativeProtocol(

@@ -91,6 +91,7 @@ ADAPTER = Adapter(
     executables=("pi",),
     executable_variable="AMUX_PI_EXECUTABLE",
     tested_version="0.87.1",
+    also_tested_versions=("0.52.12", "0.73.1"),
     capabilities=CAPABILITIES,
     protocols={
         RPC: NativeProtocol(
