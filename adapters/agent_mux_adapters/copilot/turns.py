@@ -127,7 +127,8 @@ class CopilotTurns(PromptQueue):
         """Handle the error response to one of our requests."""
         message = error.message
         if asked.method == "connect" and error.code == METHOD_NOT_FOUND:
-            return Ignored("response:connect", "a release without this handshake"), self._open()
+            without = Ignored("response:connect", "a release without this handshake")
+            return (without,) if self._is_observed else (without, self._open())
         if asked.method in _HANDSHAKE:
             return TurnFailed(Failure(error_code_of(message), message)), *self._end_input()
         if asked.method == "session.send":

@@ -166,7 +166,7 @@ class GeminiAcpCodec(AcpCodec):
             for step in steps
         ]
         self._after_thought = ThinkingDelta in map(type, separated)
-        return separated or (TextEnd(), Ignored(THOUGHT, "the CLI's own description of the command that follows"))
+        return separated or (TextEnd(),)  # the CLI's own description of the command that follows
 
 
 def quirks_of(context: CodecContext) -> AcpQuirks:

@@ -100,7 +100,7 @@ async def _detect(adapter: Adapter) -> DetectedAgent:
             problem=describe_state(adapter.display_name, version, tested, agent=adapter.agent),
             version_state="unknown",
         )
-    return replace(known, supported=True, version_state=state_of(version, tested) if tested else None)
+    return replace(known, supported=True, version_state=None if adapter.takes_command else state_of(version, tested))
 
 
 async def _ask_version(adapter: Adapter, path: str) -> tuple[str | None, str | None]:

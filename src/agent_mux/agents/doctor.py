@@ -100,6 +100,8 @@ def _evidence(found: DetectedAgent) -> str:
             return " (tested)"
         case "in_range":
             return f" (within the tested range, {range_of(found.tested_versions)})"
+        case "unknown" if not found.tested_versions:
+            return " (not tested)"
         case "unknown":
             return f" (newer than the tested range, {range_of(found.tested_versions)})"
     return ""

@@ -203,7 +203,7 @@ class Adapter(Declaration):
     executable_variable: str
     """Environment variable that overrides the program, for example `AMUX_CLAUDE_EXECUTABLE`."""
     tested_version: str
-    """Version of most recordings, which the live tests drive."""
+    """Version of most recordings, which the live tests drive; empty if no recording is of the real program."""
     also_tested_versions: tuple[str, ...] = ()
     """Other versions that recordings prove to work, in every way in which the agent is driven."""
     version_argv: tuple[str, ...] = ("--version",)
@@ -237,12 +237,12 @@ class Adapter(Declaration):
     @property
     def tested_versions(self) -> tuple[str, ...]:
         """All tested versions, oldest first. Those between the first and the last are expected to work."""
-        return sorted_versions((self.tested_version, *self.also_tested_versions))
+        return sorted_versions(filter(None, (self.tested_version, *self.also_tested_versions)))
 
     @property
     def min_version(self) -> str:
-        """The lowest tested version."""
-        return self.tested_versions[0]
+        """The lowest tested version; empty if there is none."""
+        return next(iter(self.tested_versions), "")
 
     @property
     def needs_command(self) -> bool:
