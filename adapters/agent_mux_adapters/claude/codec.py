@@ -78,9 +78,14 @@ class ClaudeReader:
         if reader is None:
             reason = IGNORED_LINES.get(kind)
             return (facts.Ignored(kind, reason),) if reason else None
-        before = (*self._pending_notice(line), *self._pending_compaction(line), *self._session(line))
+        before = (*self._pending_notice(line), *self._pending_compaction(line))
         line_facts = reader(line)
-        return None if line_facts is None else without_ignored((*before, *line_facts))
+        if line_facts is None:
+            return None
+        # Bookkeeping before `system/init` has the session's id, too, but `init` also has the version of the CLI.
+        is_bookkeeping = all(isinstance(fact, facts.Ignored) for fact in line_facts)
+        session = () if is_bookkeeping else self._session(line)
+        return without_ignored((*before, *session, *line_facts))
 
     def finish(self) -> Facts:
         """Return the facts that are due when the process has exited."""

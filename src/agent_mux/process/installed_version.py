@@ -5,6 +5,7 @@ Starting a CLI for its version takes up to seconds, which no run should wait for
 
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from agent_mux.sdk.versions import find_version
 
 CACHE = Path("cache") / "versions.json"
 """Versions that `--version` printed, relative to the global directory."""
+_PLATFORM = re.compile(r"-(?:darwin|linux|win32)-.*")
+"""The suffix of the version of a package with the binary for one platform."""
 MAX_DEPTH = 6
 """How many directories above a program are searched for its package."""
 
@@ -67,15 +70,21 @@ def _version_of_package(program: Path) -> str | None:
         except (OSError, msgspec.MsgspecError):
             continue
         if package.name:
-            # The package of a project around the program does not list the program.
-            paths = [package.bin] if isinstance(package.bin, str) else package.bin.values()
-            is_listed = any(isinstance(path, str) and _is_same(directory / path, program) for path in paths)
-            return find_version(package.version) if is_listed else None
+            version = _PLATFORM.sub("", package.version)
+            return find_version(version) if _provides(package, directory, program) else None
     return None
 
 
-def _is_same(path: Path, program: Path) -> bool:
-    return os.path.realpath(path) == str(program)
+def _provides(package: _Package, directory: Path, program: Path) -> bool:
+    """Return whether a package provides the program, as a listed command or as the binary that a command starts.
+
+    The package of a project around the program does not: it has its programs in `node_modules`.
+    """
+    commands = {package.name.rpartition("/")[2]: package.bin} if isinstance(package.bin, str) else package.bin
+    if program.name in commands and "node_modules" not in program.relative_to(directory).parts:
+        return True
+    paths = (path for path in commands.values() if isinstance(path, str))
+    return any(os.path.realpath(directory / path) == str(program) for path in paths)
 
 
 def _cached_version(program: Path) -> str | None:

@@ -37,6 +37,23 @@ def test_package_around_a_program_of_another_one_is_not_its_package(tmp_path: Pa
     assert installed_version(str(link)) is None
 
 
+@pytest.mark.parametrize("version", ["1.2.3", "1.2.3-linux-x64"])
+def test_binary_that_the_command_of_a_package_starts_has_its_version(tmp_path: Path, version: str) -> None:
+    package(tmp_path, "bin/wombat.js", version=version)
+    binary = tmp_path / "node_modules" / "wombat" / "vendor" / "linux" / "wombat"
+    binary.parent.mkdir(parents=True)
+    binary.write_text("")
+    assert installed_version(str(binary)) == "1.2.3"
+
+
+def test_program_in_the_modules_of_a_project_does_not_have_the_version_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "project", "version": "9.9.9", "bin": {"wombat": "w.js"}}')
+    shim = tmp_path / "node_modules" / ".bin" / "wombat"
+    shim.parent.mkdir(parents=True)
+    shim.write_text("#!/bin/sh\n")
+    assert installed_version(str(shim)) is None
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"name": 1}', '{"name": "w", "version": "x", "bin": {"w": 1}}'])
 def test_damaged_package_has_no_version(tmp_path: Path, content: str) -> None:
     link = package(tmp_path, "wombat.js")
