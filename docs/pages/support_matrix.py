@@ -94,8 +94,7 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         # An adapter that drives any program was tested with one of them: its package names it.
         pinned = [pinned_version(adapter, pin) for pin in kit.pins] if kit else ["-"]
         tested = ", ".join(pinned)
-        is_compared = adapter.tested_versions and not adapter.takes_command
-        in_range = range_of(adapter.tested_versions) if is_compared else "-"
+        in_range = range_of(adapter.tested_versions) if adapter.tested_versions else "-"
         rows.append((adapter.display_name, f"`{adapter.agent}`", in_range, recorded, tested))
     return table(("agent", "name", "tested range", "recordings of version (count)", "driven live"), rows)
 

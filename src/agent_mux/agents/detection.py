@@ -81,7 +81,7 @@ class Detector:
 
 
 async def _detect(adapter: Adapter) -> DetectedAgent:
-    tested = () if adapter.takes_command else adapter.tested_versions
+    tested = adapter.tested_versions
     known = DetectedAgent(
         adapter.agent, adapter.display_name, False, min_version=adapter.min_version, tested_versions=tested
     )

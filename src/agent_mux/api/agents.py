@@ -75,7 +75,7 @@ def agent_view(adapter: Adapter) -> AgentView:
         protocols=sorted(adapter.protocols),
         min_version=adapter.min_version,
         tested_version=adapter.tested_version,
-        tested_versions=[] if adapter.takes_command else list(adapter.tested_versions),
+        tested_versions=list(adapter.tested_versions),
     )
 
 

@@ -76,15 +76,14 @@ def _version_of_package(program: Path) -> str | None:
 
 
 def _provides(package: _Package, directory: Path, program: Path) -> bool:
-    """Return whether a package provides the program, as a listed command or as the binary that a command starts.
+    """Return whether a package provides the program: it is installed, or lists the program as a command.
 
-    The package of a project around the program does not: it has its programs in `node_modules`.
+    The package of a project around the program is neither.
     """
-    commands = {package.name.rpartition("/")[2]: package.bin} if isinstance(package.bin, str) else package.bin
-    if program.name in commands and "node_modules" not in program.relative_to(directory).parts:
+    if "node_modules" in {directory.parent.name, directory.parent.parent.name}:
         return True
-    paths = (path for path in commands.values() if isinstance(path, str))
-    return any(os.path.realpath(directory / path) == str(program) for path in paths)
+    paths = [package.bin] if isinstance(package.bin, str) else package.bin.values()
+    return any(isinstance(path, str) and os.path.realpath(directory / path) == str(program) for path in paths)
 
 
 def _cached_version(program: Path) -> str | None:

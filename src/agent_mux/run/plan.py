@@ -313,7 +313,7 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
         max_turns=options.max_model_calls or 0,
         model=options.model or adapter.default_model,
         prices=prices_of(adapter.models()),
-        tested_versions=() if adapter.takes_command else adapter.tested_versions,
+        tested_versions=adapter.tested_versions,
         auth_guidance=adapter.auth_guidance,
     )
 

@@ -236,7 +236,12 @@ class Adapter(Declaration):
 
     @property
     def tested_versions(self) -> tuple[str, ...]:
-        """All tested versions, oldest first. Those between the first and the last are expected to work."""
+        """All tested versions, oldest first. Those between the first and the last are expected to work.
+
+        Empty for an adapter that drives any program: they are versions of one of those.
+        """
+        if self.takes_command:
+            return ()
         return sorted_versions(filter(None, (self.tested_version, *self.also_tested_versions)))
 
     @property

@@ -32,9 +32,11 @@ def test_program_of_an_npm_package_has_its_version(tmp_path: Path) -> None:
     assert installed_version(str(package(tmp_path / "other", "cli.js", bin="cli.js"))) == "1.2.3"
 
 
-def test_package_around_a_program_of_another_one_is_not_its_package(tmp_path: Path) -> None:
-    link = package(tmp_path, "bin/wombat.js", bin={"other": "bin/other.js"})
-    assert installed_version(str(link)) is None
+def test_program_that_a_package_under_development_lists_has_its_version(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "wombat", "version": "1.2.3", "bin": "cli.js"}')
+    for name, version in (("cli.js", "1.2.3"), ("other.js", None)):
+        (tmp_path / name).write_text("#!/usr/bin/env node\n")
+        assert installed_version(str(tmp_path / name)) == version
 
 
 @pytest.mark.parametrize("version", ["1.2.3", "1.2.3-linux-x64"])
