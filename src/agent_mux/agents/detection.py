@@ -13,7 +13,7 @@ import anyio
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.executable import find_executable
-from agent_mux.process.installed_version import remember_version
+from agent_mux.process.installed_version import installed_version, remember_version
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.sdk.versions import VersionState, describe_state, find_version, is_older, state_of
@@ -90,10 +90,12 @@ async def _detect(adapter: Adapter) -> DetectedAgent:
     except AgentMuxError as error:
         return replace(known, problem=str(error))
     version, problem = await _ask_version(adapter, path)
+    if version is not None:
+        remember_version(path, version)
+    version = version or installed_version(path)
     known = replace(known, installed=True, path=path, version=version, problem=problem)
     if version is None:
         return known
-    remember_version(path, version)
     if is_older(version, tested):
         return replace(
             known,

@@ -47,7 +47,8 @@ class VersionAssembler:
         is_suspect = is_older(version, self._tested) or verdict.exit_reason in {"crashed", "truncated"}
         if not is_suspect or state_of(version, self._tested) != "unknown":
             return verdict
-        return replace(verdict, failure=replace(failure, message=f"{failure.message} ({self._description})"))
+        hint = describe_state("version", version, self._tested, agent=self._agent)
+        return replace(verdict, failure=replace(failure, message=f"{failure.message} ({hint})"))
 
     def _report(self) -> None:
         if self._is_reported or self.version is None or not self._tested:
@@ -56,8 +57,5 @@ class VersionAssembler:
         state = state_of(self.version, self._tested)
         if state != "tested":
             level = "verbose" if state == "in_range" else "warn" if is_older(self.version, self._tested) else "info"
-            self._emitter.emit(DebugEvent, level, self._description)
-
-    @property
-    def _description(self) -> str:
-        return describe_state(self._program, self.version or "", self._tested, agent=self._agent)
+            message = describe_state(self._program, self.version, self._tested, agent=self._agent)
+            self._emitter.emit(DebugEvent, level, message)

@@ -68,7 +68,7 @@ def test_crash_names_the_version_and_the_next_step() -> None:
     assert verdict.failure is not None
     assert verdict.failure.message == (
         "Wombat 1.0.0 exited with code 1 before its closing message: no such option "
-        "(Wombat 1.0.0 is older than the tested range, 1.2.0 to 1.9.0; update it: amux update wombat)"
+        "(version 1.0.0 is older than the tested range, 1.2.0 to 1.9.0; update it: amux update wombat)"
     )
 
 
@@ -76,7 +76,7 @@ def test_refused_handshake_of_an_old_release_names_the_next_step() -> None:
     failed = facts.TurnFailed(facts.Failure("AGENT_CRASH", "Unhandled method"))
     events = played(assembler(agent_version="1.0.0"), failed)
     [error] = [event for event in events if event.type == "error"]
-    assert "Unhandled method (Wombat 1.0.0 is older" in error.message
+    assert "Unhandled method (version 1.0.0 is older" in error.message
 
 
 @pytest.mark.parametrize(
