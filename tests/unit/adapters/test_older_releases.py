@@ -88,7 +88,7 @@ def test_session_start_has_the_version_that_the_agent_reports(name: str) -> None
     assert start.agent_version == name.split("/")[1]  # type: ignore[union-attr]
 
 
-VERSIONED = [adapter for adapter in ADAPTERS if adapter.tested_versions and adapter.agent != "replay"]
+VERSIONED = [adapter for adapter in ADAPTERS if adapter.tested_versions]
 
 
 @pytest.mark.parametrize("adapter", VERSIONED, ids=lambda adapter: adapter.agent)
