@@ -11,7 +11,6 @@ import sys
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux_adapters.replay.argv import PLAYER, context, spawn
-from agent_mux_adapters.replay.player import VERSION
 
 CAPABILITIES = AgentCapabilities(
     agent="replay",

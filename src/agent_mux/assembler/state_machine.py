@@ -101,6 +101,7 @@ class StreamStateMachine:
     def follow(self, context: StreamContext) -> None:
         """Continue with another agent or model: its names and its prices."""
         self._context = context
+        self.version.follow(context)
         self._emitter.agent = context.agent
         self.costs.use_prices(context.prices, context.model)
 

@@ -14,13 +14,27 @@ class VersionAssembler:
 
     def __init__(self, emitter: Emitter, context: StreamContext) -> None:
         self._emitter = emitter
-        self._agent = context.agent
-        self._program = context.display_name or context.agent
-        self._tested = context.tested_versions
+        self._context = context
         self._is_session_announced = False
         self._is_reported = False
         self.version = context.agent_version
         """The version; None until it is known."""
+
+    def follow(self, context: StreamContext) -> None:
+        """Use the settings of the next attempt, of which another program may be the agent."""
+        if context.agent != self._context.agent:
+            self.version, self._is_reported = context.agent_version, False
+        self._context = context
+        if self._is_session_announced:
+            self._report()
+
+    @property
+    def _tested(self) -> tuple[str, ...]:
+        return self._context.tested_versions
+
+    @property
+    def _program(self) -> str:
+        return self._context.display_name or self._context.agent
 
     @property
     def program(self) -> str:
@@ -47,7 +61,7 @@ class VersionAssembler:
         is_suspect = is_older(version, self._tested) or verdict.exit_reason in {"crashed", "truncated"}
         if not is_suspect or state_of(version, self._tested) != "unknown":
             return verdict
-        hint = describe_state("version", version, self._tested, agent=self._agent)
+        hint = describe_state("version", version, self._tested, agent=self._context.agent)
         return replace(verdict, failure=replace(failure, message=f"{failure.message} ({hint})"))
 
     def _report(self) -> None:
@@ -57,5 +71,5 @@ class VersionAssembler:
         state = state_of(self.version, self._tested)
         if state != "tested":
             level = "verbose" if state == "in_range" else "warn" if is_older(self.version, self._tested) else "info"
-            message = describe_state(self._program, self.version, self._tested, agent=self._agent)
+            message = describe_state(self._program, self.version, self._tested, agent=self._context.agent)
             self._emitter.emit(DebugEvent, level, message)

@@ -88,3 +88,14 @@ def test_error_that_the_version_does_not_explain_stays_as_it_is(version: str, co
     verdict = stream.end(Ending(code=0))
     assert verdict.failure is not None
     assert verdict.failure.message == "the provider refused"
+
+
+def test_fallback_to_another_agent_has_its_own_version() -> None:
+    stream = assembler(agent_version="1.9.0")
+    stream.receive(facts.SessionKnown("s"))
+    stream.receive(facts.TurnBegin())
+    other = StreamContext(run_id="0" * 26, agent="badger", agent_version="7.0.0", tested_versions=("6.0.0",))
+    stream.restart(facts.Retrying(1, 1, "limited"), other)
+    events = played(stream, *DONE)
+    assert stream.agent_version == "7.0.0"
+    assert [message for _, message in notes(events) if message.startswith("badger 7.0.0 is newer")]
