@@ -16,6 +16,7 @@ from agent_mux.sdk.config import AgentPaths, ConfigFile
 from agent_mux.sdk.documents import field_name
 from agent_mux.sdk.installation import AgentInstallation, DefinitionFolders
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.versions import range_of
 from agent_mux_testing.conformance.checks import GOLDEN
 from agent_mux_testing.fixtures import find_fixtures, load_fixture
 from agent_mux_testing.live import Pin, kits
@@ -33,6 +34,12 @@ INTRODUCTION = """# Support matrix
 Every entry on this page was observed: in a recording of the real CLI (in `fixtures/`), or in the last run of the real
 CLIs with the scripted model (`make e2e`). Agents whose CLI cannot be installed from a registry are marked as
 documented: their fixtures follow the vendor's documentation and are not verified.
+"""
+VERSIONS = """## Agents
+
+`amux detect` and every run compare the installed version with the recordings. A version with recordings that prove
+every way in which the agent is driven is `tested`; another one within the tested range is `in_range`; the others are
+`unknown`. Recordings of versions before the range prove a part of them. No version is refused.
 """
 PROTOCOLS = """## Native protocols
 
@@ -62,7 +69,7 @@ cheapest protocol that supports the options, and `two_way` one with approvals. E
 def support_matrix_page() -> str:
     """Return the page."""
     adapters = [adapter for adapter in drivable_adapters() if find_fixtures(FIXTURES, adapter.agent)]
-    parts = [INTRODUCTION, "## Agents\n", _agents(adapters), PROTOCOLS, _protocols(adapters)]
+    parts = [INTRODUCTION, VERSIONS, _agents(adapters), PROTOCOLS, _protocols(adapters)]
     parts += ["### What they do not report\n", _losses(adapters)]
     parts += [EVENTS.format(mux=", ".join(f"`{name}`" for name in OF_ANY_AGENT)), _events(adapters)]
     parts += [_homes(drivable_adapters())]
@@ -87,8 +94,9 @@ def _agents(adapters: Sequence[Adapter]) -> str:
         # An adapter that drives any program was tested with one of them: its package names it.
         pinned = [pinned_version(adapter, pin) for pin in kit.pins] if kit else ["-"]
         tested = ", ".join(pinned)
-        rows.append((adapter.display_name, f"`{adapter.agent}`", adapter.min_version, recorded, tested))
-    return table(("agent", "name", "minimum version", "recordings of version (count)", "driven live"), rows)
+        in_range = range_of(adapter.tested_versions) if adapter.tested_versions else "-"
+        rows.append((adapter.display_name, f"`{adapter.agent}`", in_range, recorded, tested))
+    return table(("agent", "name", "tested range", "recordings of version (count)", "driven live"), rows)
 
 
 def pinned_version(adapter: Adapter, pin: Pin) -> str:

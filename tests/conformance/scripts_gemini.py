@@ -50,7 +50,7 @@ def native_results(fixture: Fixture) -> dict[str, str]:
         update = acp_update(native)
         if native.get("type") == "tool_result":
             text = native.get("error", {}).get("message") or native.get("output", "")
-            found[native["tool_id"]] = "" if text.startswith("Output: ") else text
+            found[native["tool_id"]] = "" if text.startswith(("Output: ", "Command: ")) else text
         elif update.get("status") in ENDED:
             shown = acp_texts(update)
             found[update["toolCallId"]] = "" if "Process Group PGID" in shown else shown

@@ -199,6 +199,14 @@ class LiveAgent:
         while not self.file(name).exists():  # noqa: ASYNC110
             await anyio.sleep(POLL_INTERVAL)
 
+    def assert_version(self, finished: FinishedRun) -> None:
+        """Assert that result and stream name the version of the CLI."""
+        version = finished.result.agent_version
+        assert finished.one("session_start").agent_version == version
+        # No stream and no npm package has the version of a CLI that pip installs, except where it speaks ACP.
+        is_unknown = version is None and not pin_of(self.agent, self.provisioned.version).npm
+        assert is_unknown or version == self.provisioned.version
+
     def assert_usage(self, finished: FinishedRun, *, calls: int, inside: int = 0) -> None:
         """Assert that cost and tokens of the run are those of this number of model calls.
 

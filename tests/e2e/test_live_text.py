@@ -35,6 +35,7 @@ async def test_text(live: LiveAgent) -> None:
     assert live.model.received("say hello")
     assert live.model.unused_steps == ()
     live.assert_usage(done, calls=1)
+    live.assert_version(done)
 
 
 async def test_text_two_way(live: LiveAgent) -> None:
@@ -46,6 +47,7 @@ async def test_text_two_way(live: LiveAgent) -> None:
     assert done.all("text_delta")[-1].accumulated == done.result.text
     assert done.all("stream_fallback") == []
     live.assert_usage(done, calls=1)
+    live.assert_version(done)
 
 
 @ALL_AGENTS

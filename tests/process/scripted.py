@@ -153,7 +153,6 @@ def scripted_adapter(
         display_name=agent.capitalize(),
         executables=(sys.executable,),
         executable_variable=f"AMUX_{agent.upper()}_EXECUTABLE",
-        min_version="3.11",
         tested_version="3.11",
         capabilities=AgentCapabilities(
             agent=agent,

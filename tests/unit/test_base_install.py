@@ -189,10 +189,12 @@ for extra, command in {
         assert f"pip install 'agent-mux[{extra}]'" in line
 
 
-def test_the_embedded_agent_answers_without_extras() -> None:
-    code = """
+def test_the_embedded_agent_answers_without_extras(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('{"steps": [{"text": "I am a scripted model."}]}')
+    code = f"""
 from agent_loop.cli.main import main
-sys.argv[1:] = ["hello"]
+sys.argv[1:] = ["--model", "scripted:{script}", "hello"]
 sys.exit(main())
 """
     assert "I am a scripted model" in run_without_extras(code)

@@ -8,7 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agent_mux.sdk.facts import AgentVersion
 from agent_mux.sdk.models import Price
+from agent_mux.sdk.versions import find_version
 
 LARGEST = 2**53  # the largest integer that every JSON reader keeps exactly
 
@@ -113,3 +115,9 @@ def listed_price(fields: Mapping[str, Any], *, read: Any, written: Any) -> Price
     if not taken and not given:
         return None
     return Price(taken, given, dollars(read) or None, dollars(written) or None)
+
+
+def version_fact(value: Any) -> tuple[AgentVersion, ...]:
+    """Return the fact for the version that an agent reports; empty for a value without a version."""
+    version = find_version(text(value))
+    return (AgentVersion(version),) if version else ()

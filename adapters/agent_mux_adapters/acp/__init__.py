@@ -45,7 +45,6 @@ ADAPTER = Adapter(
     executables=(),
     takes_command=True,
     executable_variable=EXECUTABLE_VARIABLE,
-    min_version="0",
     tested_version="1",
     capabilities=CAPABILITIES,
     protocols={

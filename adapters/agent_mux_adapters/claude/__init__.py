@@ -101,8 +101,8 @@ ADAPTER = Adapter(
     aliases=("claude-code",),
     executables=("claude",),
     executable_variable="AMUX_CLAUDE_EXECUTABLE",
-    min_version="2.1.197",
     tested_version="2.1.330",
+    also_tested_versions=("1.0.120", "2.0.76", "2.1.197"),
     capabilities=CAPABILITIES,
     protocols={
         TWO_WAY: NativeProtocol(

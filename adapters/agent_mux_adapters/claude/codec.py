@@ -19,9 +19,9 @@ from agent_mux_adapters._dialects.stream_json.messages import (
     without_ignored,
 )
 from agent_mux_adapters._dialects.stream_json.tools import StreamJsonCalls
-from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text
+from agent_mux_adapters._dialects.tolerant import kind_of, mapping, need_mapping, text, version_fact
 from agent_mux_adapters.claude.notices import compacted, loaded, read_system
-from agent_mux_adapters.claude.outcome import api_error_of
+from agent_mux_adapters.claude.outcome import api_error_of, is_notice, repeated_error
 from agent_mux_adapters.claude.quota import read_quota
 from agent_mux_adapters.claude.subagents import ClaudeSubagents
 from agent_mux_adapters.claude.tools import TOOLS
@@ -49,7 +49,8 @@ class ClaudeReader:
         self._input = agent_input
         usage = ClaudeUsage(continues_session=bool(context.session_id or context.fork_session_id))
         self._subagents = ClaudeSubagents()
-        self._calls = calls = StreamJsonCalls(TOOLS, self._subagents)
+        self.calls = calls = StreamJsonCalls(TOOLS, self._subagents)
+        """The tool calls of all agents."""
         self.main = MessageReader(calls, usage.model_call, is_main=True)
         """The message reader of the main agent."""
         self._messages = MessageReaders(self.main, lambda: MessageReader(calls, subagent_usage, is_main=False))
@@ -58,6 +59,8 @@ class ClaudeReader:
         self._initialized = False
         self._compaction: Mapping[str, Any] | None = None
         """A compaction whose summary is in the next line."""
+        self._notice: Mapping[str, Any] | None = None
+        """A text of the CLI itself, which the next line may show to be an error."""
         self._readers: Mapping[str, Callable[[Mapping[str, Any]], Facts | None]] = {
             "assistant": self._assistant,
             "user": self._user,
@@ -75,13 +78,18 @@ class ClaudeReader:
         if reader is None:
             reason = IGNORED_LINES.get(kind)
             return (facts.Ignored(kind, reason),) if reason else None
-        before = (*self._pending_compaction(line), *self._session(line))
+        before = (*self._pending_notice(line), *self._pending_compaction(line))
         line_facts = reader(line)
-        return None if line_facts is None else without_ignored((*before, *line_facts))
+        if line_facts is None:
+            return None
+        # Bookkeeping before `system/init` has the session's id, too, but `init` also has the version of the CLI.
+        is_bookkeeping = all(isinstance(fact, facts.Ignored) for fact in line_facts)
+        session = () if is_bookkeeping else self._session(line)
+        return without_ignored((*before, *session, *line_facts))
 
     def finish(self) -> Facts:
         """Return the facts that are due when the process has exited."""
-        return (*self._pending_compaction({}), *self._turns.finish())
+        return (*self._pending_notice({}), *self._pending_compaction({}), *self._turns.finish())
 
     # -- the session
 
@@ -99,9 +107,10 @@ class ClaudeReader:
 
     def _init(self, line: Mapping[str, Any]) -> Facts:
         self._input.turn_began()
-        self._calls.cwd = text(line.get("cwd"))
-        self._calls.permitted = line.get("permissionMode") == "bypassPermissions"
-        line_facts = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        self.calls.cwd = text(line.get("cwd"))
+        self.calls.permitted = line.get("permissionMode") == "bypassPermissions"
+        known = self._session_known(text(line.get("session_id")), text(line.get("model")) or None)
+        line_facts: Facts = (*version_fact(line.get("claude_code_version")), *known)
         if not self._initialized:
             self._initialized = True
             line_facts = (*line_facts, *loaded(line))
@@ -125,15 +134,32 @@ class ClaudeReader:
             return (
                 facts.Ignored("assistant/error", "the closing message or the end of the sub-agent reports the error"),
             )
+        if is_notice(line) and not parent_of(line):
+            self._notice = line
+            return (facts.Ignored("assistant/notice", "the next line shows whether it is an error"),)
+        return self._message(line)
+
+    def _message(self, line: Mapping[str, Any]) -> Facts:
         line_facts = self._messages.assistant(line)
         if not parent_of(line):
             self._turns.note_output()
         return line_facts
 
+    def _pending_notice(self, line: Mapping[str, Any]) -> Facts:
+        """Emit a held text of the CLI. Releases that do not mark an error repeat it in a result that failed."""
+        notice, self._notice = self._notice, None
+        if notice is None:
+            return ()
+        error = repeated_error(notice, line)
+        if error is None:
+            return self._message(notice)
+        self._turns.api_error = error
+        return ()
+
     def _user(self, line: Mapping[str, Any]) -> Facts:
         content = need_mapping(line, "message").get("content")
         parent = parent_of(line)
-        line_facts = self._calls.results(content, line.get("tool_use_result"))
+        line_facts = self.calls.results(content, line.get("tool_use_result"))
         if line_facts:
             return in_subagent(parent, line_facts)
         if line.get("isReplay") is True:
@@ -204,5 +230,8 @@ class ClaudeCodec(StreamJsonCodec):
 
     def __init__(self, context: CodecContext) -> None:
         agent_input = ClaudeInput(keep_open=context.interactive)
-        requests = StreamJsonApprovals(TOOLS, live=is_live(context), remember=session_rules)
-        super().__init__(context, ClaudeReader(context, agent_input), requests, agent_input)
+        reader = ClaudeReader(context, agent_input)
+        requests = StreamJsonApprovals(
+            TOOLS, live=is_live(context), remember=session_rules, find_call=reader.calls.find
+        )
+        super().__init__(context, reader, requests, agent_input)

@@ -1,9 +1,11 @@
 """How a turn ended: from a `result` line to the fact that closes the turn.
 
 `subtype` alone is ambiguous: an API error is `success` with `is_error`, and an interruption is an error. The kind of
-error is in a synthetic `assistant` line before it, which is not a message.
+error is in a synthetic `assistant` line before it, which is not a message. Until 2.0.30 that line does not name the
+kind: only its text, which the result repeats, shows what failed.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +14,7 @@ import msgspec
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode, facts
 from agent_mux_adapters._dialects.stop_reasons import answered
+from agent_mux_adapters._dialects.stream_json.messages import SYNTHETIC
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 AUTH_ERRORS = frozenset({
@@ -24,6 +27,14 @@ OVERLOADED_STATUS = 529
 NO_SESSION = ("No conversation found", "--resume requires a valid session")
 TOO_LONG = "prompt is too long"
 STOPPED = "aborted"
+UNNAMED = "unknown"
+"""The kind of an error that only its text describes."""
+_STATUS = re.compile(r"API Error: (\d{3})\b")
+_PHRASES: tuple[tuple[str, ErrorCode], ...] = (
+    ("Invalid API key", "AUTH_ERROR"),
+    ("Please run /login", "AUTH_ERROR"),
+    ("usage limit reached", "RATE_LIMITED"),
+)
 TURN_LIMIT = "error_max_turns"
 BUDGET = "error_max_budget_usd"
 
@@ -40,9 +51,24 @@ def api_error_of(line: Mapping[str, Any]) -> ApiError | None:
     error = text(line.get("error"))
     if not error and line.get("is_api_error_message") is not True:
         return None
+    return ApiError(error or UNNAMED, _shown(line))
+
+
+def is_notice(line: Mapping[str, Any]) -> bool:
+    """Return whether an `assistant` line is a text of the CLI itself, and not the output of a local command."""
+    return mapping(line.get("message")).get("model") == SYNTHETIC and "local_command_source" not in line
+
+
+def repeated_error(notice: Mapping[str, Any], line: Mapping[str, Any]) -> ApiError | None:
+    """Return the error that a text of the CLI is, if `line` is a failed result with the same text."""
+    shown = _shown(notice)
+    return ApiError(UNNAMED, shown) if line.get("is_error") is True and line.get("result") == shown else None
+
+
+def _shown(line: Mapping[str, Any]) -> str:
     blocks = mapping(line.get("message")).get("content")
     texts = [text(mapping(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
-    return ApiError(error or "unknown", "\n".join(part for part in texts if part))
+    return "\n".join(part for part in texts if part)
 
 
 def is_limited(error: str, status: int | None) -> bool:
@@ -74,6 +100,8 @@ def _failure(line: Mapping[str, Any], api_error: ApiError | None) -> facts.Failu
 def _code(line: Mapping[str, Any], api_error: ApiError | None, message: str) -> ErrorCode:
     error = api_error.error if api_error else ""
     status = optional_whole(line.get("api_error_status"))
+    if status is None and error == UNNAMED and (match := _STATUS.match(message)):
+        status = int(match[1])
     if text(line.get("subtype")) == BUDGET:
         return "BUDGET_EXCEEDED"
     if line.get("terminal_reason") == "prompt_too_long" or TOO_LONG in message.lower():
@@ -84,7 +112,7 @@ def _code(line: Mapping[str, Any], api_error: ApiError | None, message: str) -> 
         return "RATE_LIMITED"
     if message.startswith(NO_SESSION):
         return "SESSION_NOT_FOUND"
-    return "AGENT_CRASH"
+    return next((code for phrase, code in _PHRASES if error == UNNAMED and phrase in message), "AGENT_CRASH")
 
 
 def _errors(line: Mapping[str, Any]) -> str:

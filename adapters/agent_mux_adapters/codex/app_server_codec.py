@@ -8,7 +8,7 @@ from agent_mux.sdk.facts import Fact, Ignored, LogLine, Note, SessionKnown, Unkn
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.actions import dispatch_action
 from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
-from agent_mux_adapters._dialects.tolerant import mapping
+from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
 from agent_mux_adapters.codex.app_server_reader import AppServerReader
 from agent_mux_adapters.codex.approvals import APPROVAL_METHODS, CodexApprovals
 from agent_mux_adapters.codex.notices import KNOWN_NOTICES
@@ -16,7 +16,8 @@ from agent_mux_adapters.codex.threads import CodexThreads
 from agent_mux_adapters.codex.turns import CodexTurns
 from agent_mux_adapters.codex.wire import DELTA_STARTS, InThread, ThreadResult, decode_delta, read
 
-_OPENING = frozenset({"thread/start", "thread/resume", "thread/fork"})
+_CONTINUING = frozenset({"thread/resume", "thread/fork"})
+_OPENING = _CONTINUING | {"thread/start"}
 _REFUSED = {
     "account/chatgptAuthTokens/refresh": "Codex manages the user's login",
     "applyPatchApproval": "the first version of the protocol",
@@ -119,7 +120,9 @@ class CodexAppServerCodec:
             return self._response_without_request(result)
         if asked.method in _OPENING:
             return self._thread_opened(asked, result)
-        return self._turns.answered(asked)
+        # The user agent is `client/version (system) ...`.
+        version = version_fact(text(mapping(result).get("userAgent")).partition("/")[2])
+        return *version, *self._turns.answered(asked)
 
     def _response_without_request(self, result: Any) -> tuple[CodecOutput, ...] | None:
         """Handle a response in a transcript without stdin: an opened thread is recognized by its shape."""
@@ -127,6 +130,8 @@ class CodexAppServerCodec:
             return None
         if self._threads.main is None and read(ThreadResult, result) is not None:
             return self._thread_opened(PendingRequest(""), result)
+        if version := version_fact(text(mapping(result).get("userAgent")).partition("/")[2]):
+            return version
         return (Ignored("response", "a response without a known request"),)
 
     def _thread_opened(self, asked: PendingRequest, result: Any) -> tuple[CodecOutput, ...]:
@@ -134,8 +139,9 @@ class CodexAppServerCodec:
         if answer is None:
             return self._turns.refused(asked, RpcError(0, "codex opened no thread"))
         thread, forked_from = answer.thread, answer.thread.forked_from_id
-        self._threads.open(thread.id, answer.cwd)
         is_resumed_by_shape = not asked.method and forked_from is None and bool(thread.turns)
+        has_history = bool(thread.turns) or asked.method in _CONTINUING
+        self._threads.open(thread.id, answer.cwd, has_history=has_history)
         known = SessionKnown(
             thread.id,
             resumed=asked.method == "thread/resume" or is_resumed_by_shape,

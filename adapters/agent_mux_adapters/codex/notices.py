@@ -62,6 +62,7 @@ IGNORED = {
     "windowsSandbox/setupCompleted": "about the machine",
 }
 """Ignored notifications, and why."""
+_FIRST_VERSION = "codex/event/"
 _REALTIME = "thread/realtime/"
 
 
@@ -152,4 +153,6 @@ def read_notice(method: str, params: Any) -> Fact | None:
         return Ignored(method, IGNORED[method])
     if method.startswith(_REALTIME):
         return Ignored(method, "a voice conversation of another client")
+    if method.startswith(_FIRST_VERSION):
+        return Ignored(method, "the same event in the first version of the protocol, until 0.110")
     return _NOTED[method](params) if method in _NOTED else None

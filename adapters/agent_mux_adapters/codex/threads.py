@@ -71,6 +71,8 @@ class CodexThread:
         self.cwd = cwd
         self.is_inside = is_inside
         """Whether the thread is a sub-agent's."""
+        self.has_history = False
+        """Whether the thread had turns before this run."""
         self.last_message = ""
         self.spent = NO_TOKENS
         """The tokens of this run."""
@@ -253,11 +255,13 @@ class CodexThread:
     def tokens_used(self, usage: ThreadTokenUsage) -> tuple[Fact, ...]:
         """Return the tokens of a finished model call.
 
-        Outside of turns Codex repeats what the thread used before this run: that only sets the counter.
+        Codex repeats what a thread used before this run, which only sets the counter: outside of turns, and until
+        0.110 inside of the first turn, before the first item of the model.
         """
         self._context_used = usage.last.total_tokens
         self._context_size = usage.model_context_window or self._context_size
-        if self._turn_id is None:
+        is_repeated = self.has_history and not self._counter.is_known and not self._in_step
+        if self._turn_id is None or is_repeated:
             self._counter.set(usage.total)
             return (Ignored("thread/tokenUsage/updated", "tokens that the session used before this run"),)
         added = self._counter.advance(usage.total, usage.last)
@@ -327,11 +331,12 @@ class CodexThreads:
                 self.main = thread
         return thread
 
-    def open(self, thread_id: str, cwd: str | None) -> None:
+    def open(self, thread_id: str, cwd: str | None, *, has_history: bool) -> None:
         """Record the opened main thread. `cwd`: its directory, used when the context has none (in a transcript)."""
         self._cwd = self._cwd or cwd or ""
         thread = self.get(thread_id)
         thread.cwd = thread.cwd or self._cwd
+        thread.has_history = has_history
 
     def all(self) -> Iterable[CodexThread]:
         """Return the main thread and the threads of all sub-agents."""

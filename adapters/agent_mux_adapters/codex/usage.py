@@ -19,6 +19,11 @@ class TokenCounter:
         """`before`: what the thread had used before this run; None when unknown."""
         self._total = before
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the counter has a value."""
+        return self._total is not None
+
     def set(self, total: CodexTokens) -> None:
         """Set the counter without an increment: the tokens were not used by this run."""
         self._total = total

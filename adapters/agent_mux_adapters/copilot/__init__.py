@@ -68,8 +68,8 @@ ADAPTER = Adapter(
     aliases=("github-copilot",),
     executables=("copilot",),
     executable_variable="AMUX_COPILOT_EXECUTABLE",
-    min_version="1.0.102",
     tested_version="1.0.102",
+    also_tested_versions=("1.0.40", "1.0.54"),
     capabilities=CAPABILITIES,
     protocols={
         JSON: NativeProtocol(

@@ -22,14 +22,20 @@ TURN_OVER = "the turn ended"
 DECLINED = "The user declined to answer."
 _LOW_RISK_KINDS = frozenset({"memory", "read"})
 _APPROVE_ONCE: Mapping[str, Any] = {"kind": "approve-once"}
+_APPROVED: Mapping[str, Any] = {"kind": "approved"}
+"""The only approval of releases whose requests have no `promptRequest`. They take other decisions for errors."""
+_REJECT, _DENIED = "reject", "denied-interactively-by-user"
 
 # -- permissions
 
 
 class _Permission(msgspec.Struct, frozen=True, kw_only=True):
     asked: ApprovalRequested
+    approve_once: Mapping[str, Any]
     approve_always: Mapping[str, Any]
     """The decision that also approves similar requests for the rest of the session."""
+    reject: str
+    """The kind of the decision that denies the request."""
     is_inside: bool
     """Whether a sub-agent asks."""
 
@@ -44,8 +50,8 @@ def _is_granted(kind: str) -> bool:
     return kind.startswith("approve")
 
 
-def _rejection(reason: str | None) -> Mapping[str, Any]:
-    return {"kind": "reject", "feedback": reason} if reason else {"kind": "reject"}
+def _rejection(kind: str, reason: str | None) -> Mapping[str, Any]:
+    return {"kind": kind, "feedback": reason} if reason else {"kind": kind}
 
 
 def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, cwd: str, *, is_inside: bool) -> _Permission:
@@ -62,11 +68,14 @@ def _read_permission(request_id: str, data: Mapping[str, Any], tool: str, cwd: s
     name = tool or text(wanted.get("toolName")) or kind or None
     command = text(wanted.get("fullCommandText")) or None
     risk, paths = _risk_of(kind, wanted), _paths_of(wanted, shown)
+    is_older = "promptRequest" not in data
     return _Permission(
         asked=ApprovalRequested(
             request_id, title, detail, risk, name, call_id, command, paths, wanted.get("args"), *_changes(wanted, cwd)
         ),
-        approve_always={"kind": "approve-for-session", **approval},
+        approve_once=_APPROVED if is_older else _APPROVE_ONCE,
+        approve_always=_APPROVED if is_older else {"kind": "approve-for-session", **approval},
+        reject=_DENIED if is_older else _REJECT,
         is_inside=is_inside,
     )
 
@@ -243,9 +252,9 @@ class CopilotApprovals:
         permission = self._permissions[action.request_id]
         match action:
             case ApproveAction(always=always):
-                result, granted, reason = permission.approve_always if always else _APPROVE_ONCE, True, None
+                result, granted, reason = permission.approve_always if always else permission.approve_once, True, None
             case DenyAction(reason=why):
-                result, granted, reason = _rejection(why), False, why
+                result, granted, reason = _rejection(permission.reject, why), False, why
             case _:
                 return (Refuse("VALIDATION_ERROR", f"{action.request_id} is an approval: approve or deny it"),)
         del self._permissions[action.request_id]

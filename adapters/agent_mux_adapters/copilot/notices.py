@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_mux.sdk.facts import AgentdocRead, Fact, Ignored, Note, SessionKnown, SkillInvoked, SkillLoaded
-from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text
+from agent_mux_adapters._dialects.tolerant import mapping, need_text, rows, text, version_fact
 
 _FAILED = frozenset({"failed", "needs-auth"})
 _BUILT_IN = "builtin"
@@ -22,7 +22,8 @@ def read_notice(kind: str, data: Mapping[str, Any]) -> tuple[Fact, ...] | None:
 
 
 def _session(data: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return (SessionKnown(need_text(data, "sessionId"), model=text(data.get("selectedModel")) or None),)
+    known = SessionKnown(need_text(data, "sessionId"), model=text(data.get("selectedModel")) or None)
+    return *version_fact(data.get("copilotVersion")), known
 
 
 def _skills(data: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -210,7 +211,6 @@ IGNORED: Mapping[str, str] = {
     "session.fusion_route_failed": _FUSION,
     "session.fusion_route_started": _FUSION,
     "session.handoff": "the session came from elsewhere",
-    "session.idle": "assistant.idle ends the turn; this reports that the background is idle, too",
     "session.indexed_search": _TELEMETRY,
     "session.managed_plugin_progress": _SETTINGS,
     "session.managed_settings_resolved": _SETTINGS,

@@ -109,6 +109,11 @@ class CopilotTurnReader:
         before = self.over({}) if self.is_open else ()
         return *before, TurnBegin(), *self.open(), *taken
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether a turn runs, or failed before it began, and its end was not emitted yet."""
+        return self.is_open or self._failure is not None
+
     def open(self) -> tuple[Fact, ...]:
         """Open the turn, and return the compactions since the last one."""
         self.is_open = True
@@ -123,7 +128,7 @@ class CopilotTurnReader:
     def over(self, data: Mapping[str, Any]) -> tuple[Fact, ...]:
         """Handle `assistant.idle`: return the end of the turn."""
         failure, aborted = self._failure, data.get("aborted") is True
-        if not self.is_open and failure is None and not aborted:
+        if not self.is_pending and not aborted:
             return (Ignored("assistant.idle", "no turn was open"),)
         main = self._agents.main
         cost, last_message, run = main.spent_in_turn.cost, main.last_message, self._agents.cost

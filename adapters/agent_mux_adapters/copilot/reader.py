@@ -65,6 +65,7 @@ class CopilotReader:
             "assistant.idle": self._idle,
             "session.compaction_complete": self.turns.compacted,
             "session.error": self.turns.failed,
+            "session.idle": self._session_idle,
             "session.truncation": self.turns.truncated,
             "session.usage_info": self.turns.context_measured,
             "user.message": self.turns.prompted,
@@ -129,3 +130,11 @@ class CopilotReader:
     def _idle(self, data: Data) -> tuple[Fact, ...]:
         withdrawn = self._approvals.turn_over()
         return *withdrawn, *self.turns.over(data), *self._approvals.still_waiting()
+
+    def _session_idle(self, data: Data) -> tuple[Fact, ...]:
+        """Handle `session.idle`, which closes the turn in releases without `assistant.idle`."""
+        if self.turns.is_pending:
+            return self._idle(data)
+        return (
+            Ignored("session.idle", "assistant.idle ended the turn; this reports that the background is idle, too"),
+        )

@@ -9,6 +9,8 @@ from agent_mux.sdk.codec import CodecContext
 
 READ_RULES: Mapping[str, Any] = {"approved": [{"kind": "read", "argument": None}], "denied": []}
 """Permission rules that allow reading inside the project, as in Copilot's own terminal."""
+PERMISSIONS = "session.permissions."
+"""Prefix of the requests that set which tool calls need no permission."""
 
 
 class HeadlessContext(CodecContext, frozen=True, kw_only=True):
@@ -68,8 +70,8 @@ def session_params(context: HeadlessContext) -> dict[str, Any]:
 def permission_request(context: HeadlessContext, session_id: str) -> tuple[str, dict[str, Any]]:
     """Return the request that sets which tool calls need no permission."""
     if context.approves_all:
-        return "session.permissions.setMode", {"sessionId": session_id, "mode": "allow-all"}
-    return "session.permissions.configure", {"sessionId": session_id, "rules": READ_RULES}
+        return f"{PERMISSIONS}setMode", {"sessionId": session_id, "mode": "allow-all"}
+    return f"{PERMISSIONS}configure", {"sessionId": session_id, "rules": READ_RULES}
 
 
 def prompt_params(context: HeadlessContext, session_id: str, text: str, *, is_first: bool) -> dict[str, Any]:

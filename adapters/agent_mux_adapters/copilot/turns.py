@@ -20,11 +20,12 @@ from typing import Any
 from agent_mux.sdk.codec import CloseStdin, CodecContext, CodecOutput, Effect, WriteStdin
 from agent_mux.sdk.facts import Failure, Ignored, Note, SessionKnown, TurnFailed
 from agent_mux_adapters._dialects.actions import PromptQueue
-from agent_mux_adapters._dialects.jsonrpc import JsonRpcClient, PendingRequest, RpcError
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.jsonrpc import METHOD_NOT_FOUND, JsonRpcClient, PendingRequest, RpcError
+from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
 from agent_mux_adapters.copilot.approvals import DECISION, CopilotApprovals
 from agent_mux_adapters.copilot.outcome import error_code_of
 from agent_mux_adapters.copilot.requests import (
+    PERMISSIONS,
     headless_context,
     permission_request,
     prompt_params,
@@ -109,7 +110,7 @@ class CopilotTurns(PromptQueue):
             return (Ignored(kind, "events report the outcome"),)
         match asked.method:
             case "connect":
-                return *self._connected(fields), self._open()
+                return *version_fact(fields.get("version")), *self._connected(fields), self._open()
             case "sessions.fork":
                 return Ignored(kind, "the session is resumed next"), self._resume(text(fields.get("sessionId")))
             case "session.send":
@@ -125,6 +126,9 @@ class CopilotTurns(PromptQueue):
     def refused(self, asked: PendingRequest, error: RpcError) -> tuple[CodecOutput, ...]:
         """Handle the error response to one of our requests."""
         message = error.message
+        if asked.method == "connect" and error.code == METHOD_NOT_FOUND:
+            without = Ignored("response:connect", "a release without this handshake")
+            return (without,) if self._is_observed else (without, self._open())
         if asked.method in _HANDSHAKE:
             return TurnFailed(Failure(error_code_of(message), message)), *self._end_input()
         if asked.method == "session.send":
@@ -132,6 +136,8 @@ class CopilotTurns(PromptQueue):
             return TurnFailed(Failure(error_code_of(message), message)), *self.next()
         if asked.method == DECISION:
             return (Note(f"copilot refused the decision: {message}", "warn"),)
+        if asked.method.startswith(PERMISSIONS) and error.code == METHOD_NOT_FOUND:
+            return Note(f"copilot has no {asked.method}: each of its requests is answered instead"), *self.next()
         note = Note(f"copilot refused {asked.method}: {message}", "warn")
         return (note, *self._end_input()) if asked.method == "sessions.delete" else (note, *self.next())
 

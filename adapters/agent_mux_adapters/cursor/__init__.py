@@ -49,8 +49,7 @@ ADAPTER = Adapter(
     aliases=("cursor-agent",),
     executables=("cursor-agent",),
     executable_variable="AMUX_CURSOR_EXECUTABLE",
-    min_version="2026.01.28",
-    tested_version="2026.01.28",
+    tested_version="",
     capabilities=CAPABILITIES,
     protocols={
         STREAM_JSON: NativeProtocol(

@@ -85,8 +85,8 @@ ADAPTER = Adapter(
     aliases=("gemini-cli",),
     executables=("gemini",),
     executable_variable="AMUX_GEMINI_EXECUTABLE",
-    min_version="0.61.0",
     tested_version="0.61.0",
+    also_tested_versions=("0.36.0",),
     capabilities=CAPABILITIES,
     protocols={
         STREAM_JSON: NativeProtocol(

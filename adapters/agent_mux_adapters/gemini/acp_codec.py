@@ -10,8 +10,20 @@ import signal
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_mux.sdk.codec import STDOUT, CodecContext, CodecOutput, Source
-from agent_mux.sdk.facts import Fact, Failure, Ignored, Note, ThinkingDelta, TurnFailed, Usage
+from agent_mux.sdk.facts import (
+    Fact,
+    Failure,
+    Ignored,
+    Note,
+    ShellInvocation,
+    TextEnd,
+    ThinkingDelta,
+    TurnFailed,
+    Usage,
+)
 from agent_mux.sdk.native_json import load_object
 from agent_mux_adapters._dialects.acp import AcpCall, AcpCodec, AcpQuirks, PromptOutcome, ToolReader, message_of
 from agent_mux_adapters._dialects.acp.wire import THOUGHT
@@ -23,8 +35,11 @@ from agent_mux_adapters.gemini.outcome import GUIDANCE, NO_ANSWER, failure_of
 from agent_mux_adapters.gemini.tool_results import ShellReport, read_report
 
 AUTH_REQUIRED = -32000
-_NAME = re.compile(r"([a-z][\w-]*?)__")
+_NAME = re.compile(r"([a-z][\w-]*?)(?:__|-\d{13}(?:-\d{1,6})?\Z)")
+"""The name of the tool in a call id: `replace__replace_1795411110534_0`, or until 0.36 `replace-1795411110534-2`."""
 _PLACE = re.compile(r".*_(\d{1,6})", re.DOTALL)
+_EXPLANATION = re.compile(r" ?\[current working directory [^\n]*\](?: \(.*\))?\Z", re.DOTALL)
+"""What 0.33 appends to the title of a command, and 0.36 emits as a thought of its own."""
 _MCP_TITLE = re.compile(r"(.+) \((.+) MCP Server\)", re.DOTALL)
 _MODE = "[MODE_UPDATE] "
 _MESSAGE = b'"agent_message_chunk"'
@@ -53,11 +68,16 @@ class GeminiTools(ToolReader):
             return {"title": call.title} if arguments is None else arguments
         name = self.name(call)
         if name == tools.SHELL or call.kind == "execute":
-            return {"command": call.title}
+            return {"command": _EXPLANATION.sub("", call.title)}
         path = next((diff.path for diff in call.diffs), next(iter(call.paths), ""))
         if name == tools.WRITE and call.diffs:
             return {"file_path": path, "content": call.diffs[0].new}
         return {"file_path": path} if name in (tools.READ, tools.WRITE) and path else _titled(path, call.title)
+
+    def shell(self, call: AcpCall) -> ShellInvocation | None:
+        """Return the foreground command that the call runs, which is its title."""
+        shell = super().shell(call)
+        return None if shell is None else replace(shell, command=_EXPLANATION.sub("", shell.command))
 
     def mcp(self, call: AcpCall, servers: Collection[str]) -> tuple[str, str] | None:
         """Return the MCP server and tool, which the title of an MCP call names."""
@@ -140,12 +160,13 @@ class GeminiAcpCodec(AcpCodec):
 
     def _thought(self, steps: Iterable[CodecOutput]) -> Iterable[CodecOutput]:
         """Separate thoughts by blank lines: each arrives whole as `**subject**`, a line break, and the text."""
+        steps = [step for step in steps if not isinstance(step, ThinkingDelta) or not _EXPLANATION.match(step.text)]
         separated = [
             _without_markup(step, is_next=self._after_thought) if isinstance(step, ThinkingDelta) else step
             for step in steps
         ]
         self._after_thought = ThinkingDelta in map(type, separated)
-        return separated
+        return separated or (TextEnd(),)  # the CLI's own description of the command that follows
 
 
 def quirks_of(context: CodecContext) -> AcpQuirks:

@@ -105,7 +105,6 @@ ADAPTER = Adapter(
     aliases=("hermes-agent",),
     executables=("hermes",),
     executable_variable="AMUX_HERMES_EXECUTABLE",
-    min_version="0.19.0",
     tested_version="0.19.0",
     capabilities=CAPABILITIES,
     protocols={

@@ -110,7 +110,6 @@ ADAPTER = Adapter(
     aliases=("oh-my-pi",),
     executables=("omp",),
     executable_variable="AMUX_OMP_EXECUTABLE",
-    min_version="18.2.3",
     tested_version="18.2.3",
     capabilities=CAPABILITIES,
     protocols={

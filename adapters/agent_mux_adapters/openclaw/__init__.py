@@ -59,7 +59,6 @@ ADAPTER = Adapter(
     display_name="OpenClaw",
     executables=("openclaw",),
     executable_variable="AMUX_OPENCLAW_EXECUTABLE",
-    min_version="2026.9.6",
     tested_version="2026.9.6",
     capabilities=CAPABILITIES,
     protocols={

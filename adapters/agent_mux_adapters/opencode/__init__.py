@@ -76,8 +76,8 @@ ADAPTER = Adapter(
     display_name="OpenCode",
     executables=("opencode",),
     executable_variable="AMUX_OPENCODE_EXECUTABLE",
-    min_version="1.18.33",
     tested_version="1.18.33",
+    also_tested_versions=("1.2.27",),
     capabilities=CAPABILITIES,
     protocols={
         RUN: NativeProtocol(

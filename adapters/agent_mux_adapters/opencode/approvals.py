@@ -78,10 +78,12 @@ class OpencodeApprovals:
             need_text(native, "permission"),
             mapping(native.get("metadata")),
         )
+        patterns = _texts(native.get("patterns"))
         command, diff = text(metadata.get("command")), text(metadata.get("diff"))
+        if permission == SHELL_TOOL and not command:
+            command = "; ".join(patterns)  # older releases report only the parts of the command
         mcp = None if permission in _ACTIONS else self._names.mcp(permission)
         action = f"Call a tool of the MCP server {mcp[0]}" if mcp else _ACTIONS.get(permission, f"Use {permission}")
-        patterns = _texts(native.get("patterns"))
         detail = command or (shown_diff(diff, self._cwd) if diff else ", ".join(patterns) or as_json(metadata))
         self._open[key] = _OpenRequest([], [], session_id=text(native.get("sessionID")))
         tool = (mcp[1] if mcp else permission) if tool is None else tool

@@ -7,7 +7,7 @@ import msgspec
 
 from agent_mux.sdk.codec import CodecContext, CodecOutput
 from agent_mux.sdk.facts import ContextCompacted, Fact, Ignored, SessionKnown
-from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text
+from agent_mux_adapters._dialects.tolerant import WrongShapeError, mapping, need_mapping, text, version_fact
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeSession
 from agent_mux_adapters.opencode.notices import IGNORED_EVENTS, NEXT_ENGINE_PREFIX
@@ -90,7 +90,7 @@ class ServeReader:
             return (Ignored(kind, "emitted from the tool that starts the sub-agent"),)
         if self._conversation.sees_requests or self._sessions.main is not None or not text(info.get("id")):
             return (Ignored(kind, "emitted from the response to the request, or another client's"),)
-        return (SessionKnown(self._sessions.open(text(info["id"])).id),)
+        return *version_fact(info.get("version")), SessionKnown(self._sessions.open(text(info["id"])).id)
 
     def _session_status(self, event: Event, properties: Event) -> OptionalSteps:
         session = self._session_of(properties)
@@ -164,7 +164,7 @@ class ServeReader:
     # -- helpers
 
     def _session_of(self, properties: Event) -> OpencodeSession | None:
-        session_id = properties.get("sessionID")
+        session_id = _find_session_id(properties)
         if self._sessions.main is None and not self._conversation.sees_requests and text(session_id):
             return self._sessions.open(text(session_id))  # the transcript begins within a session
         return self._sessions.find(session_id)
@@ -173,3 +173,15 @@ class ServeReader:
         if kind.startswith(NEXT_ENGINE_PREFIX):
             return (Ignored(kind, "emitted from messages and parts"),)
         return (Ignored(kind, IGNORED_EVENTS[kind]),) if kind in IGNORED_EVENTS else None
+
+
+def _find_session_id(properties: Event) -> Any:
+    """Return the session id of an event.
+
+    Events about a message or a part have it inside `info` or `part`; newer releases repeat it at the top.
+    """
+    session_id = properties.get("sessionID")
+    for nested in ("part", "info"):
+        if session_id is None:
+            session_id = mapping(properties.get(nested)).get("sessionID")
+    return session_id

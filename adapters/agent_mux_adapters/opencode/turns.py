@@ -33,7 +33,7 @@ from agent_mux.sdk.facts import (
 )
 from agent_mux_adapters._dialects.actions import PromptQueue
 from agent_mux_adapters._dialects.stop_reasons import answered
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, whole
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, text, version_fact, whole
 from agent_mux_adapters.opencode.approvals import OpencodeApprovals
 from agent_mux_adapters.opencode.messages import OpencodeMessage, OpencodeSession
 from agent_mux_adapters.opencode.outcome import code_of, failure_of, is_abort, is_overflow
@@ -197,7 +197,9 @@ class OpencodeConversation(PromptQueue):
             resumed=request.topic == "open",
             forked_from=session_in(request.path) if request.topic == "fork" else None,
         )
-        return known, *self.next()
+        # A resumed session has the version that created it.
+        version = () if request.topic == "open" else version_fact(session.get("version"))
+        return *version, known, *self.next()
 
     # -- sending
 

@@ -90,8 +90,8 @@ ADAPTER = Adapter(
     display_name="pi",
     executables=("pi",),
     executable_variable="AMUX_PI_EXECUTABLE",
-    min_version="0.73.1",
     tested_version="0.87.1",
+    also_tested_versions=("0.52.12", "0.73.1"),
     capabilities=CAPABILITIES,
     protocols={
         RPC: NativeProtocol(

@@ -11,7 +11,6 @@ import sys
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux_adapters.replay.argv import PLAYER, context, spawn
-from agent_mux_adapters.replay.player import VERSION
 
 CAPABILITIES = AgentCapabilities(
     agent="replay",
@@ -33,8 +32,7 @@ ADAPTER = Adapter(
     display_name="Replay",
     executables=(sys.executable,),
     executable_variable="AMUX_REPLAY_EXECUTABLE",
-    min_version=VERSION,
-    tested_version=VERSION,
+    tested_version="",  # the versions in its recordings are those of other programs
     version_argv=("-I", "-S", str(PLAYER), "--version"),
     capabilities=CAPABILITIES,
     protocols={},  # a replay uses those of the recorded agents

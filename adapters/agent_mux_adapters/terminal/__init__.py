@@ -67,7 +67,6 @@ ADAPTER = Adapter(
     executables=(),
     takes_command=True,
     executable_variable="AMUX_TERMINAL_EXECUTABLE",
-    min_version="0",
     tested_version="0",
     capabilities=CAPABILITIES,
     protocols={

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from agent_loop.cli.outcomes import AUTH_GUIDANCE
 from agent_loop.cli.projection import LoopProjection
 from agent_loop.events import LoopEvent
+from agent_mux._util.version import __version__
 from agent_mux.assembler import Ending, OpenInteraction, StreamAssembler, StreamContext, Verdict
 from agent_mux.events import AgentEvent
 from agent_mux.sdk import facts
@@ -53,6 +54,7 @@ def stream_context(  # noqa: PLR0913  # one parameter for each setting
         interactive=interactive,
         model=model,
         max_turns=max_turns or 0,
+        agent_version=__version__,
         auth_guidance=AUTH_GUIDANCE,
     )
 

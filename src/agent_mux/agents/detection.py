@@ -4,22 +4,22 @@ See docs/spec/run-api.md, sections 5 and 8.
 """
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.executable import find_executable
+from agent_mux.process.installed_version import installed_version, remember_version
 from agent_mux.sdk.adapter import Adapter
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.versions import VersionState, describe_state, find_version, is_older, state_of
 
 VERSION_TIMEOUT = 5.0  # seconds for `--version`; some CLIs unpack themselves at first start
 CACHED_FOR = 45.0  # seconds
-_VERSION = re.compile(r"\d+\.\d+\.\d+(?:[-.][0-9A-Za-z.-]+)?|\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,15 @@ class DetectedAgent:
     path: str | None = None
     version: str | None = None
     min_version: str = ""
+    """The lowest tested version."""
     supported: bool = False
-    """Whether the agent is installed in a version that the adapter supports."""
+    """Whether the agent is installed in a version that is not older than `min_version`."""
     problem: str | None = None
     """Why the agent cannot be used, and how to fix it."""
+    version_state: VersionState | None = None
+    """How the version relates to the tested ones; None without a version, and for an agent that stands for any."""
+    tested_versions: tuple[str, ...] = ()
+    """The versions that recordings cover, oldest first."""
 
 
 class Detector:
@@ -76,16 +81,28 @@ class Detector:
 
 
 async def _detect(adapter: Adapter) -> DetectedAgent:
-    agent, display_name, min_version = adapter.agent, adapter.display_name, adapter.min_version
+    tested = adapter.tested_versions
+    known = DetectedAgent(
+        adapter.agent, adapter.display_name, False, min_version=adapter.min_version, tested_versions=tested
+    )
     try:
         path = find_executable(adapter, os.environ)
     except AgentMuxError as error:
-        return DetectedAgent(agent, display_name, False, min_version=min_version, problem=str(error))
+        return replace(known, problem=str(error))
     version, problem = await _ask_version(adapter, path)
-    supported = version is not None and version_key(version) >= version_key(min_version)
-    if version is not None and not supported:
-        problem = f"{agent} {version} is older than {min_version}; update it"
-    return DetectedAgent(agent, display_name, True, path, version, min_version, supported, problem)
+    if version is not None:
+        remember_version(path, version)
+    version = version or installed_version(path)
+    known = replace(known, installed=True, path=path, version=version, problem=problem)
+    if version is None:
+        return known
+    if is_older(version, tested):
+        return replace(
+            known,
+            problem=describe_state(adapter.display_name, version, tested, agent=adapter.agent),
+            version_state="unknown",
+        )
+    return replace(known, supported=True, version_state=None if adapter.takes_command else state_of(version, tested))
 
 
 async def _ask_version(adapter: Adapter, path: str) -> tuple[str | None, str | None]:
@@ -99,13 +116,8 @@ async def _ask_version(adapter: Adapter, path: str) -> tuple[str | None, str | N
         return None, f"`{shown}` did not answer within {VERSION_TIMEOUT:g} s"
     except OSError as error:
         return None, f"`{shown}` could not be started: {error.strerror or error}"
-    match = _VERSION.search(done.stdout.decode("utf-8", "replace"))
-    return (match.group(), None) if match else (None, f"`{shown}` (exit code {done.returncode}) printed no version")
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Return a version as numbers to compare: `2.1.330-beta` as (2, 1, 330)."""
-    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdigit())
+    version = find_version(done.stdout.decode("utf-8", "replace"))
+    return version, None if version else f"`{shown}` (exit code {done.returncode}) printed no version"
 
 
 _CI_VARIABLES = {

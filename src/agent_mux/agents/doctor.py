@@ -15,6 +15,7 @@ from agent_mux.agents.config.client import AgentConfigs
 from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.agents.installations import InstallationResolver
 from agent_mux.errors import AgentMuxError, CapabilityError
+from agent_mux.sdk.versions import range_of
 
 FindingStatus = Literal["ok", "problem", "absent"]
 
@@ -87,9 +88,23 @@ def _agent_findings(found: DetectedAgent, installations: InstallationResolver) -
     if found.problem is not None:
         yield Finding(check=found.agent, status="problem", message=found.problem, fix=f"amux update {found.agent}")
     else:
-        yield Finding(check=found.agent, status="ok", message=f"{found.version} at {found.path}")
+        yield Finding(check=found.agent, status="ok", message=f"{found.version}{_evidence(found)} at {found.path}")
     yield from _credential_findings(found.agent, installations)
     yield from _config_findings(found.agent, installations)
+
+
+def _evidence(found: DetectedAgent) -> str:
+    """Return the state of the installed version for people; empty where versions are not compared."""
+    match found.version_state:
+        case "tested":
+            return " (tested)"
+        case "in_range":
+            return f" (within the tested range, {range_of(found.tested_versions)})"
+        case "unknown" if not found.tested_versions:
+            return " (not tested)"
+        case "unknown":
+            return f" (newer than the tested range, {range_of(found.tested_versions)})"
+    return ""
 
 
 def _is_installable(agent: str, installations: InstallationResolver) -> bool:

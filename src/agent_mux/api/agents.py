@@ -11,7 +11,14 @@ from agent_mux.agents.detection import DetectedAgent
 from agent_mux.api import JsonView
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.versions import VersionState
 from agent_mux.settings.options_json import camel
+
+_TESTED = "The versions that recordings cover, oldest first; empty for an agent that stands for any program."
+_STATE = (
+    "`tested`: recordings cover the installed version. `in_range`: they cover an older and a newer one. "
+    "`unknown`: neither."
+)
 
 
 class AgentView(JsonView, kw_only=True):
@@ -23,13 +30,15 @@ class AgentView(JsonView, kw_only=True):
     protocols: Annotated[list[str] | UnsetType, Meta(description="The native protocols that the adapter supports.")] = (
         UNSET
     )
-    min_version: Annotated[str | UnsetType, Meta(description="Lowest version that the adapter is tested with.")] = UNSET
-    tested_version: Annotated[str | UnsetType, Meta(description="The version of the adapter's recordings.")] = UNSET
+    min_version: Annotated[str | UnsetType, Meta(description="The lowest tested version.")] = UNSET
+    tested_version: Annotated[str | UnsetType, Meta(description="The version of most recordings.")] = UNSET
+    tested_versions: Annotated[list[str] | UnsetType, Meta(description=_TESTED)] = UNSET
     installed: bool | UnsetType = UNSET
     supported: Annotated[
         bool | UnsetType, Meta(description="Whether the agent is installed in a supported version.")
     ] = UNSET
     version: Annotated[str | UnsetType, Meta(description="The installed version.")] = UNSET
+    version_state: Annotated[VersionState | UnsetType, Meta(description=_STATE)] = UNSET
     path: Annotated[str | UnsetType, Meta(description="Path of the agent's program on the machine of the service.")] = (
         UNSET
     )
@@ -44,7 +53,9 @@ class DetectedView(JsonView, kw_only=True):
     installed: bool
     supported: Annotated[bool, Meta(description="Whether the agent is installed in a supported version.")]
     version: str | UnsetType = UNSET
-    min_version: Annotated[str, Meta(description="Lowest version that the adapter is tested with.")]
+    version_state: Annotated[VersionState | UnsetType, Meta(description=_STATE)] = UNSET
+    min_version: Annotated[str, Meta(description="The lowest tested version.")]
+    tested_versions: Annotated[list[str] | UnsetType, Meta(description=_TESTED)] = UNSET
     path: Annotated[str | UnsetType, Meta(description="Path of the agent's program.")] = UNSET
     problem: Annotated[str | UnsetType, Meta(description="Why the agent cannot be used, and how to fix it.")] = UNSET
 
@@ -64,6 +75,7 @@ def agent_view(adapter: Adapter) -> AgentView:
         protocols=sorted(adapter.protocols),
         min_version=adapter.min_version,
         tested_version=adapter.tested_version,
+        tested_versions=list(adapter.tested_versions),
     )
 
 
@@ -75,7 +87,9 @@ def detected_view(found: DetectedAgent) -> DetectedView:
         installed=found.installed,
         supported=found.supported,
         version=_unset_if_none(found.version),
+        version_state=found.version_state or UNSET,
         min_version=found.min_version,
+        tested_versions=list(found.tested_versions),
         path=_unset_if_none(found.path),
         problem=_unset_if_none(found.problem),
     )
@@ -85,6 +99,7 @@ def with_detected(view: AgentView, found: DetectedAgent) -> AgentView:
     """Add a detection result to the view of an agent; a problem of the adapter is kept."""
     view.installed, view.supported = found.installed, found.supported
     view.version, view.path = _unset_if_none(found.version), _unset_if_none(found.path)
+    view.version_state = found.version_state or UNSET
     if view.problem is UNSET:
         view.problem = _unset_if_none(found.problem)
     return view
@@ -101,6 +116,8 @@ def detected_from_view(view: AgentView | DetectedView) -> DetectedAgent:
         view.min_version or "",
         view.supported or False,
         view.problem or None,
+        view.version_state or None,
+        tuple(view.tested_versions or ()),
     )
 
 

@@ -40,6 +40,10 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     """The requested model; the agent may report another one."""
     prices: dict[str, Price] = {}
     """Prices by model name, for usage that the agent reports without an amount."""
+    agent_version: str | None = None
+    """The version of the program, if it is known without starting it; the agent may report another one."""
+    tested_versions: tuple[str, ...] = ()
+    """The versions that the adapter's recordings cover, oldest first; empty: they do not apply to the program."""
     auth_guidance: str = ""
     """What a person can do about an authentication failure of this agent."""
 

@@ -4,6 +4,7 @@ Which turn is open is the state of the stream (`transitions`); the classes here 
 """
 
 from agent_mux.assembler.emitter import Emitter, StreamContext
+from agent_mux.assembler.versions import VersionAssembler
 from agent_mux.events.base import CostRecord, StopReason
 from agent_mux.events.run import DebugEvent, PausedEvent, ResumedEvent
 from agent_mux.events.session import (
@@ -26,8 +27,9 @@ from agent_mux.sdk import facts
 class SessionAssembler:
     """Emits the session events, and the events that belong between `session_start` and the first turn."""
 
-    def __init__(self, emitter: Emitter, context: StreamContext) -> None:
+    def __init__(self, emitter: Emitter, context: StreamContext, version: VersionAssembler) -> None:
         self._emitter = emitter
+        self._version = version
         self._resumed = context.resumed
         self._forked_from = context.forked_from
         self._prior_turns = 0
@@ -46,11 +48,12 @@ class SessionAssembler:
         self._announced_id = self.id or f"transient-{self._emitter.run_id}"
         resumed = self._resumed and self.id is not None
         forked_from = self._forked_from if self.id is not None else None
-        self._emitter.emit(SessionStartEvent, self._announced_id, resumed, forked_from)
+        self._emitter.emit(SessionStartEvent, self._announced_id, resumed, forked_from, self._version.version)
         if resumed:
             self._emitter.emit(SessionResumeEvent, self._announced_id, self._prior_turns)
         if forked_from is not None:
             self._emitter.emit(SessionForkEvent, self._announced_id, forked_from)
+        self._version.session_announced()
 
     def identify(self, fact: facts.SessionKnown) -> None:
         """Store the model and the session id that the agent reports. The first id starts the session."""

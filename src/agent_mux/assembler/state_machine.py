@@ -10,6 +10,7 @@ from agent_mux.assembler.lifecycle import SessionAssembler, TurnAssembler
 from agent_mux.assembler.outcome import Ending, Outcome, Verdict, determine_verdict, emit_terminal
 from agent_mux.assembler.scopes import AgentScope, SubagentAssembler
 from agent_mux.assembler.transitions import TRANSITIONS, StreamEffect, StreamInput, StreamState
+from agent_mux.assembler.versions import VersionAssembler
 from agent_mux.events.base import CostEvent, CostRecord
 from agent_mux.events.run import ErrorEvent
 from agent_mux.sdk import facts
@@ -25,7 +26,8 @@ class StreamStateMachine:
         self._emitter = emitter
         self._context = context
         used_ids: set[str] = set()
-        self.session = SessionAssembler(emitter, context)
+        self.version = VersionAssembler(emitter, context)
+        self.session = SessionAssembler(emitter, context, self.version)
         self.turns = TurnAssembler(emitter)
         self.main = AgentScope(emitter, context, used_ids)
         self.subagents = SubagentAssembler(emitter, context, used_ids)
@@ -83,9 +85,9 @@ class StreamStateMachine:
 
     def determine_verdict(self, ending: Ending) -> Verdict:
         """Return the verdict that the run would have if it ended now."""
-        agent = self._context.display_name or self._context.agent
         is_open = self.state is StreamState.WORKING or self._outcome == UNFINISHED
-        return determine_verdict(ending, self._closing_message, turn_open=is_open, agent=agent)
+        message, program = self._closing_message, self.version.program
+        return self.version.explain(determine_verdict(ending, message, turn_open=is_open, agent=program))
 
     def end(self, ending: Ending) -> Verdict:
         """End the run: close what is open, emit the terminal event and `session_end`. Later calls emit nothing."""
@@ -99,6 +101,7 @@ class StreamStateMachine:
     def follow(self, context: StreamContext) -> None:
         """Continue with another agent or model: its names and its prices."""
         self._context = context
+        self.version.follow(context)
         self._emitter.agent = context.agent
         self.costs.use_prices(context.prices, context.model)
 

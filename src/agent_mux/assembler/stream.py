@@ -111,6 +111,11 @@ class StreamAssembler:
         return tuple(self._attempts)
 
     @property
+    def agent_version(self) -> str | None:
+        """The version of the agent's program; None while it is unknown."""
+        return self._machine.version.version
+
+    @property
     def structured_output(self) -> Any:
         """The parsed structured output of the last turn that had one."""
         return self._machine.structured_output
@@ -221,6 +226,7 @@ class StreamAssembler:
             **{kind: self._after(_MENTION, handle) for kind, handle in in_session.items()},
             **self._notices.anywhere(),
             facts.SessionKnown: self._identify_session,
+            facts.AgentVersion: self._learn_version,
             facts.CheckpointSaved: self._after(_NOTICE, self._session.save_checkpoint),
             facts.TurnBegin: self._after(_WORK, lambda _: None),
             **dict.fromkeys(_CLOSING_MESSAGES, self._machine.hand_back),
@@ -297,6 +303,10 @@ class StreamAssembler:
         if not self._is_ended:
             self._session.identify(fact)
             self._costs.model = self._session.model or self._costs.model
+
+    def _learn_version(self, fact: facts.AgentVersion) -> None:
+        if not self._is_ended:
+            self._machine.version.learn(fact)
 
     def _load(self, fact: facts.PluginLoaded | facts.SkillLoaded | facts.AgentdocRead) -> None:
         # These events belong before the first turn; later repetitions contain nothing new.

@@ -63,7 +63,7 @@ def detect(
     with progress("reading versions"):
         found = anyio.run(detector.detect_all) if agent is None else [anyio.run(detector.detect, agent)]
     rows = [msgspec.to_builtins(detected_view(one)) for one in found]
-    print_rows(rows, ("agent", "installed", "version", "path", "problem"), context.obj)
+    print_rows(rows, ("agent", "installed", "version", "versionState", "path", "problem"), context.obj)
     return 0
 
 

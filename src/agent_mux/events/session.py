@@ -20,6 +20,9 @@ class SessionStartEvent(BaseEvent, frozen=True):
     ]
     resumed: Annotated[bool, Meta(description="Whether the run continues a stored session.")]
     forked_from: Annotated[str | None, Meta(description="Id of the session from which this one was forked.")] = None
+    agent_version: Annotated[
+        str | None, Meta(description="Version of the agent's program; absent while it is unknown.")
+    ] = None
 
 
 class SessionResumeEvent(BaseEvent, frozen=True):

@@ -19,6 +19,7 @@ from agent_mux.assembler import StreamContext
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.journal.records import Header
 from agent_mux.process.executable import find_executable
+from agent_mux.process.installed_version import installed_version
 from agent_mux.redaction import (
     HIDDEN,
     Redactor,
@@ -137,11 +138,12 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
         worktree, environ = plan_worktree(options, run_id, environ, worktrees or config_dir() / "worktrees")
         options, native = replace(options, cwd=worktree.cwd), replace(native, cwd=worktree.cwd)
     temp_dir = temp_dir_of(run_id)
+    executable = find_executable(adapter, environ, options.command)
     spawn = spawn_args(
         adapter,
         native,
         SpawnEnvironment(
-            executable=find_executable(adapter, environ, options.command),
+            executable=executable,
             arguments=tuple(options.command[1:]),
             temp_dir=str(temp_dir),
             environ=environ,
@@ -156,11 +158,12 @@ def plan_run(  # noqa: PLR0913  # all but three have a default
     final = process_environment(environ, spawn, run_id)
     redactor = make_redactor(options, final)
     context = mask_secrets(codec, redactor)
+    stream = _stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd)
     header = Header(
         package_version=__version__,
         started_at=started_at,
         codec=without_secrets(context),
-        stream=_stream_context(native, options.approval_mode, adapter, protocol, run_id, codec.cwd or cwd),
+        stream=structs.replace(stream, agent_version=installed_version(executable)),
         framing=protocol.framing,
         argv=hide_secret_arguments(spawn.argv),
         tags=tuple(options.tags),
@@ -310,6 +313,7 @@ def _stream_context(  # noqa: PLR0913, PLR0917  # the caller decides all of them
         max_turns=options.max_model_calls or 0,
         model=options.model or adapter.default_model,
         prices=prices_of(adapter.models()),
+        tested_versions=adapter.tested_versions,
         auth_guidance=adapter.auth_guidance,
     )
 

@@ -188,6 +188,8 @@ class RunResult(PydanticCompatible):
     """The quota of the agent's account as its provider last reported it; empty if it reported none."""
     attempts: tuple[RunAttempt, ...] = ()
     """The attempts before the last one, whose agent, model, session and outcome are those of the result."""
+    agent_version: str | None = None
+    """Version of the agent's program; None when it is unknown."""
     texts: "Callable[[], list[list[str]]]" = field(default=list, repr=False, compare=False)
 
     @property
@@ -214,6 +216,7 @@ class RunResult(PydanticCompatible):
             "type": "run_result",
             "runId": self.run_id,
             "agent": self.agent,
+            "agentVersion": self.agent_version,
             "model": self.model,
             "sessionId": self.session_id,
             "text": self.text,
@@ -385,6 +388,7 @@ class ResultBuilder:
         failure = verdict.failure
         own = {
             "model": assembler.model or requested_model,
+            "agent_version": assembler.agent_version,
             "session_id": assembler.session_id,
             "ledger": normalizer.ledger,
             "structured_output": assembler.structured_output,
@@ -468,6 +472,7 @@ def _attempts_of(plain: Any) -> tuple[RunAttempt, ...]:
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "runId": ("run_id", str),
     "agent": ("agent", str),
+    "agentVersion": ("agent_version", str),
     "model": ("model", str),
     "sessionId": ("session_id", str),
     "exitReason": ("exit_reason", str),

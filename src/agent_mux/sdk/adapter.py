@@ -20,6 +20,7 @@ from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.models import ModelCapabilities, ModelListing
 from agent_mux.sdk.options import ApprovalMode, RunOptions
 from agent_mux.sdk.sessions import SessionStore
+from agent_mux.sdk.versions import sorted_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,10 +202,10 @@ class Adapter(Declaration):
     """Whether the adapter drives any program that speaks its protocol, given by `RunOptions.command`."""
     executable_variable: str
     """Environment variable that overrides the program, for example `AMUX_CLAUDE_EXECUTABLE`."""
-    min_version: str
-    """Lowest version that the codecs are tested with."""
     tested_version: str
-    """Version of the recordings."""
+    """Version of most recordings, which the live tests drive; empty if no recording is of the real program."""
+    also_tested_versions: tuple[str, ...] = ()
+    """Other versions that recordings prove to work, in every way in which the agent is driven."""
     version_argv: tuple[str, ...] = ("--version",)
     capabilities: AgentCapabilities
     protocols: Mapping[str, NativeProtocol]
@@ -232,6 +233,21 @@ class Adapter(Declaration):
         for key, protocol in self.protocols.items():
             if key != protocol.name:
                 raise ValueError(f"Adapter of {self.agent!r}: protocols[{key!r}] is named {protocol.name!r}")
+
+    @property
+    def tested_versions(self) -> tuple[str, ...]:
+        """All tested versions, oldest first. Those between the first and the last are expected to work.
+
+        Empty for an adapter that drives any program: they are versions of one of those.
+        """
+        if self.takes_command:
+            return ()
+        return sorted_versions(filter(None, (self.tested_version, *self.also_tested_versions)))
+
+    @property
+    def min_version(self) -> str:
+        """The lowest tested version; empty if there is none."""
+        return next(iter(self.tested_versions), "")
 
     @property
     def needs_command(self) -> bool:

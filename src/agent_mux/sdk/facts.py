@@ -38,6 +38,12 @@ class SessionKnown(Fact, frozen=True):
     """The model that the agent reports."""
 
 
+class AgentVersion(Fact, frozen=True):
+    """The agent reported the version of its program."""
+
+    version: str
+
+
 class CheckpointSaved(Fact, frozen=True):
     """The agent saved a checkpoint."""
 

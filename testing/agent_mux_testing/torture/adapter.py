@@ -88,7 +88,6 @@ def torture_adapter(behaviour: str, size: int, token: str, *, terminal: bool = F
         display_name="Misbehaving agent",
         executables=(sys.executable,),
         executable_variable="AMUX_TORTURE_EXECUTABLE",
-        min_version="3.11",
         tested_version="3.11",
         capabilities=AgentCapabilities(
             agent=AGENT, approval_modes=("yolo", "prompt", "deny"), text_streaming=True, interactive_mode=True

@@ -1,15 +1,18 @@
 """Detection of installed agents, and of the agent or CI system that runs this process."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.process.scripted import scripted_adapter
 from tests.unit.sample_agent import AGENT, sample_resolver
 
-from agent_mux.agents.detection import Detector, Host, detect_hosts, version_key
+from agent_mux.agents.detection import Detector, Host, detect_hosts
+from agent_mux.process.installed_version import installed_version
 from agent_mux.sdk.installation import AgentInstallation
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.sdk.versions import version_key
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +45,7 @@ async def test_installed_agent_has_its_version(detector: Detector) -> None:
 @pytest.mark.parametrize(
     ("body", "version", "problem"),
     [
-        ("echo scripted 1.2.3", "1.2.3", "older than 3.11"),
+        ("echo scripted 1.2.3", "1.2.3", "older than the tested range, 3.11"),
         ("echo hello; exit 4", None, "(exit code 4) printed no version"),
     ],
 )
@@ -53,6 +56,43 @@ async def test_problem_is_reported(
     found = await detector.detect("scripted")
     assert (found.installed, found.supported, found.version) == (True, False, version)
     assert problem in (found.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "supported"), [("1.0", "tested", True), ("2.5.1", "in_range", True), ("9.0", "unknown", True)]
+)
+async def test_version_is_compared_with_the_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, state: str, supported: bool
+) -> None:
+    registry = AdapterRegistry()
+    registry.register(replace(scripted_adapter(""), tested_version="3.11", also_tested_versions=("1.0",)))
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", program(tmp_path / "agent", f"echo scripted {version}"))
+    found = await Detector(registry).detect("scripted")
+    assert (found.version, found.version_state, found.supported, found.problem) == (version, state, supported, None)
+    assert (found.min_version, found.tested_versions) == ("1.0", ("1.0", "3.11"))
+
+
+async def test_detected_version_is_known_to_later_runs(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_MUX_CONFIG_DIR", str(tmp_path / "own"))
+    path = program(tmp_path / "agent", "echo scripted 3.12")
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", path)
+    assert installed_version(path) is None
+    await detector.detect("scripted")
+    assert installed_version(path) == "3.12"
+
+
+async def test_package_has_the_version_of_a_program_that_does_not_print_it(
+    detector: Detector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "node_modules" / "agent"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "agent", "version": "3.12.1"}')
+    monkeypatch.setenv("AMUX_SCRIPTED_EXECUTABLE", program(package / "agent", "exit 1"))
+    found = await detector.detect("scripted")
+    assert (found.version, found.version_state) == ("3.12.1", "unknown")
+    assert "printed no version" in (found.problem or "")
 
 
 async def test_missing_agent_is_not_installed(detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:

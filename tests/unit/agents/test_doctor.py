@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.sample_agent import AGENT, INSTALLATION, sample_resolver
@@ -21,7 +22,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallationReso
     found = sample_resolver(tmp_path)
     known = found.adapters.get(AGENT)
     npm = InstallMethod(kind="npm", command="npm install -g wombat", requires=("npm",))
-    found.adapters.register(replace(known, install=(npm,), min_version="2.0", installation=lambda: INSTALLATION))
+    versions: dict[str, Any] = {"tested_version": "2.0", "also_tested_versions": ()}
+    found.adapters.register(replace(known, install=(npm,), installation=lambda: INSTALLATION, **versions))
     return found
 
 
@@ -53,6 +55,16 @@ async def test_ready_agent_has_no_problem(machine: InstallationResolver, tmp_pat
     assert of(findings, AGENT).status == "ok"
     assert of(findings, f"{AGENT} login").message == "key: WOMBAT_KEY"
     assert f"{AGENT} config" not in {one.check for one in findings}
+
+
+@pytest.mark.parametrize(
+    ("version", "evidence"), [("2.0", "2.0 (tested)"), ("2.1.0", "2.1.0 (newer than the tested range, 2.0)")]
+)
+async def test_state_of_the_version_is_shown(
+    machine: InstallationResolver, tmp_path: Path, version: str, evidence: str
+) -> None:
+    installed(tmp_path, version)
+    assert of(await examine(machine), AGENT).message.startswith(f"{evidence} at ")
 
 
 async def test_problems_come_with_a_fix(machine: InstallationResolver, tmp_path: Path) -> None:

@@ -59,9 +59,8 @@ def build(
         "run_id": RUN_ID, "agent": "scripted", "exit_code": 0, "signal": None, "duration_ms": 7, "journal": None,
         **known,
     }  # fmt: skip
-    assembler = SimpleNamespace(
-        model=None, session_id="S1", structured_output=None, model_calls=None, denied=denied, quota=(), attempts=()
-    )
+    about_agent = {"agent_version": None, "model": None, "session_id": "S1", "quota": (), "attempts": ()}
+    assembler = SimpleNamespace(**about_agent, structured_output=None, model_calls=None, denied=denied)
     normalizer: Any = SimpleNamespace(assembler=assembler, verdict=verdict, stderr_tail="tail", ledger=Ledger())
     return builder.build(normalizer, derive=derive, fail_on=fail_on, **about)
 

@@ -88,7 +88,6 @@ def toy_adapter(codec: type[ToyCodec] = ToyCodec, *, emits: frozenset[str] = EMI
         display_name="Toy",
         executables=("toy",),
         executable_variable="AMUX_TOY_EXECUTABLE",
-        min_version="1.0",
         tested_version="1.0",
         capabilities=AgentCapabilities(agent="toy", emits=emits),
         protocols={"lines": protocol},

@@ -12,7 +12,7 @@ from agent_mux_adapters._dialects.acp.reader import AcpReader
 from agent_mux_adapters._dialects.acp.turns import OPENING_METHODS, AcpSession, AcpTurns, session_fact
 from agent_mux_adapters._dialects.acp.wire import model_of
 from agent_mux_adapters._dialects.jsonrpc import PendingRequest, RpcError
-from agent_mux_adapters._dialects.tolerant import mapping, text
+from agent_mux_adapters._dialects.tolerant import mapping, text, version_fact
 
 _SETTINGS = frozenset({"session/set_mode", "session/set_model", "session/set_config_option"})
 
@@ -42,7 +42,9 @@ class AcpResponses:
         kind = f"response:{request.method}"
         match request.method:
             case "initialize":
-                return Ignored(kind, "the handshake continues"), *self._turns.initialized(result)
+                version = version_fact(mapping(mapping(result).get("agentInfo")).get("version"))
+                handshake = Ignored(kind, "the handshake continues")
+                return *(version or (handshake,)), *self._turns.initialized(result)
             case "authenticate":
                 return Ignored(kind, "the handshake continues"), *self._turns.open()
             case "session/prompt":

@@ -16,7 +16,7 @@ from agent_mux_adapters._dialects.agent_events.notices import NOTICES
 from agent_mux_adapters._dialects.agent_events.order import EventOrder
 from agent_mux_adapters._dialects.agent_events.outcome import AgentEventsOutcome
 from agent_mux_adapters._dialects.agent_events.wire import event_of, fragment_of
-from agent_mux_adapters._dialects.tolerant import text, whole
+from agent_mux_adapters._dialects.tolerant import text, version_fact, whole
 
 _TRANSIENT_SESSION = re.compile(r"transient-[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _FAST = {"text_delta": "message", "thinking_delta": "thought"}
@@ -110,10 +110,11 @@ class AgentEventsReader:
 
     def _session_start(self, event: SessionStartEvent, model: str | None, prior_turns: int) -> Facts:
         # Without a session, agent-mux reports the id of its own run.
+        version = version_fact(event.agent_version)
         if _TRANSIENT_SESSION.fullmatch(event.session_id):
-            return (facts.SessionKnown("", model=model),) if model else ()
+            return (*version, facts.SessionKnown("", model=model)) if model else version
         self._opening = event, model
-        return () if event.resumed else self._opened(prior_turns)
+        return version if event.resumed else (*version, *self._opened(prior_turns))
 
     def _opened(self, prior_turns: int) -> Facts:
         opening, self._opening = self._opening, None

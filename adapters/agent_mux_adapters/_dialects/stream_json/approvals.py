@@ -40,15 +40,27 @@ RememberApproval = Callable[[PendingPermission], Sequence[Any]]
 """Returns the `updatedPermissions` that make the agent remember an approval."""
 
 
+FindCall = Callable[[str, Any], str | None]
+"""Returns the id of the open call with this tool and input."""
+
+
 def _forget(_: PendingPermission) -> Sequence[Any]:
     return ()
+
+
+def _find_none(_tool: str, _input: Any) -> str | None:
+    return None
 
 
 class StreamJsonApprovals:
     """The open requests of the agent."""
 
-    def __init__(self, tools: ToolTable, *, live: bool, remember: RememberApproval = _forget) -> None:
+    def __init__(
+        self, tools: ToolTable, *, live: bool, remember: RememberApproval = _forget, find_call: FindCall = _find_none
+    ) -> None:
+        """Start without requests. `find_call` identifies the call of a request that does not name it."""
         self._tools = tools
+        self._find_call = find_call
         self._remember = remember
         self._live = live
         """Whether we can respond; False when the transcript of another client is observed."""
@@ -135,7 +147,8 @@ class StreamJsonApprovals:
         self._by_key.update(dict.fromkeys(ask.open, ask))
         emitted: Steps = tuple(_question(key, row) for key, row in ask.questions.items())
         if not emitted:
-            emitted = (self._approval(ask, text(request.get("tool_use_id")) or None),)
+            call_id = text(request.get("tool_use_id")) or self._find_call(tool, ask.input)
+            emitted = (self._approval(ask, call_id),)
         early = self._early_responses.pop(request_id, None)
         return emitted if early is None else (*emitted, *self._settle_as(ask, early))
 

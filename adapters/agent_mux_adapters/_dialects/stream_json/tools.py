@@ -188,6 +188,11 @@ class StreamJsonCalls:
         self._begun: dict[str, str] = {}
         """Calls whose input is streaming: id to name."""
 
+    def find(self, name: str, arguments: Any) -> str | None:
+        """Return the id of the first call without a result that has this name and input."""
+        wanted = OpenCall(name, mapping(arguments))
+        return next((call_id for call_id, call in self._open.items() if call == wanted), None)
+
     def begin(self, call_id: str, name: str) -> tuple[facts.Fact, ...]:
         """Begin a call whose input streams; return no facts for one that is emitted when complete."""
         if self._tools.is_emitted_when_complete(name):

@@ -34,6 +34,7 @@ _DESCRIPTIONS = {
 _SPECIAL_KINDS: Mapping[str, FieldKind] = {
     "agents": "table",
     "command": "list",
+    "failOn": "list",
     "journal": "boolean",
     "mcpServers": "list",
     "outputSchema": "table",

@@ -46,6 +46,7 @@ class RemoteAdapter:
     """The names of the native protocols that the adapter reads."""
     min_version: str
     tested_version: str
+    tested_versions: tuple[str, ...]
     capabilities: AgentCapabilities
 
 
@@ -113,6 +114,7 @@ class RemoteAdapters:
             protocols=tuple(view.protocols or ()),
             min_version=view.min_version or "",
             tested_version=view.tested_version or "",
+            tested_versions=tuple(view.tested_versions or ()),
             capabilities=capabilities or self._capabilities(view.agent),
         )
 

@@ -366,10 +366,11 @@ def test_resumed_and_forked_sessions_are_marked() -> None:
     assert (forked.resumed, forked.forked_from) == (False, "22222222")
 
 
-def test_the_session_is_known_before_init_when_a_hook_comes_first() -> None:
+def test_version_is_known_before_the_session_when_a_hook_comes_first() -> None:
     codec = new_codec()
-    first = receive(codec, recording("hooks").stdout_lines[0])
-    assert isinstance(first[0], facts.SessionKnown)
+    started, ended, init = (receive(codec, line) for line in recording("hooks").stdout_lines[:3])
+    assert not any(isinstance(fact, facts.SessionKnown) for fact in (*started, *ended))
+    assert [type(fact) for fact in init[:2]] == [facts.AgentVersion, facts.SessionKnown]
 
 
 def test_a_missing_mcp_server_is_noted() -> None:

@@ -50,6 +50,23 @@ def test_a_call_waits_for_permission() -> None:
 
 
 @pytest.mark.parametrize(
+    ("action", "result"),
+    [
+        (ApproveAction("r"), {"kind": "approved"}),
+        (ApproveAction("r", always=True), {"kind": "approved"}),
+        (DenyAction("r", "not here"), {"kind": "denied-interactively-by-user", "feedback": "not here"}),
+    ],
+)
+def test_request_of_an_older_release_gets_the_decision_that_it_knows(
+    action: ApproveAction | DenyAction, result: dict[str, Any]
+) -> None:
+    talk = CopilotConversation().running()
+    talk.receive_notification("permission.requested", requestId="r", permissionRequest=SHELL)
+    talk.request(action)
+    assert talk.sent() == [decision(5, **result)]
+
+
+@pytest.mark.parametrize(
     ("reason", "result"),
     [(None, {"kind": "reject"}), ("not here", {"kind": "reject", "feedback": "not here"})],
 )

@@ -52,6 +52,39 @@ def test_a_one_turn_run_from_handshake_to_the_end_of_input() -> None:
     ]  # fmt: skip
 
 
+def test_release_without_the_handshake_opens_a_session() -> None:
+    talk = CopilotConversation()
+    talk.sent()
+    unknown = {"code": -32601, "message": "Unhandled method connect"}
+    talk.receive({"jsonrpc": "2.0", "id": 1, "error": unknown})
+    assert talk.sent() == [request(2, "session.create", **OPENED)]
+    talk.receive_response(2, {"sessionId": SESSION, "workspacePath": "/w"})
+    talk.receive({"jsonrpc": "2.0", "id": 3, "error": {**unknown, "message": "Unhandled method"}})
+    notes = [fact for fact in talk.facts() if isinstance(fact, facts.Note)]
+    assert [note.level for note in notes] == ["info"]
+
+
+def test_session_idle_closes_a_turn_that_nothing_else_closed() -> None:
+    talk = CopilotConversation().running()
+    talk.receive_notification("session.idle")
+    assert facts_of(talk.steps)[-1] == facts.TurnDone()
+    assert talk.sent() == ["EOF"]
+
+
+def test_session_idle_after_an_error_fails_the_turn() -> None:
+    talk = CopilotConversation().running()
+    talk.receive_notification("session.error", errorType="authentication", message="no", statusCode=401)
+    talk.receive_notification("session.idle")
+    failed = facts_of(talk.steps)[-1]
+    assert isinstance(failed, facts.TurnFailed)
+    assert failed.failure.code == "AUTH_ERROR"
+
+
+def test_version_of_the_runtime_is_reported() -> None:
+    talk = CopilotConversation()
+    assert talk.receive_response(1, {"protocolVersion": 3, "version": "1.0.54"})[0] == facts.AgentVersion("1.0.54")
+
+
 def test_all_options_are_sent() -> None:
     talk = CopilotConversation(
         model="m",

@@ -47,6 +47,28 @@ def test_command_report_is_parsed_from_the_end(shown: str, report: ShellReport) 
     assert read_report(shown) == report
 
 
+def older_report(output: str, **fields: str) -> str:
+    """Return a report of an older release, which writes every field."""
+    values = {"Error": "(none)", "Exit Code": "0", "Signal": "0", "Background PIDs": "(none)", **fields}
+    lines = [f"{name}: {value}" for name, value in values.items()]
+    head = "Command: echo a\necho b\nDirectory: (root)"
+    return "\n".join([head, f"Output: {output}", *lines, "Process Group PGID: 7"])
+
+
+@pytest.mark.parametrize(
+    ("shown", "report"),
+    [
+        (older_report("out"), ShellReport("out", 0)),
+        (older_report("out\nError: mine", **{"Exit Code": "3"}), ShellReport("out\nError: mine", 3)),
+        (older_report("(empty)", Signal="9"), ShellReport("", -1, "ended by signal 9")),
+        (older_report("(empty)", Signal="(none)"), ShellReport("", 0)),
+        (older_report("(empty)", Error="spawn ENOENT", **{"Exit Code": "(none)"}), ShellReport("", -1, "spawn ENOENT")),
+    ],
+)
+def test_command_report_of_an_older_release_is_parsed(shown: str, report: ShellReport) -> None:
+    assert read_report(shown) == report
+
+
 def test_a_command_that_was_cut_short_did_not_succeed() -> None:
     shown = "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without output."
     assert read_report(shown) == ShellReport("", -1, shown)

@@ -75,7 +75,6 @@ ADAPTER = Adapter(
     aliases=("qwen-code",),
     executables=("qwen",),
     executable_variable="AMUX_QWEN_EXECUTABLE",
-    min_version="0.24.4",
     tested_version="0.24.4",
     capabilities=CAPABILITIES,
     protocols={
