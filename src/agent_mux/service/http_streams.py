@@ -38,7 +38,7 @@ def as_sse(number: int, line: bytes) -> bytes:
 
 
 def as_json_line(_: int, line: bytes) -> bytes:
-    """Encode a line as `amux run --json` prints it."""
+    """Encode a line of JSON lines."""
     return line + b"\n"
 
 
@@ -54,8 +54,8 @@ class EventSelection:
     start: int = 0
     types: Collection[str] | None = None
     """Event types to send; None: all."""
-    accumulated: bool = True
-    """Whether delta events carry the accumulated text."""
+    accumulated: bool = False
+    """Whether delta events carry the accumulated text, whose total size grows with the square of their number."""
 
 
 def batch_chunks(

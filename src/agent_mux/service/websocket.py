@@ -26,7 +26,7 @@ ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run 
 
 
 def plain_frame(_: int, line: bytes) -> str:
-    """Encode an event as `amux run --json` prints it."""
+    """Encode an event without its number."""
     return line.decode()
 
 

@@ -12,6 +12,7 @@ from agent_mux import events
 from agent_mux._util.version import __version__
 from agent_mux.api.result_schema import result_schema
 from agent_mux.errors import AnyCode
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 from agent_mux.service.openapi.descriptions import (
     COMMON_ERRORS,
     INTRODUCTION,
@@ -70,7 +71,7 @@ def _components(operations: Iterable[Operation]) -> ComponentSchemas:
     full_schemas = {
         "RunRequest": request_schema(),
         "ProfileFields": profile_schema(),
-        "AgentEvent": events.json_schema(),
+        "AgentEvent": _event_schema(),
         "RunResult": result_schema(),
     }
     components = ComponentSchemas([ProblemDetails, *types], full_schemas)
@@ -78,6 +79,15 @@ def _components(operations: Iterable[Operation]) -> ComponentSchemas:
     run["result"] |= {"$ref": REF_PREFIX + "RunResult"}
     run["request"] |= {"type": "object"}
     return components
+
+
+def _event_schema() -> Schema:
+    """Return the schema of an event in a stream, whose accumulated text is optional: `?accumulated=true`."""
+    schema = events.json_schema()
+    optional = set(ACCUMULATED_FIELDS.values())
+    for component in schema["$defs"].values():
+        component["required"] = [name for name in component["required"] if name not in optional]
+    return schema
 
 
 def _shared_problems(paths: Schema) -> Schema:

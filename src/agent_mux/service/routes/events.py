@@ -41,7 +41,7 @@ class SelectionQuery(QueryParameters):
         Annotated[int, Meta(ge=-1, le=LATEST, description="Like `Last-Event-ID`; -1 starts at the first event.")] | None
     ) = None
     types: Annotated[str, Meta(description="Only these event types, comma-separated.")] | None = None
-    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = False
 
 
 class StreamQuery(SelectionQuery):
@@ -81,7 +81,7 @@ async def read_events(request: Request) -> Response:
     """Stream the events of a run, from the first or after `Last-Event-ID`, until its end; its result comes last.
 
     The `id` of an event is its number, from 0. The format is Server-Sent Events, or with `Accept: application/jsonl`
-    the lines of `amux run --json`. 204: the run has ended, and the stream after that id is empty.
+    the lines of `amux run --json --compact`. 204: the run has ended, and the stream after that id is empty.
 
     With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs/{id}` returns it: one at the
     start, and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.

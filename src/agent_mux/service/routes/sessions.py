@@ -104,7 +104,7 @@ class SearchQuery(SessionQuery, kw_only=True):
 class EventsQuery(QueryParameters):
     """Query of the events of a session."""
 
-    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = False
 
 
 class ExportQuery(QueryParameters):
