@@ -59,7 +59,9 @@ async def test_cut_connections_lose_and_repeat_no_event(here: ScriptedServer, se
             late = [event async for event in run]
     assert proxy.connections > 3
     assert result.exit_reason == "completed"
-    lines = here.server.http.get(f"/v1/runs/{run.run_id}/events", headers={"accept": "application/jsonl"})
+    lines = here.server.http.get(
+        f"/v1/runs/{run.run_id}/events?accumulated=true", headers={"accept": "application/jsonl"}
+    )
     expected = lines.text.splitlines()[:-1]
     for seen in (events, late, result.events or ()):
         assert [encode_event(event).decode() for event in seen] == expected
