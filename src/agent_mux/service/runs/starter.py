@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
 from agent_mux.run.plan import RunPlan
+from agent_mux.sdk.options import validate_options
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
 from agent_mux.service.runs.locks import KeyedLocks
@@ -119,7 +119,14 @@ class RunStarter:
 
     async def _plan(self, options: Mapping[str, Any]) -> RunPlan:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
-        return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
+        return await to_thread.run_sync(self._plan_blocking, {**options, "journal": True})
+
+    def _plan_blocking(self, options: Mapping[str, Any]) -> RunPlan:
+        resolved = self._mux.resolve_options(**options)
+        validate_options(resolved.options)
+        adapter = self._mux.adapters.get(resolved.options.agent)
+        self._roots.check_named_files(resolved.options, adapter, options.keys())
+        return self._mux.plan(resolved)
 
     async def _create(self, row: RunRow, plan: RunPlan) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
