@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -179,6 +179,10 @@ def install_handlers(application: Starlette) -> None:
     async def http_error(request: Request, error: HTTPException) -> Response:
         return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
 
+    async def disconnected(_: Request, __: ClientDisconnect) -> Response:
+        return status_response(400, "the client disconnected before its request was complete")  # counted, not received
+
+    application.add_exception_handler(ClientDisconnect, disconnected)  # type: ignore[arg-type]
     application.add_exception_handler(AgentMuxError, known_error)  # type: ignore[arg-type]  # called with this type only
     application.add_exception_handler(HTTPException, http_error)  # type: ignore[arg-type]
     application.add_middleware(UnhandledErrorMiddleware)

@@ -6,7 +6,7 @@ other; `abort`, `kill` and `status` do not wait for earlier ones.
 """
 
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import anyio
@@ -132,7 +132,8 @@ class RunWebSocket:
         async with self._sending:
             if self._is_open:
                 self._is_open = False
-                await self._websocket.close(code, reason)
+                with suppress(WebSocketDisconnect):
+                    await self._websocket.close(code, reason)
 
     # -- in
 

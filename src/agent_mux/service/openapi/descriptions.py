@@ -15,6 +15,7 @@ Links = Mapping[str, Mapping[str, str]]
 COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "UNAVAILABLE", "INTERNAL")
 """Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
+    400: "The request is not valid HTTP.",
     408: "The request arrived too slowly.",
     413: "The request body is too large.",
     414: "The request target is too long.",
@@ -27,8 +28,8 @@ INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, 
 
 JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
 is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
-too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
-(421) are refused by every operation."""
+not valid HTTP (400), too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or
+that name another host (421) are refused by every operation."""
 TAGS: Mapping[str, str] = {
     "runs": "Start, list and delete runs.",
     "events": "Events of a run as Server-Sent Events or JSON lines.",
