@@ -34,6 +34,7 @@ from agent_mux.service.runs.starter import RunStarter
 from agent_mux.service.runs.streaming import RunStreams
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.security.known_secrets import KnownSecrets
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.runs import RunStore
@@ -117,6 +118,7 @@ class Service:
     metrics: Metrics
     webhooks: WebhookManager
     detection: SharedDetection
+    secrets: KnownSecrets
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
@@ -174,7 +176,8 @@ async def open_service(
                 )
                 await webhooks.open()
                 store = RunStore(database, instance)
-                runs, starter, streams = await _open_runs(mux, store, tasks, roots, (metrics, webhooks))
+                secrets = KnownSecrets()
+                runs, starter, streams = await _open_runs(mux, store, tasks, roots, secrets, (metrics, webhooks))
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 retention = Retention.from_settings(settings, store, runs.delete_many)
@@ -194,6 +197,7 @@ async def open_service(
                         metrics=metrics,
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
+                        secrets=secrets,
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
@@ -202,11 +206,12 @@ async def open_service(
                     tasks.cancel_scope.cancel()
 
 
-async def _open_runs(
+async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts of the service that runs use
     mux: AgentMux,
     store: RunStore,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
+    secrets: KnownSecrets,
     observers: Sequence[RunLifecycleObserver],
 ) -> tuple[RunRegistry, RunStarter, RunStreams]:
     """Clean up after the runs of a killed server and start queued ones again.
@@ -217,7 +222,7 @@ async def _open_runs(
     write_queue = WriteBehindQueue(store)
     recovery = Recovery(mux.journals, make_codec, write_queue, observers)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
-    starter = RunStarter(mux, registry, tasks, roots, observers=observers)
+    starter = RunStarter(mux, registry, tasks, roots, secrets, observers=observers)
     rows = await store.unfinished()
     tasks.start_soon(write_queue.run)
     await recovery.begin(rows, starter.restart)

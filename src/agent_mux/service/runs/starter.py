@@ -22,6 +22,7 @@ from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.service.runs.recovery import lost_values
 from agent_mux.service.runs.registry import RunRegistry
 from agent_mux.service.runs.requests import RunRequest, confined, request_of
+from agent_mux.service.security.known_secrets import KnownSecrets
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import AllowedDirectories
@@ -30,20 +31,22 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 class RunStarter:
     """Starts runs until the service shuts down."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a run needs
         self,
         mux: AgentMux,
         registry: RunRegistry,
         tasks: anyio.abc.TaskGroup,
         roots: AllowedDirectories,
+        secrets: KnownSecrets,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
-        """`tasks`: lives as long as the service. `roots`: directories that runs may use."""
+        """`tasks`: lives as long as the service. `roots`: directories that runs may use. `secrets`: learns theirs."""
         self._mux = mux
         self._registry = registry
         self._tasks = tasks
         self._roots = roots
+        self._secrets = secrets
         self._observers = observers
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
@@ -155,6 +158,7 @@ class RunStarter:
     def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
         self.require_open()  # no await between this check and the start
         handle = self._mux.run(plan, owner=row.owner)
+        self._secrets.add_run(plan.options.env, plan.options.mcp_servers)
         live = LiveRun(row, handle, self._registry.record, self._observers)
         self._registry.add(live)
         self._interactions.watch(live)
