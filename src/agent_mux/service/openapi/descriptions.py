@@ -64,6 +64,16 @@ class SchemaRef:
 
 
 @dataclass(frozen=True, slots=True)
+class SseMessages:
+    """The messages of a stream of Server-Sent Events."""
+
+    events: tuple[SchemaRef, ...]
+    """Data of messages with an id."""
+    snapshot: SchemaRef
+    """Data of messages of the type `run`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseSpec:
     """One successful response of an operation."""
 
