@@ -148,24 +148,35 @@ def _clean_up(run_id: str) -> None:
     shutil.rmtree(temp_dir_of(run_id), ignore_errors=True)
 
 
-def recovered_values(row: RunRow, journal: Path, make_codec: CodecFactory) -> dict[str, Any]:
-    """Return the columns of a run that was alive when the server was killed. Blocking: reads the whole journal."""
+def recovered_values(
+    row: RunRow,
+    journal: Path,
+    make_codec: CodecFactory,
+    explain_loss: Callable[[RunResult], RunResult] = lambda result: result,
+) -> dict[str, Any]:
+    """Return the columns of a run that was alive when the server was killed. Blocking: reads the whole journal.
+
+    `explain_loss`: changes the result of a run that is `lost`.
+    """
     try:
         derived = DerivedRun(journal, make_codec)
         if derived.run_id == row.run_id:
-            return _derived_values(derived, journal)
+            return _derived_values(derived, journal, explain_loss)
         reason = f"{journal} belongs to another run"
     except (AgentMuxError, OSError) as error:
         reason = str(error)
     return lost_values(row, f"the server was killed, and its journal cannot be read: {reason}")
 
 
-def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
+def _derived_values(
+    derived: DerivedRun, journal: Path, explain_loss: Callable[[RunResult], RunResult]
+) -> dict[str, Any]:
     types: Counter[str] = Counter()
     for _, events in derived.batches():
         from_thread.check_cancelled()  # the service may be stopping
         types.update(event.type for event in events)
     result = derived.result()
+    result = explain_loss(result) if result.exit_reason == "lost" else result
     if derived.damage is not None:
         logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
         error = RunError("RUN_LOST", f"the server was killed, and later events are lost: {derived.damage}")

@@ -14,8 +14,10 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
+from agent_mux.run.derivation import codec_factory
 from agent_mux.run.plan import RunPlan
 from agent_mux.sdk.options import validate_options
+from agent_mux.service.runs.incomplete import recorded_events
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
 from agent_mux.service.runs.locks import KeyedLocks
@@ -51,6 +53,7 @@ class RunStarter:
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
         self._is_closing = False
+        self._closing_reason = "the service is shutting down; try again later"
 
     # -- opening and closing
 
@@ -69,7 +72,7 @@ class RunStarter:
     def require_open(self) -> None:
         """Raise UNAVAILABLE while the service is shutting down."""
         if self._is_closing:
-            raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
+            raise AgentMuxError("UNAVAILABLE", self._closing_reason)
 
     async def close(self) -> None:
         """Stop: accept no runs, keep queued ones for the next start, abort the others within their grace periods.
@@ -91,6 +94,17 @@ class RunStarter:
                 "the database is unavailable; the next start recovers the outcomes of the last runs from their journals"
             )
             logging.getLogger(LOGGER).warning(warning)
+
+    async def give_up(self, reason: str) -> None:
+        """Stop because another server has taken over the runs: accept no more, and abort all.
+
+        Their outcomes cannot be stored; the other server has ended these runs as `lost`. `reason`: the message of
+        refused requests.
+        """
+        self._is_closing, self._closing_reason = True, reason
+        async with anyio.create_task_group() as tasks:
+            for live in self._registry.alive:
+                tasks.start_soon(live.handle.abort)
 
     # -- creating
 
@@ -171,7 +185,9 @@ class RunStarter:
         with anyio.CancelScope(shield=True):  # bounded, since the client ends the run; the outcome has to be stored
             try:
                 result = await live.handle
-                live.ended(result, await to_thread.run_sync(_file_size, result.journal))
+                size = await to_thread.run_sync(_file_size, result.journal)
+                count = None if result.journal is not None else await to_thread.run_sync(self._count, live.row.run_id)
+                live.ended(result, size, count)
             except AgentMuxError as error:  # the run was withdrawn, or there was an internal error
                 has_result = False
                 if not live.handle.is_withdrawn:
@@ -181,6 +197,11 @@ class RunStarter:
             except Exception:  # must not affect other runs; the next start recovers this one
                 logging.getLogger(LOGGER).exception("cannot write the outcome of run %s", live.row.run_id)
         self._registry.release(live, is_recorded=has_result)
+
+    def _count(self, run_id: str) -> int | None:
+        """Return how many events of a run whose journal ended early can be read later; None if none can."""
+        path = self._registry.journal_of(run_id)
+        return len(recorded_events(run_id, path, codec_factory(self._mux.adapters))) or None
 
 
 def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: str | None) -> RunRow:
