@@ -19,6 +19,7 @@ from agent_mux.client import AgentMux
 from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.instance import exclusive_instance
+from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
 from agent_mux.service.readiness import Readiness
 from agent_mux.service.retention import Retention
@@ -31,7 +32,6 @@ from agent_mux.service.runs.starter import RunStarter
 from agent_mux.service.runs.streaming import RunStreams
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
-from agent_mux.service.security.known_secrets import KnownSecrets
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.instances import InstanceRow

@@ -102,9 +102,8 @@ def test_a_service_that_cannot_write_is_not_ready(tmp_path: Path, has_run: bool)
             server.stream(server.create())
         with limited(server.process.pid, 0):
             refused = server.http.post("/v1/runs", json=HI)
-            code = (
-                "UNAVAILABLE" if has_run else "SPAWN_ERROR"
-            )  # without an earlier run, no temporary directory is known
+            # Without an earlier run, the temporary directory is searched now, and none can be written.
+            code = "UNAVAILABLE" if has_run else "SPAWN_ERROR"
             assert (refused.status_code, refused.json()["code"]) == (503, code)
             until(lambda: server.http.get("/ready").status_code == 503)
             assert server.http.get("/ready").json()["code"] == "UNAVAILABLE"

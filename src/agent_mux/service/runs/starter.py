@@ -17,6 +17,7 @@ from agent_mux.redaction import redact_text
 from agent_mux.run.derivation import codec_factory
 from agent_mux.run.plan import RunPlan
 from agent_mux.sdk.options import validate_options
+from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.runs.incomplete import recorded_events
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver, now_ms
@@ -24,7 +25,6 @@ from agent_mux.service.runs.locks import KeyedLocks
 from agent_mux.service.runs.recovery import lost_values
 from agent_mux.service.runs.registry import RunRegistry
 from agent_mux.service.runs.requests import RunRequest, confined, request_of
-from agent_mux.service.security.known_secrets import KnownSecrets
 from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 from agent_mux.settings.allowed_directories import AllowedDirectories
