@@ -65,6 +65,18 @@ def test_a_model_outside_of_the_roots_is_refused(served: Serving, place: Path, m
     assert answer["fields"][0]["path"] == "model"
 
 
+@pytest.mark.parametrize("agent", ["pi", "omp", "claude"])
+@pytest.mark.parametrize("field", ["sessionId", "forkSessionId"])
+@pytest.mark.parametrize("name", ["{place}/a.jsonl", "../a.jsonl", "../../etc/passwd", "{place}/root/link.toml"])
+def test_a_session_file_outside_of_the_roots_is_refused(
+    served: Serving, place: Path, agent: str, field: str, name: str
+) -> None:
+    status, answer = create(served, agent=agent, prompt="hi", **{field: name.format(place=place)})
+    assert status == 422
+    assert answer["fields"][0]["path"] == field
+    assert answer["fields"][0]["allowed"] == f"a path in {place / 'root'}"
+
+
 def test_a_linked_model_is_refused(served: Serving) -> None:
     assert create(served, agent="native", prompt="hi", model="scripted:link.toml")[0] == 422
 
