@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -151,7 +152,7 @@ async def open_service(
                 retention = Retention.from_settings(settings, store, runs.delete_many)
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
-                tasks.start_soon(own.run, starter.give_up)
+                tasks.start_soon(own.run, partial(_give_up, webhooks, starter))
                 try:
                     yield Service(
                         settings=settings,
@@ -174,6 +175,12 @@ async def open_service(
                         await starter.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
+
+
+async def _give_up(webhooks: WebhookManager, starter: RunStarter, reason: str) -> None:
+    """Stop, because another server has taken over the rows of this one."""
+    webhooks.stop()
+    await starter.give_up(reason)
 
 
 async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts of the service that runs use

@@ -17,7 +17,7 @@ from tests.service.receiver import receiving
 from agent_mux.errors import AgentMuxError
 from agent_mux.process.marker import processes_of
 from agent_mux.service.instance import ID_FILE, PLACE_FILE, current_place, exclusive_instance
-from agent_mux.service.service import open_database
+from agent_mux.service.service import Service, open_database
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RowChange, RunStore
@@ -169,6 +169,31 @@ def test_a_copy_with_a_shared_database_begins_without_runs(place: Place, cluster
             for server, run in ((original, working), (original, waiting), (copy, own)):
                 assert until(lambda server=server, run=run: _over(server, run)) == "completed"
     assert sorted(place.started()) == sorted([working, waiting, own])
+
+
+async def test_webhooks_are_silent_after_a_takeover(tmp_path: Path) -> None:
+    with receiving() as receiver:
+        settings = {"allow_private_webhooks": True}
+        async with opened(tmp_path, **settings) as service:
+            hook = await service.webhooks.create({"url": receiver.url})
+            await InstanceRow(service.database, service.instance).take()
+            with anyio.fail_after(30):
+                while not _is_closing(service):  # noqa: ASYNC110  # the next heartbeat sets no event
+                    await anyio.sleep(0.05)
+            with pytest.raises(AgentMuxError, match="taken over"):
+                await service.webhooks.test(hook.webhook_id)
+            with pytest.raises(AgentMuxError, match="taken over"):
+                await service.starter.create(HI)
+            assert service.webhooks._workers == {}
+        assert receiver.messages == []
+
+
+def _is_closing(service: Service) -> bool:
+    try:
+        service.starter.require_open()
+    except AgentMuxError:
+        return True
+    return False
 
 
 def test_a_server_whose_row_was_taken_over_writes_nothing_more(place: Place, cluster: Cluster) -> None:
