@@ -68,7 +68,7 @@ def test_events_before_the_disk_was_full_are_there_after_a_restart(tmp_path: Pat
         *late, warning, result = lines_of(server, run)
         first = server.stream(run)
         assert [first[number] for number in range(len(late))] == [live[number] for number in range(len(late))]
-        assert texts(late)[:50] == [str(number) for number in range(50)]
+        assert texts(late)[:20] == [str(number) for number in range(20)]
         assert (warning["type"], warning["level"]) == ("debug", "warn")
         assert "the recording ends here" in warning["message"]
         assert (result["type"], result["exitReason"]) == ("run_result", "completed")
@@ -213,14 +213,18 @@ async def test_no_damage_is_an_internal_error(tmp_path: Path) -> None:
     assert codes == {"CONFIG_ERROR", "UNAVAILABLE"}
 
 
-@pytest.mark.parametrize("statement", ["DROP TABLE tokens", "ALTER TABLE runs DROP COLUMN owner"])
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    ("kind", "statement"),
+    [
+        ("sqlite", "DROP TABLE tokens"),
+        ("postgresql", "DROP TABLE tokens"),
+        ("postgresql", "ALTER TABLE runs DROP COLUMN owner"),
+    ],
+)
 async def test_a_database_without_its_tables_is_refused(
     kind: str, statement: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     url = cluster.url() if kind == "postgresql" else f"sqlite:///{tmp_path}/service.db"
-    if kind == "sqlite" and "COLUMN" in statement:
-        pytest.skip("SQLite cannot drop a column that an index has")
     settings = ServiceSettings(config_dir=tmp_path, database=url)
     async with open_database(settings) as database, database.writing() as connection:
         await connection.execute(sa.text(statement))
