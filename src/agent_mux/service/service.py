@@ -19,6 +19,9 @@ from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.client import AgentMux
 from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.registry import AdapterRegistry
+from agent_mux.service.audit.entries import RETENTION
+from agent_mux.service.audit.spool import AuditSpool
+from agent_mux.service.audit.trail import AuditTrail
 from agent_mux.service.instance import exclusive_instance
 from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
@@ -33,7 +36,10 @@ from agent_mux.service.runs.starter import RunStarter
 from agent_mux.service.runs.streaming import RunStreams
 from agent_mux.service.runs.write_behind import WriteBehindQueue
 from agent_mux.service.security.authenticator import Authenticator
+from agent_mux.service.security.rate_limits import RateLimiter
+from agent_mux.service.security.tokens import RateLimits
 from agent_mux.service.settings import ServiceSettings
+from agent_mux.service.store.audit import AuditStore
 from agent_mux.service.store.database import Database, checked_url
 from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RunStore
@@ -85,6 +91,8 @@ class Service:
     webhooks: WebhookManager
     detection: SharedDetection
     secrets: KnownSecrets
+    audit: AuditTrail
+    limiter: RateLimiter
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
 
 
@@ -144,12 +152,14 @@ async def open_service(
                     WebhookStore(own), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
+                audit = await _open_audit(settings, database, instance.instance_id, tasks)
                 store = RunStore(own)
                 secrets = KnownSecrets()
-                runs, starter, streams = await _open_runs(mux, store, tasks, roots, secrets, (metrics, webhooks))
+                runs, starter, streams = await _open_runs(mux, store, tasks, roots, secrets, audit, (metrics, webhooks))
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
-                retention = Retention.from_settings(settings, store, runs.delete_many)
+                expired = audit.recording(RETENTION, "run.delete", "run")
+                retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
                 tasks.start_soon(own.run, partial(_give_up, webhooks, starter))
@@ -169,10 +179,13 @@ async def open_service(
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
                         secrets=secrets,
+                        audit=audit,
+                        limiter=RateLimiter(RateLimits(settings.requests_per_minute, settings.runs_per_minute)),
                     )
                 finally:
                     with anyio.CancelScope(shield=True):
                         await starter.close()
+                        await audit.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
 
@@ -183,12 +196,24 @@ async def _give_up(webhooks: WebhookManager, starter: RunStarter, reason: str) -
     await starter.give_up(reason)
 
 
-async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts of the service that runs use
+async def _open_audit(
+    settings: ServiceSettings, database: Database, instance: str, tasks: anyio.abc.TaskGroup
+) -> AuditTrail:
+    audit = AuditTrail(
+        AuditStore(database, instance), AuditSpool(settings.directory), instance, keep_days=settings.keep_audit_days
+    )
+    await audit.open()
+    tasks.start_soon(audit.run)
+    return audit
+
+
+async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     mux: AgentMux,
     store: RunStore,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
     secrets: KnownSecrets,
+    audit: AuditTrail,
     observers: Sequence[RunLifecycleObserver],
 ) -> tuple[RunRegistry, RunStarter, RunStreams]:
     """Clean up after the runs of a killed server and start queued ones again.
@@ -199,7 +224,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts of the service that
     write_queue = WriteBehindQueue(store)
     recovery = Recovery(mux.journals, make_codec, write_queue, observers)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
-    starter = RunStarter(mux, registry, tasks, roots, secrets, observers=observers)
+    starter = RunStarter(mux, registry, tasks, roots, secrets, audit, observers=observers)
     rows = await store.unfinished()
     tasks.start_soon(write_queue.run)
     await recovery.begin(rows, starter.restart)

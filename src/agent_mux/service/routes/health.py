@@ -33,10 +33,10 @@ async def ready(request: Request) -> Response:
     """Check that the service can start runs. Otherwise 503.
 
     It can write to its database, its recordings and temporary files, no other server has taken over its runs, and it is
-    not shutting down.
+    not draining.
     """
     service = current_service(request)
-    service.starter.require_open()
+    service.starter.require_accepting()
     await service.readiness.check()
     return json_answer(Health(status="ready", version=__version__))
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RunRow, RunStore, storable
-from agent_mux.service.store.tables import RUNS, WEBHOOK_DELIVERIES, WEBHOOKS
+from agent_mux.service.store.tables import AUDIT, RUNS, WEBHOOK_DELIVERIES, WEBHOOKS
 
 DISABLED = "the directory of the service was copied; enable the webhook if this server is to send messages, too"
 
@@ -32,7 +32,7 @@ class CopiedRows:
             await connection.execute(change.values(**row, instance=self._own.instance))
 
     async def take_rest(self) -> None:
-        """Make all other runs and the webhooks those of the copy. The webhooks are disabled and owe no message."""
+        """Make all other runs, the webhooks and the audit trail those of the copy. The webhooks owe no message."""
         webhooks = WEBHOOKS.c.instance == self._original
         owed = WEBHOOK_DELIVERIES.c.webhook_id.in_(sa.select(WEBHOOKS.c.webhook_id).where(webhooks))
         pending = WEBHOOK_DELIVERIES.update().where(owed, WEBHOOK_DELIVERIES.c.state == "pending")
@@ -42,5 +42,6 @@ class CopiedRows:
             await connection.execute(
                 taken.values(instance=self._own.instance, is_enabled=False, disabled_reason=DISABLED)
             )
-            runs = RUNS.update().where(RUNS.c.instance == self._original)
-            await connection.execute(runs.values(instance=self._own.instance))
+            for table in (RUNS, AUDIT):
+                rest = table.update().where(table.c.instance == self._original)
+                await connection.execute(rest.values(instance=self._own.instance))

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004_instances"
-down_revision = "0003_webhooks"
+revision = "0006_instances"
+down_revision = "0005_rate_limits"
 branch_labels = None
 depends_on = None
 
