@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006_instances"
-down_revision = "0005_rate_limits"
+revision = "0007_instances"
+down_revision = "0006_workspaces"
 branch_labels = None
 depends_on = None
 
