@@ -9,6 +9,7 @@ from pathlib import Path
 from ulid import ULID
 
 from agent_mux.service.store.database import Database, checked_url
+from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RunFilter, RunPosition, RunRow, RunStore
 from agent_mux.service.store.tables import RUNS
 from benchmarks.measure import interleaved, report, verdict
@@ -28,7 +29,7 @@ def main(scratch: Path) -> None:
     path = scratch / "listing.db"
     with asyncio.Runner() as runner:
         database = Database(checked_url(None, path))
-        store = RunStore(database, INSTANCE)
+        store = RunStore(InstanceRow(database, INSTANCE))  # it only reads
         runner.run(_fill(database))
         plain = sqlite3.connect(path)
         middle = RunPosition(COUNT // 2, str(ULID()))

@@ -126,7 +126,7 @@ def _shape(schema: dict[str, Any]) -> str:
             return f"`{place.rpartition('/')[2]}`"
         case {"type": "array", "items": items}:
             return f"list of {_shape(items)}"
-        case {"anyOf": choices}:
+        case {"anyOf": choices} | {"oneOf": choices}:
             return " or ".join(map(_shape, choices))
         case {"properties": {"data": {"contentSchema": inside}}}:
             return _shape(inside)

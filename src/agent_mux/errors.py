@@ -34,6 +34,7 @@ ErrorCode = Literal[
     "RATE_LIMITED",
     "CONTEXT_EXCEEDED",
     "ABORTED",
+    "RUN_LOST",
     "RUN_NOT_ACTIVE",
     "STDIN_NOT_AVAILABLE",
     "NO_PENDING_INTERACTION",
@@ -153,10 +154,11 @@ def _redact(text: str) -> str:
 
 
 def _redact_value(path: str, value: Any) -> Any:
-    from agent_mux.redaction import HIDDEN, is_secret_name  # noqa: PLC0415
+    from agent_mux.redaction import HIDDEN, hide_user_information, is_secret_name  # noqa: PLC0415
 
     if isinstance(value, str):
-        return HIDDEN if value and is_secret_name(path.rpartition(".")[2]) else _redact(value)
+        is_secret = value and is_secret_name(path.rpartition(".")[2])
+        return HIDDEN if is_secret else _redact(hide_user_information(value))
     if isinstance(value, list | tuple):
         return type(value)(_redact_value("", item) for item in value)
     if isinstance(value, dict):

@@ -62,7 +62,7 @@ def test_json_output_equals_the_events_of_the_service(amux: Amux) -> None:
     *events, result = [json.loads(line) for line in out.splitlines()]
     assert (code, result["text"]) == (0, "hello world")
     response = amux.served.server.http.get(
-        f"/v1/runs/{result['runId']}/events", headers={"accept": "application/jsonl"}
+        f"/v1/runs/{result['runId']}/events?accumulated=true", headers={"accept": "application/jsonl"}
     )
     assert [json.loads(line) for line in response.text.splitlines()] == [*events, result]
 

@@ -90,7 +90,7 @@ def test_a_drained_server_that_is_killed_recovers_its_runs(tmp_path: Path) -> No
         assert refusal(server).status_code == 503
         server.end(signal.SIGKILL)
     with ServerProcess(tmp_path / "config", FOR_EVER) as server:
-        assert server.run(run)["state"] == "killed"
+        assert server.run(run)["state"] == "lost"
 
 
 def test_amux_serve_lets_a_run_end_by_default(tmp_path: Path) -> None:

@@ -242,6 +242,28 @@ def test_responses_match_their_schemas(served: Serving, path: str, asked: str) -
     checker(schema_of(path)).validate(answer.json())
 
 
+def sse_messages(text: str) -> list[dict[str, str]]:
+    return [dict(line.split(": ", 1) for line in block.split("\n")) for block in text.split("\n\n")[:-1]]
+
+
+@pytest.mark.parametrize("query", ["", "?snapshots=true", "?snapshots=true&accumulated=true", "?snapshots=true&types="])
+def test_every_message_of_a_stream_matches_exactly_one_schema(served: Serving, query: str) -> None:
+    demo = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "40"}, "tags": ["x"]}
+    run = served.http.post("/v1/runs", json=demo).json()["runId"]
+    schema = schema_of("/v1/runs/{run_id}/events", kind="text/event-stream")
+    whole, branches = checker(schema), [checker(branch) for branch in schema["oneOf"]]
+    contents = [checker(branch["properties"]["data"]["contentSchema"]) for branch in schema["oneOf"]]
+    seen = [0, 0]
+    messages = sse_messages(served.http.get(f"/v1/runs/{run}/events{query}").text)
+    for message in (*messages[:40], *messages[40::25], messages[-1]):
+        whole.validate(message)
+        (kind,) = [number for number, branch in enumerate(branches) if branch.is_valid(message)]
+        contents[kind].validate(json.loads(message["data"]))
+        seen[kind] += 1
+    assert seen[0]
+    assert bool(seen[1]) == ("snapshots" in query)
+
+
 def test_a_run_and_its_events_match_their_schemas(served: Serving) -> None:
     demo = {"agent": "replay", "prompt": "demo", "env": {"AMUX_REPLAY_SPEED": "0"}, "tags": ["x"]}
     run = served.http.post("/v1/runs", json=demo).json()
@@ -250,13 +272,6 @@ def test_a_run_and_its_events_match_their_schemas(served: Serving) -> None:
     line = checker(schema_of("/v1/runs/{run_id}/events", kind="application/jsonl"))
     for one in (lines[0], *lines[1:-1:25], lines[-1]):
         line.validate(json.loads(one))
-    message = checker(schema_of("/v1/runs/{run_id}/events", kind="text/event-stream"))
-    first = served.http.get(f"{path}/events").text.split("\n\n")[0]
-    message.validate(dict(part.split(": ", 1) for part in first.split("\n")))
-    snapshot = served.http.get(f"{path}/events?snapshots=true").text.split("\n\n")[0].split("\ndata: ")
-    assert snapshot[0] == "event: run"
-    content = schema_of("/v1/runs/{run_id}/events", kind="text/event-stream")["properties"]["data"]["contentSchema"]
-    checker(content).validate(json.loads(snapshot[1]))
     checker(schema_of("/v1/runs", "post", "201")).validate(run)
     checker(schema_of("/v1/runs/{run_id}")).validate(served.http.get(path).json())
     checker(schema_of("/v1/runs")).validate(served.http.get("/v1/runs").json())

@@ -103,7 +103,7 @@ def test_secrets_in_messages_are_hidden(served: Serving, monkeypatch: pytest.Mon
         ("POST", f"{RUN}/input", {"text": " "}, 422, "VALIDATION_ERROR"),
         ("POST", f"{RUN}/respond", {"interactionId": "x"}, 422, "VALIDATION_ERROR"),
         ("GET", "/v1/runs?cursor=x", None, 422, "VALIDATION_ERROR"),
-        ("GET", "/v1/runs?state=lost", None, 422, "VALIDATION_ERROR"),
+        ("GET", "/v1/runs?state=asleep", None, 422, "VALIDATION_ERROR"),
         ("GET", "/v1/runs?agent=%00", None, 422, "VALIDATION_ERROR"),
         ("GET", "/v1/runs/%00", None, 404, "RUN_NOT_FOUND"),
         ("PATCH", "/v1/runs", None, 405, "VALIDATION_ERROR"),

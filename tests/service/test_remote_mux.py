@@ -59,7 +59,9 @@ async def test_cut_connections_lose_and_repeat_no_event(here: ScriptedServer, se
             late = [event async for event in run]
     assert proxy.connections > 3
     assert result.exit_reason == "completed"
-    lines = here.server.http.get(f"/v1/runs/{run.run_id}/events", headers={"accept": "application/jsonl"})
+    lines = here.server.http.get(
+        f"/v1/runs/{run.run_id}/events?accumulated=true", headers={"accept": "application/jsonl"}
+    )
     expected = lines.text.splitlines()[:-1]
     for seen in (events, late, result.events or ()):
         assert [encode_event(event).decode() for event in seen] == expected
@@ -93,7 +95,7 @@ async def test_retries_end_when_a_service_stays_unreachable_and_the_result_repor
                             proxy.close()
                     result = await watched
                     last = [event async for event in watched][-1]
-    assert (result.exit_reason, result.error and result.error.code) == ("truncated", "TIMEOUT")
+    assert (result.exit_reason, result.error and result.error.code) == ("lost", "RUN_LOST")
     assert result.text == "ready" or not result.text  # the end of the message was never reported
     assert last.type == "debug"
     assert "may continue" in last.message
@@ -156,7 +158,7 @@ async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_p
     finally:
         server.terminate()
         server.wait(30)
-    assert (result.exit_reason, run.state) == ("killed", "killed")
+    assert (result.exit_reason, run.state) == ("lost", "lost")
     types = [event.type for event in events]
     assert types == list(dict.fromkeys(types))
     assert types[-1] == "session_end"

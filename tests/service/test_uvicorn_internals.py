@@ -34,6 +34,7 @@ OVERRIDDEN = {
         "connection_made": ["transport"],
         "connection_lost": ["exc"],
         "data_received": ["data"],
+        "_should_upgrade": [],
         "on_response_complete": [],
         "send_400_response": ["msg"],
     },
@@ -43,7 +44,7 @@ OVERRIDDEN = {
 ATTRIBUTES = {
     Server: ["server_state", "should_exit", "force_exit", "started", "on_tick"],
     ServerState: ["connections"],
-    H11Protocol: ["connections", "conn", "cycle", "loop", "server_state", "transport"],
+    H11Protocol: ["connections", "conn", "cycle", "headers", "loop", "server_state", "transport"],
     WebSocketsSansIOProtocol: ["close_sent", "conn", "handshake_complete", "loop", "transport", "writable"],
 }
 """Attributes of instances that the service reads or sets."""
@@ -51,6 +52,7 @@ CALLED_BY_UVICORN = {
     ("handle_ping", WebSocketsSansIOProtocol): "handle_events",
     ("send_400_response", H11Protocol): "handle_events",
     ("on_response_complete", H11Protocol): "handle_events",
+    ("_should_upgrade", H11Protocol): "handle_events",
     ("handle_exit", Server): "capture_signals",
 }
 """Methods that only have an effect if uvicorn calls them -> the method that refers to them."""

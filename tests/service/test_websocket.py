@@ -335,7 +335,9 @@ def test_a_reader_that_answers_no_ping_is_given_up(tmp_path: Path, monkeypatch: 
             while waiting_bytes(served) and time.monotonic() < until:
                 served.http.get("/health")
             assert waiting_bytes(served) == []
-        assert served.http.get(f"/v1/runs/{run_id}").json()["state"] == "running"
+        while (state := served.http.get(f"/v1/runs/{run_id}").json()["state"]) == "spawned":
+            assert time.monotonic() < until
+        assert state == "running"
 
 
 def test_a_server_that_stops_lets_its_clients_see_the_end(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from agent_mux_adapters.native.argv import (
     build_context,
     build_spawn_args,
     executables,
+    named_files,
 )
 
 __all__ = ["ADAPTER", "CAPABILITIES"]
@@ -90,6 +91,7 @@ ADAPTER = Adapter(
     },
     spawn=build_spawn_args,
     context=build_context,
+    named_files=named_files,
     install=(InstallMethod(kind="pip", command='pip install "agent-mux[native]"'),),
     sessions=_sessions,
     installation=_installation,

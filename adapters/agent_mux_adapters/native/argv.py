@@ -6,7 +6,7 @@ See docs/reference/agent-protocol.md.
 import base64
 import mimetypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ PROGRAM = "amux-agent"
 EXECUTABLE_VARIABLE = "AMUX_NATIVE_EXECUTABLE"
 MODULE = "agent_loop"
 CONTROL = "--control"
+_OFFLINE_PROVIDERS = frozenset({"scripted", "replay"})
 _BINARY = "application/octet-stream"
 
 
@@ -45,6 +46,14 @@ def build_context(options: RunOptions, spawn: SpawnArgs) -> CodecContext:
         images=tuple(image for image in map(_image, options.attachments) if image),
         settings={START: start_fields(options)},
     )
+
+
+def named_files(options: RunOptions) -> Mapping[str, str]:
+    """Return the path in the models `scripted:PATH`, `replay:PATH` and `replay:strict:PATH`."""
+    provider, _, path = (options.model or "").partition(":")
+    path = path.removeprefix("strict:") if provider == "replay" else path
+    is_file = path and provider in _OFFLINE_PROVIDERS and (provider, path) != ("scripted", "demo")
+    return {"model": str(Path(options.working_directory(), path))} if is_file else {}
 
 
 def _agent(executable: str) -> tuple[str, ...]:

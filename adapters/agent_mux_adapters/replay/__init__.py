@@ -10,7 +10,7 @@ another text.
 import sys
 
 from agent_mux.sdk.adapter import Adapter, AgentCapabilities
-from agent_mux_adapters.replay.argv import PLAYER, context, spawn
+from agent_mux_adapters.replay.argv import PLAYER, context, named_files, spawn
 
 CAPABILITIES = AgentCapabilities(
     agent="replay",
@@ -38,6 +38,7 @@ ADAPTER = Adapter(
     protocols={},  # a replay uses those of the recorded agents
     spawn=spawn,
     context=context,
+    named_files=named_files,
     install=(),
     auth_guidance="no action needed: this failure was recorded",
 )

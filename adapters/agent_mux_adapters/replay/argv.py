@@ -52,7 +52,17 @@ def context(options: RunOptions, spawned: SpawnArgs) -> CodecContext:
 
 def _path(options: RunOptions) -> Path:
     text = options.prompt_text.strip()
-    return HERE / DEMO if text == DEMO else Path(text).expanduser().absolute()
+    if text == DEMO:
+        return HERE / DEMO
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError:  # `~name` of an unknown user
+        return Path(text).absolute()
+
+
+def named_files(options: RunOptions) -> Mapping[str, str]:
+    """Return the path of the recording, unless it is the built-in one."""
+    return {} if options.prompt_text.strip() == DEMO else {"prompt": str(_path(options))}
 
 
 def _recording(options: RunOptions) -> ReplayRecording:

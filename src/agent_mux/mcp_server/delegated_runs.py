@@ -182,7 +182,11 @@ class DelegatedRuns:
         """
         self._require_budget()
         options = self._options(request)
-        run = self._runs[self.mux.run(**options).run_id]
+        resolved = self.mux.resolve_options(**options)
+        adapter = self.mux.adapters.get(resolved.options.agent)
+        requested = [name for name, value in options.items() if value is not None]
+        self.limits.roots.check_named_files(resolved.options, adapter, requested)
+        run = self._runs[self.mux.run(resolved).run_id]
         run.prompt = one_line(request.prompt, MAX_PROMPT_SHOWN)
         run.cwd, run.approval_mode = options["cwd"], options["approval_mode"]
         run.is_kept_open = request.keep_open

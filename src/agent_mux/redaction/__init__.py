@@ -5,7 +5,13 @@ form that issuers give to keys (`patterns`). A hidden secret keeps its length in
 valid, and a run can restore it in its input to the agent (`Redactor.restore`).
 """
 
-from agent_mux.redaction.names import HIDDEN, hide_secret_arguments, hide_secret_values, is_secret_name
+from agent_mux.redaction.names import (
+    HIDDEN,
+    hide_secret_arguments,
+    hide_secret_values,
+    hide_user_information,
+    is_secret_name,
+)
 from agent_mux.redaction.redactor import Redactor, redact_text
 from agent_mux.redaction.stream import RedactedStream
 from agent_mux.redaction.values import secret_values, secrets_of_servers
@@ -16,6 +22,7 @@ __all__ = [
     "Redactor",
     "hide_secret_arguments",
     "hide_secret_values",
+    "hide_user_information",
     "is_secret_name",
     "redact_text",
     "secret_values",

@@ -41,6 +41,17 @@ _HARMLESS = re.compile(
 )
 
 
+_USER_INFORMATION = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)\S*@")
+
+
+def hide_user_information(text: str) -> str:
+    """Hide user and password in URLs, whatever characters they have.
+
+    Text up to the last `@` is hidden: a password that contains `/` or `?` is invalid and still a password.
+    """
+    return _USER_INFORMATION.sub(rf"\1{HIDDEN}@", text)
+
+
 def is_secret_name(name: str) -> bool:
     """Return whether a variable, option, header or field of this name holds a secret: `x-api-key`, `--token`."""
     if _HARMLESS.search(name.strip("-")):

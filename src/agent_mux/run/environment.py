@@ -45,8 +45,15 @@ def trace_environment(context: Any = None) -> dict[str, str]:
 
 
 def temp_dir_of(run_id: str) -> Path:
-    """Return the directory for the run's private files, which is removed at the end of the run."""
-    return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
+    """Return the directory for the run's private files, which is removed at the end of the run.
+
+    Raises SPAWN_ERROR if no temporary directory can be written.
+    """
+    try:
+        return Path(tempfile.gettempdir()) / f"agent-mux-{run_id}"
+    except OSError as error:
+        reason = f"no temporary directory can be written: {error.strerror}; free disk space, or set TMPDIR"
+        raise AgentMuxError("SPAWN_ERROR", reason) from error
 
 
 @contextmanager

@@ -188,6 +188,10 @@ def _no_store() -> None:
     return None
 
 
+def _no_files(options: RunOptions) -> Mapping[str, str]:  # noqa: ARG001  # the signature of `Adapter.named_files`
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter(Declaration):
     """The description of one agent. A value, not a base class."""
@@ -212,6 +216,12 @@ class Adapter(Declaration):
     spawn: Callable[[RunOptions, SpawnEnvironment], SpawnArgs]
     context: Callable[[RunOptions, SpawnArgs], CodecContext] | None = None
     """Builds the codec context; None: `default_context` is used."""
+    named_files: Callable[[RunOptions], Mapping[str, str]] = _no_files
+    """Returns the files that this agent's own use of options names, such as a model that is a script: option to path.
+
+    A service checks that they are in its allowed directories. Files of `attachments`, `agents_doc` and `skills` are
+    known without it. It reads nothing and does not raise.
+    """
     install: tuple[InstallMethod, ...]
     auth_guidance: str
     """How a person authenticates the agent."""

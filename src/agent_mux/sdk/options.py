@@ -38,6 +38,12 @@ PROFILE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 FALLBACK = re.compile(r"[a-zA-Z0-9_-]{1,64}(:[^\x00]+)?")
 PROFILE_NAMES = "1 to 64 letters, digits, _ or -"
 MAX_TAG_LENGTH = 256  # characters; indexes of databases have a limit
+MAX_ITEMS: Mapping[str, int] = {
+    "prompt": 1000, "command": 1000, "skills": 100, "attachments": 100, "env": 1000, "mcp_servers": 100, "tags": 100,
+}  # fmt: skip
+"""Maximum number of items of an option. An environment of more variables than that starts no program anyway."""
+MAX_SERVER_ITEMS = 1000
+"""Maximum number of arguments, variables and headers of an MCP server."""
 MIN_THINKING_BUDGET = 1024  # below this every provider refuses
 DEPRECATED_FIELDS: Mapping[str, str] = {"max_turns": "max_model_calls"}
 """Old names of options that are still accepted, and the name that replaces each."""
@@ -377,10 +383,24 @@ def validate_options(options: RunOptions) -> None:
     Raises:
         ValidationError: Lists all invalid fields of the first group that has any.
     """
-    for group in (_check_session, _check_required, _check_ranges):
+    for group in (_check_sizes, _check_session, _check_required, _check_ranges):
         problems = _Problems()
         group(options, problems)
         problems.stop()
+
+
+def _check_sizes(options: RunOptions, problems: _Problems) -> None:
+    def at_most(path: str, items: Any, limit: int) -> None:
+        is_countable = hasattr(items, "__len__") and not isinstance(items, str)  # other types are checked later
+        if is_countable and len(items) > limit:
+            problems.check(False, path, f"{len(items)} items", f"at most {limit} items")
+
+    for name, limit in MAX_ITEMS.items():
+        at_most(name, getattr(options, name), limit)
+    problems.stop()
+    for index, server in enumerate(options.mcp_servers):
+        for name in ("args", "env", "headers"):
+            at_most(f"mcp_servers[{index}].{name}", getattr(server, name, ()), MAX_SERVER_ITEMS)
 
 
 def _check_session(options: RunOptions, problems: _Problems) -> None:

@@ -27,7 +27,7 @@ from uvicorn.server import ServerState
 from agent_mux._util.logs import LOGGER
 from agent_mux.service import problems
 from agent_mux.service.access_log import NONE, write_access_entry
-from agent_mux.service.security.http_rules import HEADERS
+from agent_mux.service.security.http_rules import HEADERS, has_two_lengths
 
 LINGER = 2.0  # seconds for a refused client to read the response
 MAX_CONNECTIONS = 4096
@@ -98,6 +98,10 @@ class HttpConnection(H11Protocol):
         """Whether a request is being answered, or the connection was upgraded to a WebSocket."""
         is_websocket = self not in self.connections
         return is_websocket or (self.cycle is not None and not self.cycle.response_complete)
+
+    def _should_upgrade(self) -> bool:
+        """Leave a request with two lengths to the guard, which refuses it and closes the connection."""
+        return bool(super()._should_upgrade()) and not has_two_lengths(self.headers)
 
     def on_response_complete(self) -> None:
         """Wait for the next request on this connection."""

@@ -38,7 +38,7 @@ def as_sse(number: int, line: bytes) -> bytes:
 
 
 def as_json_line(_: int, line: bytes) -> bytes:
-    """Encode a line as `amux run --json` prints it."""
+    """Encode a line of JSON lines."""
     return line + b"\n"
 
 
@@ -54,8 +54,8 @@ class EventSelection:
     start: int = 0
     types: Collection[str] | None = None
     """Event types to send; None: all."""
-    accumulated: bool = True
-    """Whether delta events carry the accumulated text."""
+    accumulated: bool = False
+    """Whether delta events carry the accumulated text, whose total size grows with the square of their number."""
 
 
 def batch_chunks(
@@ -162,17 +162,17 @@ def open_session_events(sessions: Sessions, session: str, session_filter: Sessio
 async def session_event_stream(
     service: Service, events: Generator[AgentEvent], frame: Frame, *, accumulated: bool
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the encoded events of a stored session."""
+    """Yield the encoded events of a stored session, without secrets."""
     start = 0
     try:
-        while chunk := await in_thread(service, _next_events, events):
-            lines = (encode_event(event, accumulated=accumulated) for event in chunk)
+        while lines := await in_thread(service, _next_lines, service, events, accumulated=accumulated):
             yield b"".join(frame(number, line) for number, line in enumerate(lines, start))
-            start += len(chunk)
+            start += len(lines)
     finally:
         with anyio.CancelScope(shield=True):  # a file is open in it
             await in_thread(service, events.close)
 
 
-def _next_events(events: Generator[AgentEvent]) -> list[AgentEvent]:
-    return list(islice(events, EVENTS_PER_CHUNK))
+def _next_lines(service: Service, events: Generator[AgentEvent], *, accumulated: bool) -> list[bytes]:
+    encoded = (encode_event(event, accumulated=accumulated) for event in islice(events, EVENTS_PER_CHUNK))
+    return [service.secrets.mask(line) for line in encoded]

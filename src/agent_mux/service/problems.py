@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,6 +45,7 @@ STATUS: Mapping[AnyCode, int] = {
     "PTY_NOT_AVAILABLE": 409,
     "CONFIG_LOCK_ERROR": 503,
     "UNAVAILABLE": 503,
+    "SPAWN_ERROR": 503,
     "LIMIT_EXCEEDED": 429,
     "RATE_LIMITED": 429,
     "BUDGET_EXCEEDED": 429,
@@ -195,6 +196,10 @@ def install_handlers(application: Starlette) -> None:
     async def http_error(request: Request, error: HTTPException) -> Response:
         return _not_allowed(request) if error.status_code == 405 else http_error_response(error)
 
+    async def disconnected(_: Request, __: ClientDisconnect) -> Response:
+        return status_response(400, "the client disconnected before its request was complete")  # counted, not received
+
+    application.add_exception_handler(ClientDisconnect, disconnected)  # type: ignore[arg-type]
     application.add_exception_handler(AgentMuxError, known_error)  # type: ignore[arg-type]  # called with this type only
     application.add_exception_handler(HTTPException, http_error)  # type: ignore[arg-type]
     application.add_middleware(UnhandledErrorMiddleware)

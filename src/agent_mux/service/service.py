@@ -1,12 +1,10 @@
 """The service without HTTP: everything that the routes use, opened and closed in the right order.
 
-One process serves a directory, under an instance id that the directory keeps. The rows of a database belong to an
-instance: only the server that has a run's journal can read and recover that run.
+One process serves a directory, under the instance id of `instance.py`.
 """
 
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,20 +14,20 @@ from typing import ParamSpec, TypeVar
 import anyio
 import anyio.abc
 from anyio import to_thread
-from filelock import FileLock, Timeout
-from ulid import ULID
 
-from agent_mux._util.files import PRIVATE_FILE, make_directory, read_text, write_text
 from agent_mux.agents.detection import DetectedAgent, Detector
 from agent_mux.client import AgentMux
-from agent_mux.errors import AgentMuxError
 from agent_mux.run.derivation import codec_factory
 from agent_mux.sdk.registry import AdapterRegistry
 from agent_mux.service.audit.entries import RETENTION
 from agent_mux.service.audit.spool import AuditSpool
 from agent_mux.service.audit.trail import AuditTrail
+from agent_mux.service.instance import exclusive_instance
+from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.metrics import LiveState, Metrics
+from agent_mux.service.readiness import Readiness
 from agent_mux.service.retention import Retention
+from agent_mux.service.runs.copies import take_over_copy
 from agent_mux.service.runs.event_cache import EncodedEventCache
 from agent_mux.service.runs.live import RunLifecycleObserver
 from agent_mux.service.runs.recovery import Recovery
@@ -43,14 +41,13 @@ from agent_mux.service.security.tokens import RateLimits
 from agent_mux.service.settings import ServiceSettings
 from agent_mux.service.store.audit import AuditStore
 from agent_mux.service.store.database import Database, checked_url
+from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RunStore
 from agent_mux.service.store.tokens import TokenStore
 from agent_mux.service.store.webhooks import WebhookStore
 from agent_mux.service.webhooks.manager import WebhookManager
 from agent_mux.settings.allowed_directories import AllowedDirectories
 
-ID_FILE = "instance-id"
-LOCK_FILE = "server.lock"
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 DATABASE_FILE = "service.db"
@@ -76,44 +73,13 @@ class SharedDetection:
             return {found.agent: found for found in await self._detector.detect_all()}
 
 
-@contextlib.contextmanager
-def exclusive_instance(directory: Path) -> Iterator[str]:
-    """Lock the directory for this server and yield its instance id.
-
-    Raises CONFIG_ERROR when another server holds it.
-    """
-    try:
-        make_directory(directory)
-        lock = FileLock(directory / LOCK_FILE, timeout=0, mode=PRIVATE_FILE)
-        lock.acquire()
-    except Timeout as error:
-        other = f"another `amux serve` uses {directory}; stop it, or give this one its own --config-dir"
-        raise AgentMuxError("CONFIG_ERROR", other) from error
-    except OSError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"cannot use {directory}: {error.strerror or error}") from error
-    try:
-        yield _read_instance_id(directory / ID_FILE)
-    finally:
-        lock.release()
-
-
-def _read_instance_id(path: Path) -> str:
-    text = (read_text(path) or "").strip()
-    if not text:
-        text = str(ULID())
-        write_text(path, text + "\n")
-    try:
-        return str(ULID.from_str(text))
-    except ValueError as error:
-        raise AgentMuxError("CONFIG_ERROR", f"{path} does not contain an instance id; restore or remove it") from error
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """The parts of one open service."""
 
     settings: ServiceSettings
     instance: str
+    readiness: Readiness
     mux: AgentMux
     database: Database
     runs: RunRegistry
@@ -124,6 +90,7 @@ class Service:
     metrics: Metrics
     webhooks: WebhookManager
     detection: SharedDetection
+    secrets: KnownSecrets
     audit: AuditTrail
     limiter: RateLimiter
     readers: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MAX_READERS))
@@ -166,6 +133,8 @@ async def open_service(
     _database_of(settings)  # reject an invalid URL before anything is written
     with exclusive_instance(settings.directory) as instance:
         async with open_database(settings) as database:
+            own = InstanceRow(database, instance.instance_id)
+            await own.take()
             authenticator = Authenticator(TokenStore(database), settings.host)
             await authenticator.open()
             async with (
@@ -178,23 +147,27 @@ async def open_service(
                 ) as mux,
                 anyio.create_task_group() as tasks,
             ):
+                await take_over_copy(instance, own, mux.journals, codec_factory(mux.adapters))
                 webhooks = WebhookManager(
-                    WebhookStore(database, instance), tasks, metrics, allow_private=settings.allow_private_webhooks
+                    WebhookStore(own), tasks, metrics, allow_private=settings.allow_private_webhooks
                 )
                 await webhooks.open()
-                audit = await _open_audit(settings, database, instance, tasks)
-                store = RunStore(database, instance)
-                runs, starter, streams = await _open_runs(mux, store, tasks, roots, audit, (metrics, webhooks))
+                audit = await _open_audit(settings, database, instance.instance_id, tasks)
+                store = RunStore(own)
+                secrets = KnownSecrets()
+                runs, starter, streams = await _open_runs(mux, store, tasks, roots, secrets, audit, (metrics, webhooks))
                 metrics.life = LiveState(lambda: runs.alive, lambda: mux.concurrency.waiting)
                 authenticator.record_uses(tasks)
                 expired = audit.recording(RETENTION, "run.delete", "run")
                 retention = Retention.from_settings(settings, store, partial(runs.delete_many, recording=expired))
                 if retention.is_enabled:
                     tasks.start_soon(retention.run)
+                tasks.start_soon(own.run, partial(_give_up, webhooks, starter))
                 try:
                     yield Service(
                         settings=settings,
-                        instance=instance,
+                        instance=instance.instance_id,
+                        readiness=Readiness(own, mux.journals),
                         mux=mux,
                         database=database,
                         runs=runs,
@@ -205,6 +178,7 @@ async def open_service(
                         metrics=metrics,
                         webhooks=webhooks,
                         detection=SharedDetection(mux.detector),
+                        secrets=secrets,
                         audit=audit,
                         limiter=RateLimiter(RateLimits(settings.requests_per_minute, settings.runs_per_minute)),
                     )
@@ -214,6 +188,12 @@ async def open_service(
                         await audit.close()
                     metrics.life = None
                     tasks.cancel_scope.cancel()
+
+
+async def _give_up(webhooks: WebhookManager, starter: RunStarter, reason: str) -> None:
+    """Stop, because another server has taken over the rows of this one."""
+    webhooks.stop()
+    await starter.give_up(reason)
 
 
 async def _open_audit(
@@ -232,6 +212,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     store: RunStore,
     tasks: anyio.abc.TaskGroup,
     roots: AllowedDirectories,
+    secrets: KnownSecrets,
     audit: AuditTrail,
     observers: Sequence[RunLifecycleObserver],
 ) -> tuple[RunRegistry, RunStarter, RunStreams]:
@@ -243,7 +224,7 @@ async def _open_runs(  # noqa: PLR0913, PLR0917  # the parts that it connects
     write_queue = WriteBehindQueue(store)
     recovery = Recovery(mux.journals, make_codec, write_queue, observers)
     registry = RunRegistry(store, write_queue, mux.journals, recovery.wait_recovered)
-    starter = RunStarter(mux, registry, tasks, roots, audit, observers=observers)
+    starter = RunStarter(mux, registry, tasks, roots, secrets, audit, observers=observers)
     rows = await store.unfinished()
     tasks.start_soon(write_queue.run)
     await recovery.begin(rows, starter.restart)

@@ -29,7 +29,7 @@ ANSWER_GRACE = 2.0  # seconds for commands that are being executed when the run 
 
 
 def plain_frame(_: int, line: bytes) -> str:
-    """Encode an event as `amux run --json` prints it."""
+    """Encode an event without its number."""
     return line.decode()
 
 
@@ -137,7 +137,8 @@ class RunWebSocket:
         async with self._sending:
             if self._is_open:
                 self._is_open = False
-                await self._websocket.close(code, reason)
+                with suppress(WebSocketDisconnect):
+                    await self._websocket.close(code, reason)
 
     # -- in
 

@@ -17,7 +17,7 @@ class Sessions(SessionLibrary):
     """The sessions that the agents stored. Never writes agents' files; every method except `watch` blocks."""
 
     def search(self, text: str, wanted: SessionFilter = ALL, **options: Any) -> list[queries.Hit]:
-        """Return the sessions that contain a text. For `sort` and `limit` see `agent_mux.sessions.queries.search`."""
+        """Return the sessions that contain a text. See `agent_mux.sessions.queries.search`."""
         return queries.search(self, text, wanted, **options)
 
     def total_cost(self, wanted: SessionFilter = ALL, *, group_by: queries.GroupBy = "agent") -> queries.CostReport:

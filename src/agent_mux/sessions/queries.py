@@ -1,6 +1,6 @@
 """Queries over stored sessions: costs by group, text search, and the comparison of two sessions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -91,21 +91,22 @@ class Hit(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     excerpt: Annotated[str, Meta(description="The first occurrence with the text around it.")]
 
 
-def search(
+def search(  # noqa: PLR0913  # all but two have a default
     library: SessionLibrary,
     text: str,
     wanted: SessionFilter = ALL,
     *,
     sort: SearchOrder = "relevance",
     limit: int | None = 50,
+    mask: Callable[[str], str] | None = None,
 ) -> list[Hit]:
     """Return the sessions that contain a text in a prompt, an answer, thinking, or a tool's input or output.
 
-    The search ignores case. The order by relevance is by falling number of occurrences. Raises the errors of
-    `SessionLibrary.list`.
+    The search ignores case. The order by relevance is by falling number of occurrences. `mask` hides secrets before
+    texts are searched, so that a search cannot find one. Raises the errors of `SessionLibrary.list`.
     """
     needle = text.casefold()
-    results = (_search_session(library, known, needle) for known in library.known(wanted))
+    results = (_search_session(library, known, needle, mask) for known in library.known(wanted))
     hits = sorted(
         (hit for hit in results if hit is not None),
         key=lambda hit: (-_rank(hit, sort), -hit.session.updated_at, hit.session.id),
@@ -123,10 +124,13 @@ def _rank(hit: Hit, sort: SearchOrder) -> float:
             return hit.session.cost.total_usd
 
 
-def _search_session(library: SessionLibrary, known: StoredSession, needle: str) -> Hit | None:
+def _search_session(
+    library: SessionLibrary, known: StoredSession, needle: str, mask: Callable[[str], str] | None
+) -> Hit | None:
     count, excerpt = 0, ""
+    texts = _texts_of(library, known)
     try:
-        for text in _texts_of(library, known):
+        for text in texts if mask is None else map(mask, texts):
             found = text.casefold().count(needle)
             if found and not count:
                 excerpt = _excerpt(text, needle)

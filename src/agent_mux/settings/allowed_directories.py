@@ -8,10 +8,13 @@ restricts where an agent starts to work; it does not confine the agent.
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from agent_mux.errors import FieldError, ValidationError
+from agent_mux.sdk.adapter import Adapter
+from agent_mux.sdk.options import RunOptions
+from agent_mux.settings.options_json import camel
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 _LONGEST_SHOWN = 200  # characters of a path in an error
@@ -42,6 +45,30 @@ class AllowedDirectories:
         except (OSError, ValueError):
             return False
 
+    def refusals(self, paths: Mapping[str, str | os.PathLike[str]]) -> list[FieldError]:
+        """Return an error for each path outside of the roots. `paths`: by the field that names it."""
+        allowed = "a path in " + ", ".join(map(str, self.directories))
+        outside = {field: path for field, path in paths.items() if not self.contains(path)}
+        return [FieldError(field, os.fsdecode(path)[:_LONGEST_SHOWN], allowed) for field, path in outside.items()]
+
+    def check_named_files(self, options: RunOptions, adapter: Adapter, requested: Collection[str]) -> None:
+        """Check the files that the agent's own use of options names, such as a model that is a script.
+
+        Several agents also take the path of a session file for a session id.
+
+        Args:
+            options: The resolved options of a run.
+            adapter: The adapter of its agent.
+            requested: The options that the request sets; those of profiles and configuration files are trusted.
+
+        Raises:
+            ValidationError: A requested option names a file outside of the roots.
+        """
+        named = {**_session_files(options), **adapter.named_files(options)}
+        refused = self.refusals({camel(field): path for field, path in named.items() if field in requested})
+        if refused:
+            raise ValidationError(refused)
+
     def directory(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Return the real path of an allowed directory.
 
@@ -70,6 +97,12 @@ class AllowedDirectories:
 
     def _root_of(self, real: Path) -> Path | None:
         return next((root for root in self.directories if real.is_relative_to(root)), None)
+
+
+def _session_files(options: RunOptions) -> Mapping[str, str]:
+    ids = {"session_id": options.session_id, "fork_session_id": options.fork_session_id}
+    paths = {name: id_ for name, id_ in ids.items() if id_ is not None and ("/" in id_ or id_.endswith(".jsonl"))}
+    return {name: os.path.join(options.working_directory(), path) for name, path in paths.items()}  # noqa: PTH118
 
 
 def _resolve_root(directory: str | os.PathLike[str]) -> Path:

@@ -47,6 +47,8 @@ def camel(name: str) -> str:
     return first + "".join(map(str.capitalize, rest))
 
 
+MAX_UNKNOWN = 20
+"""Unknown keys of one object that are reported."""
 PROFILE_KEYS: Mapping[str, str] = {
     camel(spec.name): spec.name for spec in fields(RunOptions) if spec.name not in PER_RUN_FIELDS
 }
@@ -61,13 +63,20 @@ class Problems:
 
     def __init__(self) -> None:
         self.fields: list[FieldError] = []
+        self._unknown = 0
 
     def add(self, path: str, received: Any, allowed: str) -> None:
         """Add an invalid value; `path` is its JSON path."""
         self.fields.append(FieldError(path, received, allowed))
 
     def add_unknown(self, path: str, received: Any, known: Iterable[str]) -> None:
-        """Add an unknown key, with the nearest known one or the reason why it is not allowed."""
+        """Add an unknown key, with the nearest known one or the reason why it is not allowed.
+
+        After MAX_UNKNOWN keys, further ones are left out: the search for similar names takes time.
+        """
+        self._unknown += 1
+        if self._unknown > MAX_UNKNOWN:
+            return
         key, known = path.rpartition(".")[2], list(known)
         reason = _REASONS.get(key)
         if reason is not None:

@@ -13,7 +13,16 @@ import msgspec
 
 from agent_mux._util.field_descriptions import field_descriptions_of
 from agent_mux.errors import ERROR_CODES
-from agent_mux.sdk.options import FAIL_ON, MAX_TAG_LENGTH, MIN_THINKING_BUDGET, McpServer, RetryPolicy, RunOptions
+from agent_mux.sdk.options import (
+    FAIL_ON,
+    MAX_ITEMS,
+    MAX_SERVER_ITEMS,
+    MAX_TAG_LENGTH,
+    MIN_THINKING_BUDGET,
+    McpServer,
+    RetryPolicy,
+    RunOptions,
+)
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import DEPRECATED_KEYS, DURATIONS, PROFILE_KEYS, camel, profile_key_type
 from agent_mux.settings.requests import REQUEST_KEYS, request_key_type
@@ -35,10 +44,11 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
     "session_id": {"pattern": r"\S"},
     "fork_session_id": {"pattern": r"\S"},
     "cwd": {"pattern": "^/"},
-    "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}},
+    **{name: {"maxItems": limit} for name, limit in MAX_ITEMS.items()},
+    "env": {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}, "maxProperties": MAX_ITEMS["env"]},
     "name": _NAME,
     "fail_on": {"items": {"type": "string", "enum": list(FAIL_ON)}},
-    "tags": {"items": {"type": "string", "maxLength": MAX_TAG_LENGTH}},
+    "tags": {"items": {"type": "string", "maxLength": MAX_TAG_LENGTH}, "maxItems": MAX_ITEMS["tags"]},
 }
 """Constraints beyond the type, by the name of the field."""
 _ADDITIONS: Mapping[str, str] = {
@@ -82,7 +92,11 @@ def _schema(title: str, keys: Mapping[str, str], type_of: Callable[[str], Any]) 
     parts["RetryPolicy"] = _retry_policy_schema()
     if McpServer.__name__ in parts:
         parts[McpServer.__name__] |= {"additionalProperties": False}
-        parts[McpServer.__name__]["properties"]["name"] |= _NAME
+        server = parts[McpServer.__name__]["properties"]
+        server["name"] |= _NAME
+        server["args"] |= {"maxItems": MAX_SERVER_ITEMS}
+        for name in ("env", "headers"):
+            server[name] |= {"maxProperties": MAX_SERVER_ITEMS}
     if Policy.__name__ in parts:
         parts[Policy.__name__]["properties"]["timeout"] |= {"minimum": 0}
     descriptions = field_descriptions_of(RunOptions)

@@ -16,7 +16,7 @@ import msgspec
 from agent_mux.errors import FieldError, ValidationError
 from agent_mux.redaction import HIDDEN
 from agent_mux.sdk.interactions import Defer
-from agent_mux.sdk.options import Attachment, RunOptions
+from agent_mux.sdk.options import MAX_ITEMS, Attachment, RunOptions
 from agent_mux.sdk.policy import Policy
 from agent_mux.settings.options_json import Problems, camel, fields_from_json, fields_to_json, json_type_of_field
 
@@ -52,6 +52,8 @@ def request_from_json(content: Any) -> dict[str, Any]:
                 values[REQUEST_KEYS[key]] = convert(msgspec.convert(content[key], kind))
             except msgspec.ValidationError as error:
                 problems.add(key, HIDDEN if key in _HIDDEN else content[key], f"{allowed} ({error})")
+            else:
+                _check_size(key, values[REQUEST_KEYS[key]], problems)
     rest = {key: value for key, value in content.items() if key not in _READERS}
     values |= fields_from_json(rest, problems, keys=REQUEST_KEYS)
     if problems.fields:
@@ -84,6 +86,12 @@ def request_key_type(key: str) -> Any:
 def leave_pending(_: Any) -> Defer:
     """Leave a request pending: the callback of runs whose client answers through the service."""
     return Defer()
+
+
+def _check_size(key: str, value: Any, problems: Problems) -> None:
+    limit = MAX_ITEMS.get(REQUEST_KEYS[key])
+    if limit is not None and not isinstance(value, str) and len(value) > limit:
+        problems.add(key, f"{len(value)} items", f"at most {limit} items")
 
 
 def _write_special(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from ulid import ULID
 
 from agent_mux.service.store.database import Database, checked_url
+from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.runs import RunRow, RunStore
 
 INSTANCE = str(ULID())
@@ -19,7 +20,9 @@ async def open_store(url: str, instance: str = INSTANCE) -> AsyncIterator[RunSto
     database = Database(checked_url(url, Path("unused")))
     await database.open()
     try:
-        yield RunStore(database, instance)
+        own = InstanceRow(database, instance)
+        await own.take()
+        yield RunStore(own)
     finally:
         await database.close()
 

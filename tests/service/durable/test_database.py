@@ -30,6 +30,11 @@ def address(url: str) -> sa.URL:
     return checked_url(url, Path("unused"))
 
 
+async def ping(database: Database) -> None:
+    async with database.reading() as connection:
+        await connection.execute(sa.text("SELECT 1"))
+
+
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     database = Database(address(database_url))
@@ -132,7 +137,7 @@ async def test_a_migration_that_is_interrupted_leaves_nothing_behind(
         await database.open()
     monkeypatch.undo()
     await database.open()
-    await database.ping()
+    await ping(database)
     await database.close()
 
 
@@ -190,7 +195,7 @@ async def test_writers_of_sqlite_wait_for_each_other(tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(write)
-            await database.ping()  # readers do not wait
+            await ping(database)  # readers do not wait
             assert not written.is_set()
             other.execute("COMMIT")
     other.close()
@@ -208,7 +213,7 @@ async def test_a_cancelled_statement_leaves_no_thread_behind(tmp_path: Path) -> 
         with anyio.move_on_after(0.001):
             async with database.writing() as connection:
                 await connection.execute(sa.text(SLOW))
-    await database.ping()
+    await ping(database)
     await database.close()
     left = [one for one in threading.enumerate() if one not in before and "connection_worker" in one.name]
     for thread in left:
@@ -226,7 +231,7 @@ async def test_a_statement_that_takes_too_long_is_an_answer_that_never_came(
             await connection.execute(sa.text("SELECT pg_sleep(60)"))
     assert caught.value.code == "UNAVAILABLE"
     monkeypatch.undo()
-    await database.ping()
+    await ping(database)
     await database.close()
 
 

@@ -17,6 +17,27 @@ from agent_mux.settings.requests import REQUEST_KEYS, request_from_json
 REQUEST, PROFILE = Draft202012Validator(request_schema()), Draft202012Validator(profile_schema())
 TINY = 2**-30
 COUNTS = ("topK", "maxTokens", "maxOutputTokens", "maxModelCalls", "maxTokensTotal", "eventBufferSize")
+SIZES = {"args": 1000, "env": 1000, "headers": 1000, "skills": 100, "mcpServers": 100, "tags": 100, "command": 1000}
+SERVER = {"name": "docs", "command": "docs"}
+
+
+def sized(name: str, count: int) -> dict[str, Any]:
+    """A request in which one list or object has so many items."""
+    words = [f"A{number}" for number in range(count)]
+    match name:
+        case "args":
+            return {"mcpServers": [{**SERVER, "args": words}]}
+        case "env" | "headers":
+            return {"mcpServers": [{**SERVER, name: dict.fromkeys(words, "x")}]}
+        case "mcpServers":
+            return {name: [SERVER] * count}
+    return {name: words}
+
+
+def short(content: dict[str, Any]) -> str:
+    return json.dumps(content)[:80]
+
+
 GOOD: list[dict[str, Any]] = [
     {},
     {"agent": "replay", "prompt": ["one", "two"], "timeout": 1.5, "tags": []},
@@ -27,7 +48,7 @@ GOOD: list[dict[str, Any]] = [
     {"mcpServers": [{"name": "docs", "transport": "sse", "url": "https://x", "headers": {}}]},
     {"outputSchema": {"type": "object"}}, {"temperature": 0}, {"temperature": 2}, {"topP": 0}, {"topP": 1},
     {"thinkingBudgetTokens": 1024}, {"thinkingEffort": "max"}, {"approvalMode": "deny"}, {"sessionId": "x"},
-    *({name: 1} for name in COUNTS),
+    *({name: 1} for name in COUNTS), *(sized(name, limit) for name, limit in SIZES.items()),
     *({camel(name): 0} for name in ("timeout", "inactivity_timeout", "grace_period", "approval_timeout")),
 ]  # fmt: skip
 BAD: list[dict[str, Any]] = [
@@ -43,25 +64,26 @@ BAD: list[dict[str, Any]] = [
     {"mcpServers": [{"name": "a", "transport": "pigeon", "command": "x"}]}, {"temperature": -TINY},
     {"temperature": 2 + TINY}, {"topP": -TINY}, {"topP": 1 + TINY}, {"thinkingBudgetTokens": 1023},
     {"maxCostUsd": -TINY}, {"sessionId": " "}, {"forkSessionId": ""}, {"runId": "01K"}, {"runId": "8" * 26},
+    *(sized(name, limit + 1) for name, limit in SIZES.items()),
     *({name: 0} for name in COUNTS), *({name: 1.5} for name in COUNTS),
     *({camel(name): -TINY} for name in ("timeout", "inactivity_timeout", "grace_period", "approval_timeout")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("content", GOOD, ids=json.dumps)
+@pytest.mark.parametrize("content", GOOD, ids=short)
 def test_valid_request_is_accepted(content: dict[str, Any]) -> None:
     REQUEST.validate(content)
     request_from_json(content)
 
 
-@pytest.mark.parametrize("content", BAD, ids=json.dumps)
+@pytest.mark.parametrize("content", BAD, ids=short)
 def test_invalid_request_is_rejected(content: dict[str, Any]) -> None:
     assert not REQUEST.is_valid(content)
     with pytest.raises(ValidationError):
         request_from_json(content)
 
 
-@pytest.mark.parametrize("content", [one for one in (*GOOD, *BAD) if set(one) <= set(PROFILE_KEYS)], ids=json.dumps)
+@pytest.mark.parametrize("content", [one for one in (*GOOD, *BAD) if set(one) <= set(PROFILE_KEYS)], ids=short)
 def test_profile_schema_agrees_with_the_reader(content: dict[str, Any]) -> None:
     problems = Problems()
     fields_from_json(content, problems)

@@ -13,6 +13,7 @@ STDOUT, STDERR, STDIN = "stdout", "stderr", "stdin"
 _JOURNAL_STREAMS = {b"O": STDOUT, b"E": STDERR, b"I": STDIN}
 _KILLED = 9
 START = 0
+LONGEST_SHOWN = 200  # characters of a path in an error
 
 
 class RecordedItem(NamedTuple):
@@ -49,12 +50,24 @@ class ReplayRecording(NamedTuple):
 
 def load(path: Path) -> ReplayRecording:
     """Read a recording. Raises `ValueError` with the reason if it is invalid."""
-    if not path.exists():
-        raise ValueError(f"{path} does not exist")
+    shown = _shorten(str(path))
     try:
-        return _load_folder(path) if path.is_dir() else _load_journal(path.read_bytes())
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a recording: {error or type(error).__name__}") from error
+        if path.is_dir():
+            return _load_folder(path)
+        if path.is_file():  # reading a pipe would wait for its writer
+            return _load_journal(path.read_bytes())
+        what = "is neither a file nor a folder" if path.exists() else "does not exist"
+    except FileNotFoundError as error:
+        raise ValueError(f"{shown} is not a recording: it lacks {Path(error.filename).name}") from error
+    except OSError as error:  # its text has the whole path, which may be a prompt that was meant for an agent
+        raise ValueError(f"cannot read {shown}: {error.strerror or type(error).__name__}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{shown} is not a recording: {error or type(error).__name__}") from error
+    raise ValueError(f"{shown} {what}")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
 
 
 def _load_folder(folder: Path) -> ReplayRecording:

@@ -15,6 +15,7 @@ Links = Mapping[str, Mapping[str, str]]
 COMMON_ERRORS: tuple[AnyCode, ...] = ("UNAUTHENTICATED", "FORBIDDEN", "LIMIT_EXCEEDED", "UNAVAILABLE", "INTERNAL")
 """Errors of every operation that needs a token."""
 REFUSAL_DESCRIPTIONS: Mapping[int, str] = {
+    400: "The request is not valid HTTP.",
     408: "The request arrived too slowly.",
     413: "The request body is too large.",
     414: "The request target is too long.",
@@ -27,8 +28,8 @@ INTRODUCTION = """Drive coding agents over HTTP: start runs, read their events, 
 
 JSON is camelCase; absent fields are omitted. Times are milliseconds since the epoch, durations are milliseconds, money
 is US dollars. Text contains no NUL characters. Errors are problem details (RFC 9457) with a `code`. Requests that are
-too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or that name another host
-(421) are refused by every operation.
+not valid HTTP (400), too slow (408) or too large (413, 414, 431), that come from a browser and are not JSON (415), or
+that name another host (421) are refused by every operation.
 
 Each response has an `X-Request-Id`, which the request may choose. Where a rate limit applies, responses have the fields
 `RateLimit-Policy`, `RateLimit`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`; a request beyond it is
@@ -70,6 +71,16 @@ class SchemaRef:
     """Reference to a schema by its name among the components."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SseMessages:
+    """The messages of a stream of Server-Sent Events."""
+
+    events: tuple[SchemaRef, ...]
+    """Data of messages with an id."""
+    snapshot: SchemaRef
+    """Data of messages of the type `run`."""
 
 
 @dataclass(frozen=True, slots=True)

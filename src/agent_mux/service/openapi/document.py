@@ -12,17 +12,18 @@ from agent_mux import events
 from agent_mux._util.version import __version__
 from agent_mux.api.result_schema import result_schema
 from agent_mux.errors import AnyCode
+from agent_mux.events.wire import ACCUMULATED_FIELDS
 from agent_mux.service.openapi.descriptions import (
     COMMON_ERRORS,
     INTRODUCTION,
     JSON,
     PATH_PARAMETERS,
     REFUSAL_DESCRIPTIONS,
-    SSE,
     TAGS,
     BodySpec,
     ResponseSpec,
     SchemaRef,
+    SseMessages,
 )
 from agent_mux.service.openapi.operations import Operation
 from agent_mux.service.openapi.schemas import REF_PREFIX, ComponentSchemas, Schema
@@ -31,6 +32,7 @@ from agent_mux.service.problems import MEDIA_TYPE, RETRY_AFTER, STATUS, ProblemD
 from agent_mux.service.security.tokens import PUBLIC_PATHS, needed_scope
 from agent_mux.settings.options_schema import profile_schema, request_schema
 
+FULL_VIEW_FIELDS = ("request", "result", "eventTypes")
 _CONVERTOR = re.compile(r"{(\w+):\w+}")
 """A path parameter with a convertor, such as `{model:path}`, which OpenAPI does not have."""
 
@@ -66,18 +68,40 @@ def openapi_document(operations: Sequence[Operation]) -> Schema:
 def _components(operations: Iterable[Operation]) -> ComponentSchemas:
     responses = [response for operation in operations for response in operation.responses]
     shapes = [shape for response in responses for shape in (response.shape, *response.other_media.values())]
-    types = [shape for shape in shapes if shape is not None and not isinstance(shape, SchemaRef | tuple)]
+    types = [shape for shape in shapes if shape is not None and not isinstance(shape, SchemaRef | SseMessages | tuple)]
     full_schemas = {
         "RunRequest": request_schema(),
         "ProfileFields": profile_schema(),
-        "AgentEvent": events.json_schema(),
+        "AgentEvent": _event_schema(),
         "RunResult": result_schema(),
     }
     components = ComponentSchemas([ProblemDetails, *types], full_schemas)
     run = components.schemas["RunView"]["properties"]
     run["result"] |= {"$ref": REF_PREFIX + "RunResult"}
     run["request"] |= {"type": "object"}
+    components.schemas["RunSnapshot"] = _without_fields(components.schemas["RunView"], *FULL_VIEW_FIELDS)
     return components
+
+
+def _without_fields(schema: Schema, *names: str) -> Schema:
+    """Return the schema of a snapshot: a run without the fields that only `GET /v1/runs/{run_id}` has."""
+    properties = {name: shape for name, shape in schema["properties"].items() if name not in names}
+    return {
+        **schema,
+        "title": "RunSnapshot",
+        "description": "The state of a run in a stream, in a list, and in the answer to a command.",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _event_schema() -> Schema:
+    """Return the schema of an event in a stream, whose accumulated text is optional: `?accumulated=true`."""
+    schema = events.json_schema()
+    optional = set(ACCUMULATED_FIELDS.values())
+    for component in schema["$defs"].values():
+        component["required"] = [name for name in component["required"] if name not in optional]
+    return schema
 
 
 def _shared_problems(paths: Schema) -> Schema:
@@ -190,18 +214,32 @@ def _response(response: ResponseSpec, components: ComponentSchemas) -> Schema:
 
 def _schema(shape: Any, components: ComponentSchemas, media_type: str) -> Schema:
     """Return the schema of a body. Before OpenAPI 3.2, the schema of a stream is that of each event in it."""
-    if media_type == SSE:
-        content = {"type": "string", "contentMediaType": JSON, "contentSchema": _schema(shape, components, JSON)}
-        number = {"type": "string", "pattern": "^[0-9]+$", "description": "Number of the event, from 0."}
-        kind = {"type": "string", "description": "`run` for a snapshot, which has no id and a RunView as data."}
-        properties = {"id": number, "event": kind, "data": content}
-        return {"type": "object", "properties": properties, "required": ["data"]}
     match shape:
+        case SseMessages(events=events_shape, snapshot=snapshot):
+            number = {"type": "string", "pattern": "^[0-9]+$", "description": "Number of the event, from 0."}
+            name = {"const": "run", "description": "Marks a snapshot, which is no event of the run and has no id."}
+            return {
+                "oneOf": [
+                    _sse_message({"id": number}, _schema(events_shape, components, JSON)),
+                    _sse_message({"event": name}, _schema(snapshot, components, JSON)),
+                ]
+            }
         case SchemaRef(name=name):
             return {"$ref": REF_PREFIX + name}
         case tuple():
             return {"anyOf": [_schema(one, components, media_type) for one in shape]}
     return components.for_response(shape)
+
+
+def _sse_message(fields: Schema, content: Schema) -> Schema:
+    data = {"type": "string", "contentMediaType": JSON, "contentSchema": content}
+    properties = {**fields, "data": data}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 def _problem(status: int, codes: list[AnyCode]) -> Schema:

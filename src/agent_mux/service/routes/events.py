@@ -21,7 +21,7 @@ from agent_mux.service.http_streams import (
     event_stream,
     event_stream_with_snapshots,
 )
-from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef
+from agent_mux.service.openapi.descriptions import JSONL, SSE, ResponseSpec, SchemaRef, SseMessages
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import HeaderParameters, QueryParameters, parameters_of
 from agent_mux.service.routes.requests import (
@@ -48,7 +48,7 @@ class SelectionQuery(QueryParameters):
         Annotated[int, Meta(ge=-1, le=LATEST, description="Like `Last-Event-ID`; -1 starts at the first event.")] | None
     ) = None
     types: Annotated[str, Meta(description="Only these event types, comma-separated.")] | None = None
-    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = False
 
 
 class StreamQuery(SelectionQuery):
@@ -74,7 +74,7 @@ class SocketQuery(SelectionQuery):
     ResponseSpec(
         description="The events, then the result. The stream ends with the run.",
         other_media={
-            SSE: (SchemaRef("AgentEvent"), SchemaRef("RunResult"), SchemaRef("RunView")),
+            SSE: SseMessages((SchemaRef("AgentEvent"), SchemaRef("RunResult")), SchemaRef("RunSnapshot")),
             JSONL: (SchemaRef("AgentEvent"), SchemaRef("RunResult")),
         },
     ),
@@ -88,21 +88,22 @@ async def read_events(request: Request) -> Response:
     """Stream the events of a run, from the first or after `Last-Event-ID`, until its end; its result comes last.
 
     The `id` of an event is its number, from 0. The format is Server-Sent Events, or with `Accept: application/jsonl`
-    the lines of `amux run --json`. 204: the run has ended, and the stream after that id is empty.
+    the lines of `amux run --json --compact`. 204: the run has ended, and the stream after that id is empty.
 
-    With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs/{id}` returns it: one at the
-    start, and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only.
+    With `snapshots`, messages of type `run` have the state of the run, as `GET /v1/runs` lists it: one at the start,
+    and one whenever it changed, before the events that changed it. They have no id. Server-Sent Events only; with
+    `Accept: application/jsonl`, `snapshots` is refused (422).
     """
     run_id, service, query = run_id_of(request), current_service(request), read_query(request, StreamQuery)
     accept = request.headers.get("accept", "")
     media_type = JSONL if "jsonl" in accept or "ndjson" in accept else SSE
     start = _start(read_headers(request, StreamHeaders).last_event_id, query.after)
+    if query.snapshots and media_type != SSE:
+        raise ValidationError([FieldError("snapshots", query.snapshots, "false, unless `Accept` is text/event-stream")])
+    selection = _selection(query, start)
     if await is_past_end(service, run_id, start):
         return Response(status_code=204)
     frame, ping = _FRAMES[media_type]
-    selection = _selection(query, start)
-    if query.snapshots and media_type != SSE:
-        raise ValidationError([FieldError("snapshots", query.snapshots, "false, unless `Accept` is text/event-stream")])
     if query.snapshots:
         chunks = event_stream_with_snapshots(service, run_id, selection)
     else:

@@ -28,12 +28,16 @@ async def health(_: Request) -> Response:
     return json_answer(Health(status="ok", version=__version__))
 
 
-@operations.get("/ready", ResponseSpec(Health), errors=("UNAVAILABLE",))
+@operations.get("/ready", ResponseSpec(Health), errors=("UNAVAILABLE", "SPAWN_ERROR"))
 async def ready(request: Request) -> Response:
-    """Check that the service can start runs: the database answers, and it is not draining. Otherwise 503."""
+    """Check that the service can start runs. Otherwise 503.
+
+    It can write to its database, its recordings and temporary files, no other server has taken over its runs, and it is
+    not draining.
+    """
     service = current_service(request)
-    await service.database.ping()
     service.starter.require_accepting()
+    await service.readiness.check()
     return json_answer(Health(status="ready", version=__version__))
 
 

@@ -21,6 +21,8 @@ _Kind = TypeVar("_Kind")
 _Query = TypeVar("_Query", bound=QueryParameters)
 _Headers = TypeVar("_Headers", bound=HeaderParameters)
 LARGEST = 1 << 53  # larger whole numbers have no exact float
+MOST_ITEMS = 10_000
+"""Maximum number of items of an object or a list in a body. Each may cost a problem in the answer."""
 NO_NUL = "text without NUL characters"
 
 
@@ -108,8 +110,11 @@ def parse_cursor(cursor: str) -> tuple[int, str]:
 def normalized(value: Any, path: str = "") -> Any:
     """Return decoded JSON with whole floats as integers, such as `5.0` as 5 (RFC 8259, section 6).
 
-    Raises `ValidationError` for a NUL character, which databases, paths and program arguments cannot contain.
+    Raises `ValidationError` for a NUL character, which databases, paths and program arguments cannot contain, and for
+    an object or a list with more than MOST_ITEMS items.
     """
+    if isinstance(value, dict | list) and len(value) > MOST_ITEMS:
+        raise ValidationError([FieldError(path or "(body)", f"{len(value)} items", f"at most {MOST_ITEMS} items")])
     match value:
         case float() if value.is_integer() and abs(value) < LARGEST:
             return int(value)

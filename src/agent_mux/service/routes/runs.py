@@ -127,6 +127,7 @@ class RunQuery(QueryParameters):
         "CAPABILITY_ERROR",
         "LIMIT_EXCEEDED",
         "CONFIG_ERROR",
+        "SPAWN_ERROR",
     ),
 )
 async def create_run(request: Request) -> Response:

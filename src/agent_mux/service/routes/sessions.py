@@ -1,5 +1,7 @@
 """`/v1/sessions` and `/v1/cost`: sessions that the agents stored themselves, and what they cost. Read-only.
 
+Secrets are hidden in all answers, as in the events of runs: an agent stores what its tools printed.
+
 Session ids come from the agents and may contain anything. They are only compared with the ids of sessions that were
 found; no path is derived from them.
 """
@@ -11,6 +13,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agent_mux._util.sanitize import to_json_bytes
 from agent_mux.api.costs import CostView, cost_json
 from agent_mux.api.headers import SKIPPED_FILES
 from agent_mux.sdk.options import MAX_TAG_LENGTH
@@ -19,7 +22,7 @@ from agent_mux.service.openapi.descriptions import JSON, JSONL, ResponseSpec, Sc
 from agent_mux.service.openapi.operations import OperationGroup
 from agent_mux.service.parameters import QueryParameters
 from agent_mux.service.routes.requests import current_service, json_answer, read_query
-from agent_mux.service.service import in_thread
+from agent_mux.service.service import Service, in_thread
 from agent_mux.sessions.client import Sessions
 from agent_mux.sessions.conversation import Session
 from agent_mux.sessions.export import Format
@@ -112,7 +115,7 @@ class SearchQuery(SessionQuery, kw_only=True):
 class EventsQuery(QueryParameters):
     """Query of the events of a session."""
 
-    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = True
+    accumulated: Annotated[bool, Meta(description="Include accumulated text in delta events.")] = False
 
 
 class ExportQuery(QueryParameters):
@@ -145,7 +148,7 @@ async def list_sessions(request: Request) -> Response:
     service, query = current_service(request), read_query(request, ListQuery)
     most = query.offset + query.limit + 1
     found = await in_thread(service, _list_summaries, service.mux.sessions, query.as_filter(), query.sort, most)
-    response = _page_response(request, found, query.offset, query.limit)
+    response = await _page_response(request, found, query.offset, query.limit)
     if found.skipped:
         response.headers[SKIPPED_FILES] = str(len(found.skipped))
     return response
@@ -159,7 +162,7 @@ async def list_skipped_files(request: Request) -> Response:
     service, query = current_service(request), read_query(request, SkippedQuery)
     wanted = SessionFilter(agent=query.agent)
     found = await in_thread(service, _list_summaries, service.mux.sessions, wanted, "date", 0)
-    return json_answer(found.skipped)
+    return await _masked_answer(service, found.skipped)
 
 
 @operations.get(
@@ -173,15 +176,17 @@ async def search_sessions(request: Request) -> Response:
     """Search sessions for text in messages and in the inputs and outputs of tools."""
     service, query = current_service(request), read_query(request, SearchQuery)
     most = query.offset + query.limit + 1
-    found = await in_thread(service, _search, service.mux.sessions, query.q, query.as_filter(), query.sort, most)
-    return _page_response(request, found, query.offset, query.limit)
+    found = await in_thread(service, _search, service, query.q, query.as_filter(), query.sort, most)
+    return await _page_response(request, found, query.offset, query.limit)
 
 
 @operations.get("/{agent}/{session_id}", ResponseSpec(Session), errors=_ERRORS)
 async def get_session(request: Request) -> Response:
     """Get one session with all its messages."""
     service = current_service(request)
-    return json_answer(await in_thread(service, service.mux.sessions.get, *_session_reference(request)))
+    return await _masked_answer(
+        service, await in_thread(service, service.mux.sessions.get, *_session_reference(request))
+    )
 
 
 @operations.get(
@@ -214,10 +219,10 @@ async def export_session(request: Request) -> Response:
     """Export a session as JSON, JSON lines, Markdown, or one self-contained HTML file without scripts."""
     service, query = current_service(request), read_query(request, ExportQuery)
     named, session_filter = _session_reference(request)
-    text = await in_thread(service, service.mux.sessions.export, named, query.format, session_filter)
+    content = await in_thread(service, _export, service, named, query.format, session_filter)
     media_type, suffix = _MEDIA_TYPES[query.format]
     headers = {"content-disposition": f'attachment; filename="{file_name(*_path_of(request), suffix)}"', **_INERT}
-    return Response(text.encode("utf-8", "replace"), headers=headers, media_type=media_type)
+    return Response(content, headers=headers, media_type=media_type)
 
 
 def file_name(agent: str, session_id: str, suffix: str) -> str:
@@ -240,17 +245,30 @@ def _list_summaries(sessions: Sessions, session_filter: SessionFilter, sort: Sor
     return sessions.list(session_filter, sort=sort, limit=limit)
 
 
-def _search(sessions: Sessions, text: str, session_filter: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
-    return sessions.search(text, session_filter, sort=sort, limit=limit)
+def _search(service: Service, text: str, session_filter: SessionFilter, sort: SearchOrder, limit: int) -> list[Hit]:
+    mask = service.secrets.mask_text
+    return service.mux.sessions.search(text, session_filter, sort=sort, limit=limit, mask=mask)
 
 
-def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
-    after_position = offset + limit
+def _export(service: Service, session: str, format_: Format, session_filter: SessionFilter) -> bytes:
+    return service.secrets.mask(
+        service.mux.sessions.export(session, format_, session_filter).encode("utf-8", "replace")
+    )
+
+
+async def _masked_answer(service: Service, value: Any, headers: dict[str, str] | None = None) -> Response:
+    """Return a JSON response without secrets; it is encoded in a thread, since a session may be long."""
+    content = await in_thread(service, lambda: service.secrets.mask(to_json_bytes(value)))
+    return Response(content, headers=headers, media_type=JSON)
+
+
+async def _page_response(request: Request, found: list[Any], offset: int, limit: int) -> Response:
+    service, after_position = current_service(request), offset + limit
     if len(found) <= after_position:
-        return json_answer(found[offset:])
+        return await _masked_answer(service, found[offset:])
     following = request.url.include_query_params(offset=after_position, limit=limit)
     link = f'<{following.path}?{following.query}>; rel="next"'
-    return json_answer(found[offset:after_position], headers={"link": link})
+    return await _masked_answer(service, found[offset:after_position], {"link": link})
 
 
 @cost_operations.get(

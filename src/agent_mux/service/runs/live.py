@@ -149,15 +149,18 @@ class LiveRun:
         """Notify observers that the agent waits for a person."""
         self._change({}, lambda observer: observer.interaction_requested(self.row, self._summary, pending))
 
-    def ended(self, result: RunResult, journal_bytes: int | None) -> None:
-        """Record the result and notify observers of the end."""
+    def ended(self, result: RunResult, journal_bytes: int | None, event_count: int | None = None) -> None:
+        """Record the result and notify observers of the end.
+
+        `event_count`: number of events that readers will get, if that is not the number of all events.
+        """
         self._result = result
         self._change(
             {
                 **ended_values(result),
                 "state": self.handle.state,
                 "ended_at": self.handle.header.started_at + result.duration_ms,
-                "event_count": self.handle.event_count,
+                "event_count": self.handle.event_count if event_count is None else event_count,
                 "event_types": to_json(self.event_counts),
                 "journal_bytes": journal_bytes,
             },

@@ -59,8 +59,7 @@ def confined(options: Mapping[str, Any], roots: AllowedDirectories) -> dict[str,
     def inside(field: str, path: Any) -> Any:
         if not isinstance(path, str | os.PathLike):
             return path  # its type is checked with the other options
-        if not roots.contains(path):
-            problems.append(FieldError(field, str(path), "a path in " + ", ".join(map(str, roots.directories))))
+        problems.extend(roots.refusals({field: path}))
         return os.path.realpath(roots.default / path)
 
     for index, one in enumerate(options.get("attachments") or ()):

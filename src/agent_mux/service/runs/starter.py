@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,15 @@ from agent_mux._util.logs import LOGGER
 from agent_mux.client import AgentMux
 from agent_mux.errors import AgentMuxError, FieldError, ValidationError
 from agent_mux.redaction import redact_text
+from agent_mux.run.derivation import codec_factory
 from agent_mux.run.plan import RunPlan
+from agent_mux.sdk.options import validate_options
 from agent_mux.service.audit.entries import Actor
 from agent_mux.service.audit.trail import OK, AuditTrail
 from agent_mux.service.clock import now_ms
+from agent_mux.service.known_secrets import KnownSecrets
 from agent_mux.service.problems import RetryLaterError
+from agent_mux.service.runs.incomplete import recorded_events
 from agent_mux.service.runs.interactions import InteractionNotifier
 from agent_mux.service.runs.live import LiveRun, RunLifecycleObserver
 from agent_mux.service.runs.locks import KeyedLocks
@@ -36,26 +39,29 @@ from agent_mux.settings.allowed_directories import AllowedDirectories
 class RunStarter:
     """Starts runs until the service shuts down."""
 
-    def __init__(  # noqa: PLR0913  # the parts that it connects
+    def __init__(  # noqa: PLR0913, PLR0917  # the parts that it connects
         self,
         mux: AgentMux,
         registry: RunRegistry,
         tasks: anyio.abc.TaskGroup,
         roots: AllowedDirectories,
+        secrets: KnownSecrets,
         audit: AuditTrail,
         *,
         observers: Sequence[RunLifecycleObserver] = (),
     ) -> None:
-        """`tasks`: lives as long as the service. `roots`: directories that runs may use."""
+        """`tasks`: lives as long as the service. `roots`: directories that runs may use. `secrets`: learns theirs."""
         self._mux = mux
         self._registry = registry
         self._tasks = tasks
         self._roots = roots
+        self._secrets = secrets
         self._audit = audit
         self._observers = observers
         self._keys = KeyedLocks()
         self._interactions = InteractionNotifier()
         self._is_closing = False
+        self._closing_reason = "the service is shutting down; try again later"
         self._drains_until: float | None = None
 
     # -- opening and closing
@@ -75,7 +81,7 @@ class RunStarter:
     def require_open(self) -> None:
         """Raise UNAVAILABLE while the service is shutting down."""
         if self._is_closing:
-            raise AgentMuxError("UNAVAILABLE", "the service is shutting down; try again later")
+            raise AgentMuxError("UNAVAILABLE", self._closing_reason)
 
     def require_accepting(self) -> None:
         """Raise UNAVAILABLE if no new runs are accepted: the service drains or is shutting down."""
@@ -123,6 +129,17 @@ class RunStarter:
             )
             logging.getLogger(LOGGER).warning(warning)
 
+    async def give_up(self, reason: str) -> None:
+        """Stop because another server has taken over the runs: accept no more, and abort all.
+
+        Their outcomes cannot be stored; the other server has ended these runs as `lost`. `reason`: the message of
+        refused requests.
+        """
+        self._is_closing, self._closing_reason = True, reason
+        async with anyio.create_task_group() as tasks:
+            for live in self._registry.alive:
+                tasks.start_soon(live.handle.abort)
+
     # -- creating
 
     async def create(
@@ -164,7 +181,14 @@ class RunStarter:
 
     async def _plan(self, options: Mapping[str, Any]) -> RunPlan:
         """Plan a run with a journal, whatever its profile sets: its events are read from there."""
-        return await to_thread.run_sync(partial(self._mux.plan, **options, journal=True))
+        return await to_thread.run_sync(self._plan_blocking, {**options, "journal": True})
+
+    def _plan_blocking(self, options: Mapping[str, Any]) -> RunPlan:
+        resolved = self._mux.resolve_options(**options)
+        validate_options(resolved.options)
+        adapter = self._mux.adapters.get(resolved.options.agent)
+        self._roots.check_named_files(resolved.options, adapter, options.keys())
+        return self._mux.plan(resolved)
 
     async def _create(self, row: RunRow, plan: RunPlan, actor: Actor | None) -> RunView:
         """Insert the row, then start the run: every run that starts is stored.
@@ -200,6 +224,7 @@ class RunStarter:
     def _start(self, row: RunRow, plan: RunPlan) -> LiveRun:
         self.require_accepting()  # no await between this check and the start
         handle = self._mux.run(plan, owner=row.owner)
+        self._secrets.add_run(plan.options.env, plan.options.mcp_servers)
         live = LiveRun(row, handle, self._registry.record, self._observers)
         self._registry.add(live)
         self._interactions.watch(live)
@@ -212,7 +237,9 @@ class RunStarter:
         with anyio.CancelScope(shield=True):  # bounded, since the client ends the run; the outcome has to be stored
             try:
                 result = await live.handle
-                live.ended(result, await to_thread.run_sync(_file_size, result.journal))
+                size = await to_thread.run_sync(_file_size, result.journal)
+                count = None if result.journal is not None else await to_thread.run_sync(self._count, live.row.run_id)
+                live.ended(result, size, count)
             except AgentMuxError as error:  # the run was withdrawn, or there was an internal error
                 has_result = False
                 if not live.handle.is_withdrawn:
@@ -222,6 +249,11 @@ class RunStarter:
             except Exception:  # must not affect other runs; the next start recovers this one
                 logging.getLogger(LOGGER).exception("cannot write the outcome of run %s", live.row.run_id)
         self._registry.release(live, is_recorded=has_result)
+
+    def _count(self, run_id: str) -> int | None:
+        """Return how many events of a run whose journal ended early can be read later; None if none can."""
+        path = self._registry.journal_of(run_id)
+        return len(recorded_events(run_id, path, codec_factory(self._mux.adapters))) or None
 
 
 def _new_row(request: RunRequest, plan: RunPlan, owner: str, idempotency_key: str | None) -> RunRow:

@@ -14,8 +14,10 @@ from agent_mux.errors import AgentMuxError
 from agent_mux.events import AgentEvent
 from agent_mux.run.derivation import CodecFactory, DerivedRun
 from agent_mux.run.handle import RunHandle
+from agent_mux.service.runs.incomplete import recorded_events
 from agent_mux.service.runs.live import LiveRun, view_of
 from agent_mux.service.runs.registry import RunRegistry
+from agent_mux.service.store.runs import RunRow
 from agent_mux.service.views import RunView
 
 Batch = tuple[int, Sequence[AgentEvent]]
@@ -39,10 +41,12 @@ class RunStreams:
         if live is not None:
             source = _live_batches(live.handle, start)
         else:
-            row = await self._registry.row_of(run_id)
-            if row.journal is None:
-                return  # it never started
-            source = _stored_batches(self._registry.journal_of(run_id), self._make_codec, start)
+            row, path = await self._registry.row_of(run_id), self._registry.journal_of(run_id)
+            source = (
+                _incomplete_batches(row, path, self._make_codec, start)
+                if row.journal is None
+                else _stored_batches(path, self._make_codec, start)
+            )
         async with aclosing(source) as batches:
             async for batch in batches:
                 yield batch
@@ -95,6 +99,15 @@ async def _stored_batches(path: Path, make_codec: CodecFactory, start: int) -> A
     while chunk := await to_thread.run_sync(_next_chunk, batches, start):
         for batch in chunk:
             yield batch
+
+
+async def _incomplete_batches(
+    row: RunRow, path: Path, make_codec: CodecFactory, start: int
+) -> AsyncGenerator[Batch, None]:
+    """Yield the events of a run whose journal ended before the run did. A run that never started has none."""
+    events = await to_thread.run_sync(recorded_events, row.run_id, path, make_codec) if row.event_count else []
+    for position in range(start, len(events), LARGEST_CHUNK):
+        yield position, events[position : position + LARGEST_CHUNK]
 
 
 def _open_journal(path: Path, make_codec: CodecFactory) -> DerivedRun:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
+from uvicorn.protocols.utils import ClientDisconnected
 
 from agent_mux._util.logs import LOGGER
 from agent_mux.errors import AgentMuxError
@@ -15,6 +17,7 @@ from agent_mux.service.security.http_rules import (
     add_headers,
     bounded_receive,
     check_content_length,
+    has_two_lengths,
     head_size_status,
     is_allowed_host,
     is_from_browser,
@@ -60,6 +63,8 @@ class Guard:
     async def _serve(self, scope: Scope, receive: Receive, answer: "_GuardedResponse") -> None:
         try:
             await self._application(scope, receive, answer)
+        except (ClientDisconnected, WebSocketDisconnect):
+            logging.getLogger(LOGGER).debug("a client disconnected before it was answered")
         except Exception:
             if not answer.is_complete:  # the server has to abort it; a complete response was already logged
                 logging.getLogger(LOGGER).exception("a response was aborted")
@@ -88,6 +93,9 @@ class Guard:
         status = head_size_status(scope.get("raw_path", b"") + scope["query_string"], scope["headers"])
         if status is not None:
             raise RequestRefused(status, "too many or too long headers, or too long a path; send less")
+        if has_two_lengths(scope["headers"]):
+            both = "a request has either Content-Length or Transfer-Encoding, not both"
+            raise RequestRefused(400, both, {"connection": "close"})
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_allowed_host(hosts[0], self._settings.host, self._settings.allowed_hosts):
             raise RequestRefused(421, "unknown Host; allow it with `amux serve --allow-host NAME`")

@@ -51,6 +51,11 @@ def head_size_status(target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> i
     return 431 if len(sizes) > MAX_HEADERS or sum(sizes) > LARGEST_HEADERS else None
 
 
+def has_two_lengths(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return whether a request has both lengths, so that a proxy could see its end elsewhere (RFC 9112, 6.1)."""
+    return {b"content-length", b"transfer-encoding"} <= {name.lower() for name, _ in headers}
+
+
 class RequestRefused(HTTPException):
     """Refusal of a request. As an `HTTPException` it becomes a problem even while a route reads the body."""
 

@@ -17,6 +17,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from anyio import to_thread
 from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError, SQLAlchemyError
@@ -24,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from agent_mux._util.files import PRIVATE_FILE, make_directory
 from agent_mux.errors import AgentMuxError, MissingExtraError
+from agent_mux.service.store.tables import METADATA
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 BUSY_TIMEOUT = 10_000  # milliseconds that an SQLite writer waits for another one
@@ -34,6 +36,10 @@ TCP_USER_TIMEOUT = 10_000  # milliseconds without an acknowledgement until a con
 SCRIPTS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 7_232_941_120_001  # an arbitrary number for PostgreSQL's advisory lock
 ANSWER_TIMEOUT = 10.0  # seconds for PostgreSQL
+_DAMAGES = ("malformed", "not a database", "no such table", "no such column", "decode to utf-8", "corrupt")
+"""Words of SQLite about a file that was overwritten or replaced."""
+_MISSING_TABLE_OR_COLUMN = frozenset({"42P01", "42703"})
+"""SQLSTATE codes of PostgreSQL."""
 PERMANENT_ERRORS = (DataError, ProgrammingError, NotSupportedError)
 """Errors that no retry fixes."""
 
@@ -127,6 +133,18 @@ def _upgrade(connection: sqlalchemy.Connection) -> None:
         newer = f"a newer agent-mux created the database (revision {present}); use that version or another database"
         raise AgentMuxError("CONFIG_ERROR", newer)
     command.upgrade(config, "head")
+    _check_tables(connection)
+
+
+def _check_tables(connection: sqlalchemy.Connection) -> None:
+    """Check that a database which has the current revision has its tables. Raises CONFIG_ERROR."""
+    inspector = sqlalchemy.inspect(connection)
+    present = {name: {one["name"] for one in inspector.get_columns(name)} for name in inspector.get_table_names()}
+    for table in METADATA.sorted_tables:
+        missing = {column.name for column in table.columns} - present.get(table.name, set())
+        if missing:
+            lacks = f"table {table.name} lacks {', '.join(sorted(missing))}"
+            raise AgentMuxError("CONFIG_ERROR", f"the database is damaged or was replaced: {lacks}; {_REMEDY}")
 
 
 def configuration() -> Config:
@@ -136,6 +154,9 @@ def configuration() -> Config:
     return config
 
 
+_REMEDY = "restore it from a backup, or use another database; the recordings of runs are files of their own"
+
+
 class Database:
     """One database. Its calls raise UNAVAILABLE while it is unreachable."""
 
@@ -143,6 +164,8 @@ class Database:
         """`url`: a return value of `checked_url`."""
         self._url = url
         self._engine = new_engine(url)
+        self._file: os.stat_result | None = None
+        """The file of an SQLite database when it was opened."""
 
     @property
     def shown(self) -> str:
@@ -154,23 +177,42 @@ class Database:
         """Whether the database is a file."""
         return self._url.get_backend_name() == "sqlite"
 
+    def is_inside(self, directory: Path) -> bool:
+        """Return whether the database is a file in this directory."""
+        path = self._url.database
+        return self.is_sqlite and path is not None and Path(path).resolve().is_relative_to(directory.resolve())
+
     async def open(self) -> None:
         """Create and migrate the database as needed. Raises CONFIG_ERROR on failure."""
         try:
             if self.is_sqlite and self._url.database:
                 _make_private(Path(self._url.database))
             await to_thread.run_sync(upgrade, self._url)
-        except (OSError, SQLAlchemyError, sqlite3.Error) as error:
-            raise AgentMuxError("CONFIG_ERROR", f"cannot use the database {self.shown}: {_reason(error)}") from error
+            self._file = self._stat()
+        except (OSError, SQLAlchemyError, sqlite3.Error, CommandError, UnicodeDecodeError) as error:
+            remedy = f"; {_REMEDY}" if _is_damage(error) else ""
+            reason = f"cannot use the database {self.shown}: {_reason(error)}{remedy}"
+            raise AgentMuxError("CONFIG_ERROR", reason) from error
 
     async def close(self) -> None:
         """Close all connections of the pool."""
         await self._engine.dispose()
 
-    async def ping(self) -> None:
-        """Check that the database answers. Raises UNAVAILABLE."""
-        async with self.reading() as connection:
-            await connection.execute(sqlalchemy.text("SELECT 1"))
+    def _stat(self) -> os.stat_result | None:
+        return Path(self._url.database).stat() if self.is_sqlite and self._url.database else None
+
+    async def check_file(self) -> None:
+        """Check that the file of an SQLite database is still the one that is open. Raises UNAVAILABLE.
+
+        SQLite keeps writing to a file that was removed or replaced, and all of that is lost.
+        """
+        try:
+            found = await to_thread.run_sync(self._stat)
+        except OSError:
+            found = None
+        if self._file is not None and (found is None or not os.path.samestat(found, self._file)):
+            gone = f"the file of the database {self.shown} was removed or replaced while it was in use"
+            raise AgentMuxError("UNAVAILABLE", f"{gone}; stop the service and {_REMEDY}", recoverable=False)
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection, None]:
@@ -196,12 +238,20 @@ class Database:
                 yield
         except IntegrityError:
             raise
-        except PERMANENT_ERRORS as error:
+        except (DBAPIError, UnicodeDecodeError) as error:
+            if _is_damage(error):
+                damaged = f"the database {self.shown} is damaged or was replaced: {_reason(error)}"
+                message = f"{damaged}; stop the service and {_REMEDY}"
+                raise AgentMuxError("UNAVAILABLE", message, recoverable=False) from error
+            if not isinstance(error, PERMANENT_ERRORS):
+                raise self._unanswered(error) from error
             refused = f"the database {self.shown} rejected a statement: {_reason(error)}; please report this"
             raise AgentMuxError("INTERNAL", refused) from error
-        except (DBAPIError, sqlalchemy.exc.TimeoutError, OSError) as error:
-            away = f"the database {self.shown} does not answer: {_reason(error)}; try again"
-            raise AgentMuxError("UNAVAILABLE", away) from error
+        except (sqlalchemy.exc.TimeoutError, OSError) as error:
+            raise self._unanswered(error) from error
+
+    def _unanswered(self, error: BaseException) -> AgentMuxError:
+        return AgentMuxError("UNAVAILABLE", f"the database {self.shown} does not answer: {_reason(error)}; try again")
 
 
 def checked_url(url_text: str | None, default: Path) -> sqlalchemy.URL:
@@ -238,6 +288,14 @@ def _make_private(path: Path) -> None:
     """Create the file readable for its owner only, before anything is written: it contains prompts."""
     make_directory(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Return whether the content of the database is not what this program wrote."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, UnicodeDecodeError) or getattr(cause, "sqlstate", None) in _MISSING_TABLE_OR_COLUMN:
+        return True
+    return isinstance(cause, sqlite3.Error) and any(words in str(cause).lower() for words in _DAMAGES)
 
 
 def _reason(error: BaseException) -> str:

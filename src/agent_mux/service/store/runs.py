@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_mux._util.sanitize import replace_surrogates
 from agent_mux.run.base import TERMINAL_STATES, RunState
-from agent_mux.service.store.database import Database
+from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.tables import RUN_TAGS, RUNS
 
 LIVE = tuple(sorted(set(RunState.__args__) - TERMINAL_STATES))  # type: ignore[attr-defined]
@@ -136,9 +136,11 @@ def storable(value: Any) -> Any:
 class RunStore:
     """The runs of one instance. Calls raise UNAVAILABLE while the database is unreachable."""
 
-    def __init__(self, database: Database, instance: str) -> None:
-        self._database = database
-        self._instance = instance
+    def __init__(self, own: InstanceRow) -> None:
+        """`own`: the row of the instance, which has to be taken before anything is written."""
+        self._own = own
+        self._database = own.database
+        self._instance = own.instance
 
     async def add(self, row: RunRow, *statements: sa.Executable) -> bool:
         """Insert a run. Return False when its id or its idempotency key is taken.
@@ -149,7 +151,7 @@ class RunStore:
         values["instance"] = self._instance
         tags = dict.fromkeys(map(storable, row.tags))
         try:
-            async with self._database.writing() as connection:
+            async with self._own.writing() as connection:
                 await connection.execute(RUNS.insert().values(**values))
                 if tags:
                     await connection.execute(RUN_TAGS.insert(), [{"run_id": row.run_id, "tag": tag} for tag in tags])
@@ -179,7 +181,7 @@ class RunStore:
 
     async def write(self, changes: Mapping[str, RowChange]) -> None:
         """Update or delete runs in one transaction. Missing rows are not created."""
-        async with self._database.writing() as connection:
+        async with self._own.writing() as connection:
             for run_id, (values, statements) in changes.items():
                 if values is None:
                     await self._remove(connection, [run_id])
@@ -225,7 +227,7 @@ class RunStore:
 
     async def remove(self, run_ids: Sequence[str], *statements: sa.Executable) -> None:
         """Delete runs together with their tags."""
-        async with self._database.writing() as connection:
+        async with self._own.writing() as connection:
             await self._remove(connection, run_ids)
             for statement in statements:
                 await connection.execute(statement)

@@ -30,6 +30,15 @@ METADATA = MetaData(
 )
 ULID_LENGTH = 26
 
+INSTANCES = Table(
+    "instances",
+    METADATA,
+    Column("instance", String(ULID_LENGTH), primary_key=True, comment="A server: see `service/instance.py`."),
+    Column("fence", BigInteger, nullable=False, comment="Number of servers that have held the row; see `instances`."),
+    Column("host", Text, nullable=False, comment="Name of the machine of the last one."),
+    Column("seen_at", BigInteger, nullable=False, comment="When it wrote last that it is there."),
+)
+
 RUNS = Table(
     "runs",
     METADATA,

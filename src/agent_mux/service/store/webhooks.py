@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from agent_mux.service.store.database import Database
+from agent_mux.service.store.instances import InstanceRow
 from agent_mux.service.store.tables import WEBHOOK_DELIVERIES, WEBHOOKS
 
 DeliveryState = Literal["pending", "delivered", "failed"]
@@ -64,9 +64,11 @@ _DELIVERY = [WEBHOOK_DELIVERIES.c[name] for name in DeliveryRow.__struct_fields_
 class WebhookStore:
     """The webhooks of one instance. Calls raise UNAVAILABLE while the database is unreachable."""
 
-    def __init__(self, database: Database, instance: str) -> None:
-        self._database = database
-        self._instance = instance
+    def __init__(self, own: InstanceRow) -> None:
+        """`own`: the row of the instance, which has to be taken before anything is written."""
+        self._own = own
+        self._database = own.database
+        self._instance = own.instance
 
     async def all(self) -> list[WebhookRow]:
         """Return every webhook in order of creation."""
@@ -140,7 +142,7 @@ class WebhookStore:
             return [DeliveryRow(**one) for one in (await connection.execute(statement)).mappings()]
 
     async def _write(self, *statements: sa.Executable) -> None:
-        async with self._database.writing() as connection:
+        async with self._own.writing() as connection:
             for statement in statements:
                 await connection.execute(statement)
 

@@ -59,6 +59,11 @@ class WebhookManager:
             self._start_worker(row)
         self._tasks.start_soon(self._clean_up)
 
+    def stop(self) -> None:
+        """Send nothing more. Messages that are due stay in the database, for the server that has taken over."""
+        for webhook_id in list(self._workers):
+            self._stop_worker(webhook_id)
+
     # -- the list
 
     def all(self) -> list[WebhookRow]:

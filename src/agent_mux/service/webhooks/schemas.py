@@ -103,15 +103,17 @@ def webhook_columns(change: WebhookChange, adapters: AdapterRegistry, *, allow_p
     if not isinstance(change.url, UnsetType) and (reason := _url_refusal(change.url, allow_private=allow_private)):
         problems.append(FieldError("url", change.url, reason))
     if not isinstance(change.events, UnsetType) and not (change.events and set(change.events) <= set(EVENTS)):
-        problems.append(FieldError("events", change.events, "one or more of " + ", ".join(EVENTS)))
-    if not isinstance(change.agents, UnsetType):
+        problems.append(FieldError("events", change.events[:MAX_ITEMS], "one or more of " + ", ".join(EVENTS)))
+    if not isinstance(change.agents, UnsetType) and len(change.agents) > MAX_ITEMS:
+        problems.append(FieldError("agents", f"{len(change.agents)} items", f"at most {MAX_ITEMS} agent names"))
+    elif not isinstance(change.agents, UnsetType):
         unknown = [name for name in change.agents if name not in adapters]
         problems += [FieldError("agents", name, "agent names; see `amux adapters list`") for name in unknown]
     if not isinstance(change.tags, UnsetType) and not (
         len(change.tags) <= MAX_ITEMS and all(map(_is_valid_text, change.tags))
     ):
         allowed = f"at most {MAX_ITEMS} texts of 1 to {LONGEST_TEXT} characters"
-        problems.append(FieldError("tags", change.tags, allowed))
+        problems.append(FieldError("tags", change.tags[: MAX_ITEMS + 1], allowed))
     if change.description and not _is_valid_text(change.description):
         problems.append(FieldError("description", change.description, f"at most {LONGEST_TEXT} characters"))
     if problems:
