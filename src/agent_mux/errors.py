@@ -34,6 +34,7 @@ ErrorCode = Literal[
     "RATE_LIMITED",
     "CONTEXT_EXCEEDED",
     "ABORTED",
+    "RUN_LOST",
     "RUN_NOT_ACTIVE",
     "STDIN_NOT_AVAILABLE",
     "NO_PENDING_INTERACTION",

@@ -93,7 +93,7 @@ async def test_retries_end_when_a_service_stays_unreachable_and_the_result_repor
                             proxy.close()
                     result = await watched
                     last = [event async for event in watched][-1]
-    assert (result.exit_reason, result.error and result.error.code) == ("truncated", "TIMEOUT")
+    assert (result.exit_reason, result.error and result.error.code) == ("lost", "RUN_LOST")
     assert result.text == "ready" or not result.text  # the end of the message was never reported
     assert last.type == "debug"
     assert "may continue" in last.message
@@ -156,7 +156,7 @@ async def test_a_reader_gets_the_remaining_events_after_a_kill_and_restart(tmp_p
     finally:
         server.terminate()
         server.wait(30)
-    assert (result.exit_reason, run.state) == ("killed", "killed")
+    assert (result.exit_reason, run.state) == ("lost", "lost")
     types = [event.type for event in events]
     assert types == list(dict.fromkeys(types))
     assert types[-1] == "session_end"

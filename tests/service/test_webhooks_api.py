@@ -234,7 +234,7 @@ def test_a_killed_server_delivers_every_message_at_least_once(tmp_path: Path, re
         receiver.wait_for(6)
     told = [(message.id, message.told(secret)) for message in receiver.messages]
     kinds = {(one["type"], one["data"]["run"]["runId"], one["data"]["run"].get("exitReason")) for _, one in told}
-    assert kinds == {("run.started", id_, None) for id_ in ids} | {("run.ended", id_, "killed") for id_ in ids}
+    assert kinds == {("run.started", id_, None) for id_ in ids} | {("run.ended", id_, "lost") for id_ in ids}
     assert len({id_ for id_, _ in told}) == 4
 
 

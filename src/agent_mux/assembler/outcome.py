@@ -36,6 +36,7 @@ ExitReason = Literal[
     "budget",
     "crashed",
     "killed",
+    "lost",
 ]
 Cause = Literal["abort", "timeout", "inactivity", "turn_limit", "budget", "interrupt", "close", "spawn_error"]
 """What agent-mux itself did to the run."""
@@ -56,6 +57,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = ""
     """The end of standard error."""
     cause: Cause | None = None
+    is_lost: bool = False
+    """Whether agent-mux itself was killed, so that nobody observed the end of the agent."""
     unanswered: bool = False
     """Whether a prompt was sent after the last turn and no turn started for it."""
     message: str = ""
@@ -73,6 +76,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 TURN_LIMIT_REACHED = "the turn limit was reached"
 """The error message of a turn that stopped at the limit."""
 _TURN_LIMIT = Verdict(exit_reason="turn_limit", failure=facts.Failure("ABORTED", TURN_LIMIT_REACHED))
+_LOST = Verdict(
+    exit_reason="lost",
+    failure=facts.Failure("RUN_LOST", "agent-mux was killed during the run, and its agent was ended; start it again"),
+)
 _INTERRUPTED = Verdict(exit_reason="interrupted", failure=facts.Failure("ABORTED", "the run was interrupted"))
 
 
@@ -90,7 +97,8 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
         return verdict
     turn_open = turn_open or ending.unanswered
     if turn_open or outcome is None:
-        return _without_closing_message(ending, agent, began=turn_open or outcome is not None)
+        began = turn_open or outcome is not None
+        return _LOST if ending.is_lost else _without_closing_message(ending, agent, began=began)
     match outcome:
         case facts.TurnDone():
             return Verdict(exit_reason="completed")

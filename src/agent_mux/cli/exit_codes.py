@@ -38,6 +38,7 @@ MEANINGS: Mapping[int, str] = {
     14: "rate limited, or queue full",
     15: "context exceeded",
     16: "limit reached: budget or turns",
+    18: "run lost: its server was killed or cannot be reached",
     BROKEN_PIPE: "reader of the output is gone",
 }
 
@@ -61,6 +62,7 @@ _BY_CODE: Mapping[AnyCode, int] = {
     "LIMIT_EXCEEDED": 14,
     "CONTEXT_EXCEEDED": 15,
     "BUDGET_EXCEEDED": 16,
+    "RUN_LOST": 18,
 }
 
 _BY_REASON: "Mapping[ExitReason, int]" = {
@@ -74,6 +76,7 @@ _BY_REASON: "Mapping[ExitReason, int]" = {
     "budget": 16,
     "crashed": 12,
     "killed": 12,
+    "lost": 18,
 }
 
 

@@ -16,9 +16,9 @@ from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import AnyAction, Delivery, Send, Steer
 
 RunState = Literal[
-    "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed"
+    "spawned", "running", "paused", "interrupted", "completed", "aborted", "timed-out", "crashed", "killed", "lost"
 ]
-TERMINAL_STATES: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed"})
+TERMINAL_STATES: frozenset[RunState] = frozenset({"completed", "aborted", "timed-out", "crashed", "killed", "lost"})
 
 _MOVES: dict[RunState, frozenset[RunState]] = {
     "spawned": TERMINAL_STATES.union({"running"}),
@@ -33,6 +33,7 @@ _BY_EXIT_REASON: dict[ExitReason, RunState] = {
     "timeout": "timed-out",
     "inactivity": "timed-out",
     "killed": "killed",
+    "lost": "lost",
     "crashed": "crashed",
     "truncated": "crashed",
 }

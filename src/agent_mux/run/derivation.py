@@ -61,7 +61,7 @@ class JournalEvents:
 
 
 def derive_events(path: Path, make_codec: CodecFactory) -> Iterator[AgentEvent]:
-    """Yield all events of a finished journal. A journal without an exit ends as `killed`."""
+    """Yield all events of a finished journal. A journal without an exit ends as `lost`."""
     journal = JournalEvents(path, make_codec)
     while (batch := journal.next_batch()) is not None:
         yield from batch
@@ -80,7 +80,7 @@ def codec_factory(adapters: AdapterRegistry) -> CodecFactory:
 class DerivedRun:
     """A finished run, read from its journal: its events and then its result.
 
-    If the journal is truncated or damaged in the middle, the run ends there: it was killed, unless the agent had
+    If the journal is truncated or damaged in the middle, the run ends there: it is `lost`, unless the agent had
     already
     closed it.
     """

@@ -163,7 +163,7 @@ class Normalizer:
         """Return the events that close the stream of records without an exit, whose writer was killed at time `at`."""
         self._assembler.now = self._started_at + at // 1000
         self._finish_lines()
-        self.verdict = self._assembler.end(Ending(signal=9, stderr=self.stderr_tail, cause=self._cause))
+        self.verdict = self._assembler.end(self._ending(Exited(), is_lost=True))
         return self._assembler.drain()
 
     # -- lines
@@ -296,12 +296,13 @@ class Normalizer:
         self._stderr_size = 0
         self._start_codec()
 
-    def _ending(self, exited: Exited) -> Ending:
+    def _ending(self, exited: Exited, *, is_lost: bool = False) -> Ending:
         return Ending(
             code=exited.code,
             signal=exited.signal,
             stderr=self.stderr_tail,
             cause=self._cause,
+            is_lost=is_lost,
             unanswered=self._prompted_after == self._assembler.turns_ended,
             message=self._message,
         )

@@ -76,7 +76,7 @@ class History:
         events = events_of(messages)
         assert validate(events) == []
         assert (len(events), Counter(event["type"] for event in events)) == (shown["eventCount"], shown["eventTypes"])
-        assert shown["state"] in {"killed", "completed"}
+        assert shown["state"] in {"lost", "completed"}
         if run_id in self.over:
             assert (shown, messages) == self.over[run_id]
         self.over[run_id] = (shown, messages)
@@ -120,9 +120,9 @@ def test_whatever_was_seen_is_there_after_any_number_of_kills(tmp_path: Path, da
         assert set(begun.values()) == {1}, "a run began twice"
         assert set(begun) <= set(history.over)
         silent = set(history.over) - set(begun)  # killed between their journals and the first breath of their agents
-        assert {history.over[run_id][0]["state"] for run_id in silent} <= {"killed"}
+        assert {history.over[run_id][0]["state"] for run_id in silent} <= {"lost"}
         states = Counter(shown["state"] for shown, _ in history.over.values())
-        assert states["killed"] >= ROUNDS // 2
+        assert states["lost"] >= ROUNDS // 2
         assert states["completed"] >= ROUNDS // 2
         server.end(signal.SIGTERM)
     until(lambda: nothing_lives(list(history.over)), 10)

@@ -99,14 +99,14 @@ def emitted_by(journal: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.5, 0.93])
-async def test_an_interrupted_run_is_killed_and_keeps_its_events(tmp_path: Path, kept: float) -> None:
+async def test_an_interrupted_run_is_lost_and_keeps_its_events(tmp_path: Path, kept: float) -> None:
     left = await leave(tmp_path)
     full = left.journal.read_bytes()
     begin = JournalReader(left.journal).position  # behind the header
     left.journal.write_bytes(full[: begin + int((len(full) - begin) * kept)])  # in the middle of a record
     emitted = emitted_by(left.journal)
     view, events = await left.found()
-    assert (view.state, view.exit_reason, view.event_count) == ("killed", "killed", len(events))
+    assert (view.state, view.exit_reason, view.event_count) == ("lost", "lost", len(events))
     assert emitted == left.events[: len(emitted)] == events[: len(emitted)]
     assert validate(events) == []
     assert len(events) - len(emitted) < 20  # what closes the stream
@@ -124,7 +124,7 @@ async def test_a_journal_damaged_in_the_middle_is_read_up_to_the_damage(tmp_path
     _overwrite(left.journal)
     emitted = emitted_by(left.journal)
     view, events = await left.found()
-    assert view.state == "killed"
+    assert view.state == "lost"
     assert b"is damaged at byte" in bytes(view.result)
     assert validate(events) == []
     assert 20 < len(emitted) < len(left.events)
@@ -154,11 +154,11 @@ def _not_readable(journal: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_header_gone, _header_torn, _of_another, _directory_gone, _not_readable])
-async def test_a_run_without_its_journal_is_killed_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+async def test_a_run_without_its_journal_is_lost_with_an_error(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     left = await leave(tmp_path)
     harm(left.journal)
     view, events = await left.found()
-    assert (view.state, view.exit_reason, view.event_count, view.error_code) == ("killed", "killed", 0, "AGENT_CRASH")
+    assert (view.state, view.exit_reason, view.event_count, view.error_code) == ("lost", "lost", 0, "RUN_LOST")
     assert events == []
     assert b"the server was killed, and its journal" in bytes(view.result)
 
@@ -177,7 +177,7 @@ async def test_a_run_that_waited_with_secrets_cannot_begin_again(tmp_path: Path)
     left = await leave(tmp_path, state="spawned", is_complete=False)
     left.journal.unlink()
     view, _ = await left.found()
-    assert view.state == "killed"
+    assert view.state == "lost"
     assert b"secrets of the request are not stored" in bytes(view.result)
 
 
@@ -185,7 +185,7 @@ async def test_a_queued_run_that_cannot_start_again_has_an_error(tmp_path: Path)
     left = await leave(tmp_path, state="spawned", request='{"agent":"gone","prompt":"hi"}')
     left.journal.unlink()
     view, _ = await left.found()
-    assert view.state == "killed"
+    assert view.state == "lost"
     assert b"it cannot be started again" in bytes(view.result)
     assert b"gone" in bytes(view.result)
 
@@ -266,7 +266,7 @@ async def test_a_codec_that_raises_does_not_keep_the_server_from_starting(
     monkeypatch.setattr(module, "DerivedRun", lambda *_: 1 // 0)
     async with opened(tmp_path, LONG) as service:
         view = await shown(service, left.run_id)
-    assert (view.state, view.error_code) == ("killed", "INTERNAL")
+    assert (view.state, view.error_code) == ("lost", "INTERNAL")
     assert "ZeroDivisionError" in caplog.text
 
 

@@ -44,7 +44,9 @@ def test_stop_reasons_of_runs(exit_reason: Any, code: Any, reason: str) -> None:
     assert run_outcome(ended(exit_reason, code), "") == reason
 
 
-@pytest.mark.parametrize("exit_reason", ["failed", "truncated", "timeout", "inactivity", "budget", "crashed", "killed"])
+@pytest.mark.parametrize(
+    "exit_reason", ["failed", "truncated", "timeout", "inactivity", "budget", "crashed", "killed", "lost"]
+)
 def test_other_exit_reasons_are_errors(exit_reason: Any) -> None:
     outcome = run_outcome(ended(exit_reason, "AGENT_CRASH"), "")
     assert isinstance(outcome, RequestError)

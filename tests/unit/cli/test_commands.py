@@ -220,7 +220,7 @@ def test_replay_finds_the_journal_of_a_run_by_its_id(amux: Amux, tmp_path: Path)
     assert amux("replay", "0" * 26, "--json", "--config-dir", tmp_path / "elsewhere").code == 2
 
 
-def test_replay_of_a_journal_that_was_cut_off_ends_as_killed(amux: Amux, tmp_path: Path) -> None:
+def test_replay_of_a_journal_that_was_cut_off_reports_how_it_ended(amux: Amux, tmp_path: Path) -> None:
     done = amux("replay", journal_of(CLAUDE / "interrupt_text", tmp_path, whole=False))
     assert done.code == 0
     assert "error: " in done.err

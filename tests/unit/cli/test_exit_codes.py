@@ -27,6 +27,7 @@ from agent_mux.errors import ERROR_CODES
         ("crashed", "AGENT_CRASH", 12),
         ("crashed", "SPAWN_ERROR", 12),
         ("killed", "AGENT_CRASH", 12),
+        ("lost", "RUN_LOST", 18),
     ],
 )
 def test_the_exit_code_reflects_the_outcome_of_the_run(reason: ExitReason, code: str | None, expected: int) -> None:

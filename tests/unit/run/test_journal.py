@@ -158,9 +158,9 @@ def test_derived_events_equal_live_events(tmp_path: Path) -> None:
     assert [encode_event(event) for event in derived] == [encode_event(event) for event in live]
 
 
-def test_a_journal_without_an_exit_ends_as_killed(tmp_path: Path) -> None:
+def test_journal_without_an_exit_ends_as_lost(tmp_path: Path) -> None:
     events = list(derive_events(journal(tmp_path, RECORDS[:-1]), ScriptedCodec))
-    assert types(events)[-3:] == ["turn_end", "crash", "session_end"]
+    assert types(events)[-3:] == ["turn_end", "error", "session_end"]
 
 
 def test_events_are_derived_as_far_as_the_journal_goes(tmp_path: Path) -> None:

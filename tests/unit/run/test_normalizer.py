@@ -79,12 +79,29 @@ def test_time_never_goes_back() -> None:
     assert sorted(event.timestamp for event in events) == [event.timestamp for event in events]
 
 
-def test_a_run_whose_writer_was_killed_ends_as_killed() -> None:
+def test_run_whose_writer_was_killed_is_lost() -> None:
     one = normalizer()
     feed(one, printed(line(text="a"), b'{"text":'))
-    assert types(one.cut_off(1)) == ["log", "message_stop", "turn_end", "crash", "session_end"]
+    assert types(one.cut_off(1)) == ["log", "message_stop", "turn_end", "error", "session_end"]
     assert one.verdict is not None
-    assert one.verdict.exit_reason == "killed"
+    assert (one.verdict.exit_reason, one.verdict.failure and one.verdict.failure.code) == ("lost", "RUN_LOST")
+
+
+def test_run_whose_writer_was_killed_after_the_closing_message_is_completed() -> None:
+    one = normalizer()
+    feed(one, [control("start"), *printed(line(text="a"), line(done=True))])
+    one.cut_off(1)
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == "completed"
+
+
+def test_run_whose_writer_was_killed_with_an_unanswered_prompt_is_lost() -> None:
+    one = normalizer()
+    sent = Record(Kind.ACTION, 0, encode(Send("more")))
+    feed(one, [control("start"), *printed(line(text="a"), line(done=True)), sent])
+    one.cut_off(1)
+    assert one.verdict is not None
+    assert one.verdict.exit_reason == "lost"
 
 
 def test_the_cause_comes_before_how_the_process_died() -> None:

@@ -55,6 +55,7 @@ def test_every_end_leads_to_a_terminal_state(reason: ExitReason, start: RunState
         ("timeout", "timed-out"),
         ("inactivity", "timed-out"),
         ("killed", "killed"),
+        ("lost", "lost"),
         ("crashed", "crashed"),
         ("truncated", "crashed"),
     ],

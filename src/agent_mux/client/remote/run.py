@@ -19,7 +19,7 @@ from agent_mux.run.base import BaseRun, RunState, check_terminal_size, state_aft
 from agent_mux.run.callbacks import CORRECTABLE, CallbackResponder, InteractionPort
 from agent_mux.run.interaction import InteractionChannel
 from agent_mux.run.ledger import Ledger
-from agent_mux.run.result import RunError, RunResult
+from agent_mux.run.result import RunResult
 from agent_mux.sdk.codec import AnyAction, Delivery, Refuse
 from agent_mux.sdk.interactions import Responder
 from agent_mux.sdk.options import RunOptions
@@ -169,8 +169,8 @@ class RemoteRun(BaseRun):
     async def result(self) -> RunResult:
         """Wait until the run has ended and return its result, whatever the exit reason.
 
-        If the service stays unreachable, the exit reason is `truncated` and the error TIMEOUT; the run may continue at
-        the service.
+        If the service stays unreachable, the exit reason is `lost` and the error RUN_LOST, which is recoverable: the
+        run may continue at the service, and `RemoteMux.attach` follows it again.
         """
         await self._done.wait()
         assert self._result is not None  # noqa: S101  # `_finish` sets it first
@@ -366,12 +366,12 @@ class RemoteRun(BaseRun):
         self._done.set()
 
     def _give_up(self, reason: str) -> None:
-        """Finish with a truncated result, because nothing more of the run will be received."""
+        """Finish as `lost`, because nothing more of the run will be received."""
         self._publisher.warn(reason)
         fields = {"type": "run_result", "runId": self.run_id, "agent": self.agent, "model": self.model}
-        fields |= {"sessionId": self.session_id, "journal": self.journal, "exitReason": "truncated"}
+        fields |= {"sessionId": self.session_id, "journal": self.journal, "exitReason": "lost"}
         result = {**fields, "durationMs": 0, "turnCount": 0, "ledger": Ledger().to_dict()}
-        result["error"] = {"code": RunError("TIMEOUT", reason).code, "message": reason, "recoverable": True}
+        result["error"] = {"code": "RUN_LOST", "message": reason, "recoverable": True}
         self._finish(self._publisher.build_result(result, self._fetch_messages))
 
     def _fetch_messages(self) -> Sequence[AgentEvent]:

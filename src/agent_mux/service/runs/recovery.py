@@ -1,7 +1,7 @@
 """Recovery after a crash: determines from the journals what became of the runs that were alive.
 
 A run that had started has ended: its processes are gone (the reaper killed them, and recovery makes sure), and it is
-`killed` unless its agent had finished. A run that was still waiting is queued again.
+`lost` unless its agent had finished. A run that was still waiting is queued again.
 
 Processes are killed before the server accepts requests. Journals may be huge, so they are read in the background, one
 after the other. A request for such a run waits and, after a while, fails with UNAVAILABLE: no outdated state is shown.
@@ -134,7 +134,7 @@ def _recover(run_id: str, recover: RecoverValues) -> Mapping[str, Any]:
         return recover()
     except Exception:  # an adapter's codec may raise anything, which must not keep the server from starting
         logging.getLogger(LOGGER).exception("cannot recover run %s from its journal", run_id)
-        return {"state": "killed", "exit_reason": "killed", "ended_at": now_ms(), "error_code": "INTERNAL"}
+        return {"state": "lost", "exit_reason": "lost", "ended_at": now_ms(), "error_code": "INTERNAL"}
 
 
 def _is_empty(journal: Path) -> bool:
@@ -168,7 +168,7 @@ def _derived_values(derived: DerivedRun, journal: Path) -> dict[str, Any]:
     result = derived.result()
     if derived.damage is not None:
         logging.getLogger(LOGGER).error("the events of run %s end early: %s", derived.run_id, derived.damage)
-        error = RunError("AGENT_CRASH", f"the server was killed, and later events are lost: {derived.damage}")
+        error = RunError("RUN_LOST", f"the server was killed, and later events are lost: {derived.damage}")
         result = replace(result, error=error)
     started_at = derived.header.started_at
     return {
@@ -189,15 +189,15 @@ def lost_values(row: RunRow, reason: str) -> dict[str, Any]:
         agent=row.agent,
         model=row.model,
         session_id=row.session_id,
-        exit_reason="killed",
+        exit_reason="lost",
         exit_code=None,
         signal=None,
         duration_ms=0,
         turn_count=0,
         cost=None,
         token_usage=None,
-        error=RunError("AGENT_CRASH", reason),
+        error=RunError("RUN_LOST", reason),
         ledger=Ledger(),
         tags=row.tags,
     )
-    return {**ended_values(result), "state": "killed", "ended_at": now_ms(), "event_count": 0, "event_types": "{}"}
+    return {**ended_values(result), "state": "lost", "ended_at": now_ms(), "event_count": 0, "event_types": "{}"}

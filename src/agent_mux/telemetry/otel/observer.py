@@ -27,7 +27,11 @@ _ENDINGS: Mapping[type, Ending] = {
     ev.TurnLimitEvent: ("turn_limit", "ABORTED", None),
     ev.ContextExceededEvent: ("failed", "CONTEXT_EXCEEDED", None),
 }
-_EXIT_REASON_OF_CODE: Mapping[str, str] = {"BUDGET_EXCEEDED": "budget", "AGENT_CRASH": "truncated"}
+_EXIT_REASON_OF_CODE: Mapping[str, str] = {
+    "BUDGET_EXCEEDED": "budget",
+    "AGENT_CRASH": "truncated",
+    "RUN_LOST": "lost",
+}
 
 
 def ending_of(event: AgentEvent) -> Ending | None:
