@@ -1,10 +1,11 @@
-"""Facts about plugins and skills: each becomes its event, at the position that the contract requires."""
+"""Facts beside the content of a turn: each becomes its event, at the position that the contract requires."""
 
 import pytest
 from test_properties import assemble
 
 from agent_mux.assembler import Ending, StreamContext
 from agent_mux.contract import validate
+from agent_mux.events import MessageStopEvent
 from agent_mux.sdk import facts
 
 CONTEXT = StreamContext(run_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", agent="wombat")
@@ -29,3 +30,16 @@ def test_fact_is_emitted_inside_or_before_the_turn(fact: facts.Fact, event_type:
     assert validate(events) == []
     types = [event.type for event in events]
     assert (types.index("turn_start") < types.index(event_type)) is is_in_turn
+
+
+def test_message_of_a_repeated_model_call_is_abandoned() -> None:
+    inputs = [
+        facts.TextDelta("half an"),
+        facts.Retrying(1, 3, "dropped", 0),
+        facts.WholeText("answer"),
+        facts.TurnDone(),
+    ]
+    events = assemble(CONTEXT, inputs, Ending(code=0))
+    assert validate(events) == []
+    stops = [event for event in events if isinstance(event, MessageStopEvent)]
+    assert [(event.text, event.abandoned) for event in stops] == [("half an", True), ("answer", None)]

@@ -227,7 +227,7 @@ class RunObserver:
     def _record_message(self, event: ev.MessageStopEvent) -> None:
         self._extend_step(event)
         agent_spans = self._spans_of(event)
-        if self._captures:
+        if self._captures and not event.abandoned:
             for opened in (agent_spans.step, agent_spans.turn, agent_spans.root):
                 if opened is not None:
                     opened.texts.append(event.text)
