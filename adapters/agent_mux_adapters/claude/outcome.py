@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux.events.base import CostRecord
 from agent_mux.sdk import ErrorCode, facts
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text
 
 AUTH_ERRORS = frozenset({
@@ -83,7 +84,7 @@ def _code(line: Mapping[str, Any], api_error: ApiError | None, message: str) -> 
         return "RATE_LIMITED"
     if message.startswith(NO_SESSION):
         return "SESSION_NOT_FOUND"
-    return "AGENT_CRASH"
+    return "AGENT_CRASH" if status is not None else network_code_of(message)
 
 
 def _errors(line: Mapping[str, Any]) -> str:

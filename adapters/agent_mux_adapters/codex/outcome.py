@@ -10,6 +10,7 @@ import msgspec
 
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, RateLimited, Retrying
+from agent_mux_adapters._dialects.network import network_code_of
 
 _NAMES: dict[str, ErrorCode] = {
     "contextWindowExceeded": "CONTEXT_EXCEEDED",
@@ -49,7 +50,7 @@ def error_code_of(message: str, info: Any = None) -> ErrorCode:
             if isinstance(status, int) and status in _STATUSES:
                 return _STATUSES[status]
     words = message.lower()
-    return next((code for phrase, code in _PHRASES if phrase in words), "AGENT_CRASH")
+    return next((code for phrase, code in _PHRASES if phrase in words), None) or network_code_of(message)
 
 
 def failure_of(message: str, info: Any = None, *, used_tokens: int = 0, max_tokens: int = 0) -> Failure:

@@ -7,6 +7,7 @@ from typing import Any
 from agent_mux.sdk import ErrorCode
 from agent_mux.sdk.facts import Fact, Failure, TurnDone, TurnFailed, TurnLimitHit, TurnStopped, Usage
 from agent_mux.sdk.native_json import load_object
+from agent_mux_adapters._dialects.network import network_code_of
 from agent_mux_adapters._dialects.tolerant import mapping, optional_whole, text, whole
 
 TURN_LIMIT_ERROR = "FatalTurnLimitedError"
@@ -92,6 +93,8 @@ def failure_of(message: str, status: int | None = None) -> Failure:
     """Return the failure for a message. `status` is the HTTP status reported beside it, if any."""
     inner, inner_status = _unwrapped(message)
     code = _code_of(f"{message}\n{inner}".lower(), status or inner_status)
+    if code == "AGENT_CRASH" and not (status or inner_status):
+        code = network_code_of(inner)
     used = _TOO_LONG.search(inner) if code == "CONTEXT_EXCEEDED" else None
     wait = _WAIT.search(message.lower()) if code == "RATE_LIMITED" else None
     return Failure(

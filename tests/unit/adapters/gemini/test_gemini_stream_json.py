@@ -206,7 +206,7 @@ def test_usage_without_calls_is_not_emitted() -> None:
         ("error_400", "AUTH_ERROR"),
         ("error_403", "AUTH_ERROR"),
         ("error_429_daily", "RATE_LIMITED"),
-        ("error_drop_then_ok", "AGENT_CRASH"),
+        ("error_drop_then_ok", "NETWORK_ERROR"),
         ("invalid_model_404", "AGENT_CRASH"),
         ("live_context_exceeded", "CONTEXT_EXCEEDED"),
         ("live_error_500", "AGENT_CRASH"),

@@ -242,7 +242,7 @@ FAILURES: list[tuple[str, str, Callable[[Any], bool]]] = [
     ("auth", "auth_error", lambda e: "KEY" in e.guidance),
     ("rate_limited", "rate_limit_error", lambda e: e.retry_after_ms == 2500),
     ("context_exceeded", "context_exceeded", lambda e: (e.used_tokens, e.max_tokens) == (90, 100)),
-    ("network", "error", lambda e: e.code == "AGENT_CRASH"),
+    ("network", "error", lambda e: e.code == "NETWORK_ERROR"),
     ("provider", "error", lambda e: e.code == "AGENT_CRASH"),
     ("internal", "error", lambda e: e.code == "INTERNAL"),
 ]
