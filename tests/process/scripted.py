@@ -6,7 +6,7 @@ Its native protocol is one JSON object per line with a single key that names the
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent_mux import AgentMux
 from agent_mux.events import CostRecord
@@ -107,6 +107,7 @@ def scripted_adapter(
     notes: tuple[str, ...] = (),
     counts_turns: bool = True,
     approval_modes: tuple[ApprovalMode, ...] = ("yolo", "prompt", "deny"),
+    stdout: Literal["pipe", "file"] = "pipe",
 ) -> Adapter:
     """Return an adapter whose agent runs `body`."""
 
@@ -115,6 +116,7 @@ def scripted_adapter(
             argv=argv or (environment.executable, "-c", PRELUDE + body),
             protocol="lines",
             notes=notes,
+            stdout=stdout,
             counts_turns=counts_turns,
             stdin_text=None if two_way else options.prompt_text,
         )
@@ -162,7 +164,7 @@ class ScriptedMux:
 
 def split_arguments(body: str, arguments: dict[str, Any]) -> tuple[Adapter, dict[str, Any]]:
     """Return the adapter and the remaining arguments, which are the client's."""
-    own = ("two_way", "argv", "notes", "counts_turns", "approval_modes")
+    own = ("two_way", "argv", "notes", "counts_turns", "approval_modes", "stdout")
     of_adapter = {name: value for name, value in arguments.items() if name in own}
     return scripted_adapter(body, **of_adapter), {name: value for name, value in arguments.items() if name not in own}
 
