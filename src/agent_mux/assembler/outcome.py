@@ -45,7 +45,7 @@ Outcome = facts.TurnDone | facts.TurnFailed | facts.TurnStopped | facts.TurnLimi
 """The agent's closing message of a turn."""
 
 # Shells and many CLIs report a signal as exit code 128 + number. These signals are sent on purpose, not by a crash.
-SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+SENT_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 9: "SIGKILL", 15: "SIGTERM"}
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
