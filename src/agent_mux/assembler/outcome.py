@@ -11,6 +11,7 @@ import msgspec
 
 from agent_mux.assembler.costs import non_negative, non_negative_or_none
 from agent_mux.assembler.emitter import Emitter, StreamContext
+from agent_mux.assembler.stderr_cause import find_cause
 from agent_mux.events.run import (
     AbortedEvent,
     AuthErrorEvent,
@@ -141,8 +142,8 @@ def _without_closing_message(ending: Ending, agent: str, *, began: bool) -> Verd
         why = f"{agent} was ended by signal {ending.signal} before its closing message"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     if ending.code:
-        tail = ending.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
-        why = f"{agent} exited with code {ending.code} before its closing message: {tail[0][:500]}"
+        cause = find_cause(ending.stderr) or "nothing on stderr"
+        why = f"{agent} exited with code {ending.code} before its closing message: {cause[:500]}"
         return Verdict(exit_reason="crashed", failure=facts.Failure("AGENT_CRASH", why))
     how = "exited with code 0" if ending.code == 0 else "ended"
     why = f"{agent} {how} without its closing message: the output is incomplete"
