@@ -21,7 +21,7 @@ from agent_mux_adapters._dialects.pi.subagents import PiSubagents, ignored_event
 from agent_mux_adapters._dialects.pi.tools import PiToolCalls
 from agent_mux_adapters._dialects.pi.turns import PiTurns
 from agent_mux_adapters._dialects.pi.wire import UPDATE_START, AgentEnd, decode_agent_end, decode_update
-from agent_mux_adapters._dialects.tolerant import as_json, mapping, text
+from agent_mux_adapters._dialects.tolerant import as_json, mapping, rows, text
 
 Facts = tuple[facts.Fact, ...]
 _AGENT_END_START = b'{"type":"agent_end",'
@@ -159,7 +159,10 @@ class PiReader:
         role = text(message.get("role"))
         if role != _ASSISTANT:
             return self._subagents.read_reports(message) or ignored_role("message_end", role)
+        # Each model call counts, also one that answered with nothing.
+        empty = (facts.StepBegin("generation"),) if message.get("stopReason") == "stop" and _is_empty(message) else ()
         emitted = (
+            *empty,
             *self._messages.end(message.get("content"), is_broken=_is_broken(message)),
             *self.turns.record_message(message),
         )
@@ -190,6 +193,14 @@ class PiReader:
 def _is_broken(message: Mapping[str, Any]) -> bool:
     """Return whether the model call of this message failed."""
     return message.get("stopReason") == "error"
+
+
+def _is_empty(message: Mapping[str, Any]) -> bool:
+    """Return whether a message has no block with content."""
+    return not any(
+        block.get("type") == "toolCall" or text(block.get("text")) or text(block.get("thinking"))
+        for block in rows(message.get("content"))
+    )
 
 
 def model_name(provider: Any, model: Any) -> str:
