@@ -28,6 +28,11 @@ class MessageAssembler:
         self._message: GrowingText | None = None
         self._thinking: GrowingText | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a message is open."""
+        return self._message is not None
+
     def append_text(self, text: str) -> bool:
         """Append to the open message, on the hot path.
 

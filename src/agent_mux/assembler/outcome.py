@@ -111,6 +111,17 @@ def determine_verdict(ending: Ending, outcome: Outcome | None, *, turn_open: boo
             return _INTERRUPTED
 
 
+def without_answer(outcome: Outcome, output_tokens: int, agent: str) -> Outcome:
+    """Return the outcome of a turn that has no message and nothing else to show: success becomes a failure.
+
+    The model's output was paid for and is not in the events, so the turn cannot have completed.
+    """
+    if not isinstance(outcome, facts.TurnDone) or outcome.structured_output is not None or not output_tokens:
+        return outcome
+    why = f"{agent} ended the turn without an answer, although the model produced {output_tokens} tokens"
+    return facts.TurnFailed(facts.Failure("AGENT_CRASH", why), outcome.cost)
+
+
 def _verdict_of_cause(ending: Ending, agent: str) -> Verdict | None:  # noqa: PLR0911  # a table
     match ending.cause:
         case "abort":
